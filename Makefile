@@ -1,0 +1,55 @@
+# One word for each thing a developer does. `make` alone lists them.
+VENV ?= .venv-test
+BIN := $(VENV)/bin
+
+.PHONY: help install test unit scenario lint types format bench docs real-client ci clean
+.DEFAULT_GOAL := help
+
+help: ## List these words.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1: \2/p' Makefile
+
+$(BIN)/pytest: pyproject.toml
+	python3 -m venv $(VENV)
+	$(BIN)/pip install -q -e '.[dev]'
+	@touch $@
+
+install: $(BIN)/pytest ## Make the virtual environment for development.
+
+test: install ## Every test but those with the real client.
+	$(BIN)/pytest -n 2
+
+unit: install ## The fast tests only: no processes, no waiting.
+	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_docs.py
+
+scenario: install ## Real processes and real files, with the stand-in for Claude Code.
+	$(BIN)/pytest -n 2 tests/scenario
+
+lint: install ## What ruff says, changing nothing.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install ## mypy, strictly, and pyright.
+	$(BIN)/mypy
+	PATH="$(CURDIR)/$(BIN):$$PATH" PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
+
+format: install ## Put the code in form.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install ## What docs/performance.md tells: reading, and from an append to the handler.
+	$(BIN)/python benchmarks/reader.py --size 1GB
+	$(BIN)/python benchmarks/latency.py
+
+docs: install ## Write the generated pages anew.
+	$(BIN)/python docs/generate.py
+
+real-client: install ## Tests with the real Claude Code from npm, against a stand-in API.
+	$(BIN)/pytest -m real_client
+
+ci: ## What CI runs.
+	.ci/run
+
+clean: ## Remove what tools left behind; the virtual environment too.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,281 @@
+"""The rules of the house, read from the sources: which way imports run, what a module may hold, what the wheel holds.
+
+Nothing of tacitd is imported here but in processes of their own: the sources are read with `ast`. A test that fails
+says for each module what is wrong in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from support_sources import PACKAGES, ROOT, Module, engine, modules, project, slices
+
+LIMIT = 400
+"""Lines of a module."""
+
+
+def wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, Any]:
+    """What `check` finds in each module; those where it finds nothing are left out."""
+    return {module.name: found for module in among if (found := check(module))}
+
+
+# --- which way imports run ----------------------------------------------------------------------------------
+
+FOUNDATION = {"clock", "errors", "events", "files"}
+ABOVE = {"app": {"verbs", "cli", "service"}, "verbs": {"cli", "service"}, "cli": set(), "service": set()}
+"""The parts that may know all others, and which of themselves they may not know."""
+MAY = {
+    "files": FOUNDATION,
+    "clock": FOUNDATION,
+    "errors": FOUNDATION,
+    "events": FOUNDATION,
+    "control": {"clock", "errors", "events"},
+    "model": {"clock", "errors", "events", "config_types", "durations", "redact"},
+    "transcripts": {"clock", "errors", "events", "git", "handler"},
+}
+"""What of ours these parts may import beside themselves."""
+
+
+def test_imports_run_from_the_slices_to_the_engine() -> None:
+    """DESIGN "The house": tacitd_handlers -> tacitd, never back."""
+    assert wrong(engine(), lambda m: [n for n in m.imports if n.startswith("tacitd_handlers")]) == {}
+
+
+def test_only_the_composition_root_joins_parts() -> None:
+    """DESIGN "The house": cli -> app -> everything else."""
+    joiners = set(ABOVE)
+    assert wrong(engine(), lambda m: m.parts & ABOVE.get(m.part, joiners) - {m.part}) == {}
+
+
+def test_parts_do_not_know_each_others_insides() -> None:
+    """DESIGN "The house": control, transcripts, model and files are told apart, the foundation stands on itself."""
+    told_apart = [module for module in engine() if module.part in MAY]
+    assert {module.part for module in told_apart} == set(MAY)
+    assert wrong(told_apart, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
+
+
+NAMES = """
+    answers cleaning confidence estimate facts folders gather headings phrasing placement plan sameness saying
+    statements summary synthesis tombstones wording
+"""
+RULES = frozenset(f"tacitd_handlers.learning.{name}" for name in NAMES.split())
+"""Pure rules of the learning slice."""
+
+
+def test_slices_do_not_know_each_other() -> None:
+    """DESIGN "One way through", a slice is a folder: it uses pure rules of another at most, no store and no handler.
+
+    Folders that offer no slice are there to be shared; the program's tables, beside the folders, name several.
+    """
+    tops = [module for module in slices() if module.name.count(".") == 1]
+    offering = {
+        m.name for m in tops if any(isinstance(n, ast.FunctionDef) and n.name == "slice" for n in m.tree.body)
+    }
+    closed = {m.name for m in slices() if _top(m.name) in offering} - RULES - offering
+
+    def others(module: Module) -> set[str]:
+        return {name for name in module.imports & closed if _top(name) != _top(module.name)}
+
+    assert "tacitd_handlers.learning" in offering
+    assert wrong([m for m in slices() if m.name.count(".") > 1], others) == {}
+
+
+def _top(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+PURE = {"clock", "errors", "events", "redact"}
+"""What a pure rule may use of the engine: words, formats, pure functions."""
+WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
+
+
+def test_rules_are_pure() -> None:
+    """STYLE habit 2: no clock, no disk, no model in a rule."""
+    rules = [module for module in slices() if module.name in RULES]
+    assert len(rules) == len(RULES)
+    assert wrong(rules, lambda m: (m.parts - PURE) | (m.imports & WORLD)) == {}
+
+
+NAMES_OF_SYSTEMS = re.compile(
+    r"\A(?:learning|lessons|continuity|tutor|profile|learner)\b(?! )|LEARNED|AGENTS\.md|known-facts|synthes|extraction"
+)
+
+
+def test_the_engine_names_no_handler() -> None:
+    """DESIGN "The house": the engine's code holds no name of a system, of its files or of its stages.
+
+    Docstrings may give examples.
+    """
+
+    def named(module: Module) -> list[str]:
+        names = [node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)]
+        return [text for text in (*module.strings, *names) if NAMES_OF_SYSTEMS.search(text)]
+
+    assert wrong(engine(), named) == {}
+
+
+# --- source roots, distribution -----------------------------------------------------------------------------
+
+
+def test_source_roots_are_no_packages() -> None:
+    """DESIGN "The house": an __init__.py in `daemon/` would shadow python-daemon."""
+    assert [name for name in ("daemon", "handlers") if (ROOT / name / "__init__.py").exists()] == []
+
+
+def test_import_daemon_is_python_daemon() -> None:
+    """DESIGN "The house": `import daemon` goes on meaning python-daemon, from the checkout's top too."""
+    code = "import daemon; print(daemon.DaemonContext.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "daemon.daemon"
+
+
+def test_the_wheel_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
+    """DESIGN "The house": two source roots; the wheel holds tacitd and tacitd_handlers with their prompts, only."""
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert {name.split("/")[0] for name in names} == {"tacitd", "tacitd_handlers"}
+    sources = {m.path.relative_to(ROOT / "daemon").as_posix() for m in engine()}
+    sources |= {m.path.relative_to(ROOT / "handlers").as_posix() for m in slices()}
+    prompts = {p.relative_to(ROOT / "handlers").as_posix() for p in (ROOT / "handlers").rglob("prompts/*.md")}
+    assert {name for name in names if name.endswith(".py")} == sources
+    assert prompts
+    assert prompts | {"tacitd/py.typed", "tacitd_handlers/py.typed"} <= names
+    templates = {f"tacitd/service/templates/{name}" for name in ("tacitd.service", "dev.tacitd.plist")}
+    assert {name for name in names if "/templates/" in name} == templates
+
+
+def _dependencies(*, dev: bool) -> list[str]:
+    return [*project()["dependencies"], *(project()["optional-dependencies"]["dev"] if dev else ())]
+
+
+def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
+    """DESIGN "Hints and truth", "Life as a service": APScheduler 4 is another API, watchdog 7.0 misses appends."""
+    every = _dependencies(dev=True)
+    assert [one for one in every if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+,<\d+(\.\d+)*", one)] == []
+    assert any(re.fullmatch(r"apscheduler>=3\.[\d.]+,<4", one) for one in every)
+    assert any(re.fullmatch(r"watchdog>=7\.[1-9][\d.]*,<8", one) for one in every)
+
+
+def test_every_import_is_a_declared_dependency() -> None:
+    """DESIGN "The house": what runs imports the standard library, ourselves, and what pyproject.toml names."""
+    declared = {re.split(r"[>\[]", one)[0].replace("-", "_") for one in _dependencies(dev=False)}
+    known = {*sys.stdlib_module_names, *PACKAGES, "daemon", *declared}
+    assert wrong([*engine(), *slices()], lambda m: {name.split(".")[0] for name in m.imports} - known) == {}
+
+
+# --- what a module may hold ---------------------------------------------------------------------------------
+
+
+def test_every_module_says_what_it_is() -> None:
+    """STYLE habit 1: a module's docstring says what belongs there."""
+    assert wrong([*engine(), *slices(), *modules("tests")], lambda m: not ast.get_docstring(m.tree)) == {}
+
+
+def test_no_module_is_long() -> None:
+    """STYLE: aim for a median near 120 lines, nothing over 400."""
+    ours = [*engine(), *slices()]
+    assert wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
+    assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
+
+
+def test_nothing_prints() -> None:
+    """DESIGN "Control": data goes to stdout through click, in commands; nothing else talks."""
+    assert wrong([*engine(), *slices()], lambda m: "print" in m.calls) == {}
+
+
+def test_no_error_is_swallowed_whole() -> None:
+    """STYLE habit 7: no bare `except`, and none of everything that does nothing."""
+
+    def swallowed(module: Module) -> list[int]:
+        handlers = [node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler)]
+        return [one.lineno for one in handlers if one.type is None or _does_nothing_about_all(one)]
+
+    assert wrong([*engine(), *slices()], swallowed) == {}
+
+
+def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
+    broad = isinstance(one.type, ast.Name) and one.type.id in ("Exception", "BaseException")
+    return broad and all(isinstance(each, ast.Pass | ast.Continue) for each in one.body)
+
+
+def test_apscheduler_is_in_one_place() -> None:
+    """DESIGN "The house": what happens by the clock is schedule.py's, and nobody else's."""
+    using = [m.name for m in (*engine(), *slices()) if any(n.startswith("apscheduler") for n in m.imports)]
+    assert using == ["tacitd.schedule"]
+
+
+WAITING = re.compile(r"(?:scenario|soak|real_client|stand_in)\.|support_")
+"""Where real processes run and polling is the only way."""
+
+
+def test_no_test_sleeps() -> None:
+    """STYLE habit 11: a test waits for `sync` or an event, never for a sleep."""
+    quick = [module for module in modules("tests") if not WAITING.match(module.name)]
+    assert wrong(quick, lambda m: "time.sleep" in m.calls) == {}
+
+
+WORKPLACE = (
+    "/fa" + "rm/",
+    r"(?<![\w~.-])/wo" + "rk/",
+    r"\.libr" + "ary",
+    "DEVELOP" + r"ERS\.md",
+    r"\.\./sha" + "red",
+)
+
+
+def test_the_repository_knows_no_workplace() -> None:
+    """What is here stands for itself: no path and no name of the place where it was written."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=False
+    )
+    paths = [
+        ROOT / name for name in listed.stdout.decode().split("\0") if name and not name.startswith(".ci/")
+    ]
+    if not paths:
+        pytest.skip("not a git checkout, or no git")
+    pattern = re.compile("|".join(WORKPLACE))
+    texts = {path: path.read_bytes().decode("utf-8", "replace") for path in paths if path.is_file()}
+    assert [str(path) for path, text in texts.items() if pattern.search(text)] == []
+
+
+# --- fast commands ------------------------------------------------------------------------------------------
+
+HEAVY = {"pydantic", "pydantic_settings", "rich", "apscheduler", "watchdog", "loguru", "rapidfuzz", "daemon"}
+SCRIPT = """
+import json, sys
+from tacitd_handlers.commands import main
+sys.argv = ["tacitd", *sys.argv[1:]]
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps([name for name in sys.modules]), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", ["status", "prompts .", "context", "--help", "config socket"])
+def test_fast_commands_load_only_what_they_use(arguments: str, tmp_path: Path) -> None:
+    """DESIGN "The house", `cli/`: no pydantic, no rich, no scan of entry points before something needs it."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments.split()],
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TACITD_STATE_DIR": str(tmp_path / "state")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(json.loads(done.stderr.splitlines()[-1]))
+    assert {name.split(".")[0] for name in loaded} & HEAVY == set()
+    assert "tacitd.slices" not in loaded
