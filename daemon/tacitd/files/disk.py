@@ -1,0 +1,310 @@
+"""The seam: every system call that the durable files make goes through a `Disk`.
+
+Only single calls belong here, each as thin as it can be, so that a test can count them, fail them, or stop
+the world before any one of them. No format, no retry and no decision belongs here.
+
+What the kernel promises, and the rest of this folder leans on:
+
+- One `write` on an O_APPEND descriptor lands at the end of the file in one piece (write(2)); it may be short
+  when the disk is full or a signal comes.
+- `rename` replaces a name atomically, but neither it nor a new name is durable before the directory itself
+  was synced (fsync(2)).
+- On macOS `fsync` only hands the bytes to the drive; F_FULLFSYNC makes the drive keep them (fsync(2) there).
+- A failed sync marks the pages clean on Linux: the next one reports success for bytes that were never kept.
+- flock belongs to the open file, goes with the last descriptor of it, and so never outlives a process.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from tacitd.files import swap
+
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
+
+
+class Disk(Protocol):
+    """The operations that durable files are made of. All raise OSError and nothing else."""
+
+    def resolve(self, path: Path) -> Path:
+        """The real path behind every symlink; what does not exist is kept as it is."""
+        ...
+
+    def stat(self, path: Path) -> os.stat_result:
+        """What is at the path itself: a symlink is not followed."""
+        ...
+
+    def fstat(self, fd: int) -> os.stat_result:
+        """What the descriptor refers to."""
+        ...
+
+    def names(self, directory: Path) -> list[str]:
+        """The names in a directory."""
+        ...
+
+    def may_write(self, path: Path) -> bool:
+        """Whether this process may write here: permissions and read-only mounts."""
+        ...
+
+    def open_read(self, path: Path) -> int:
+        """A descriptor for reading; a FIFO does not make it hang."""
+        ...
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        """Up to `size` bytes from `offset`; b"" at the end."""
+        ...
+
+    def close(self, fd: int) -> None:
+        """Give a descriptor back. Changes nothing on the disk."""
+        ...
+
+    def lock(self, fd: int, *, wait: bool) -> bool:
+        """Take the exclusive flock; False where another has it and `wait` is not set."""
+        ...
+
+    def unlock(self, fd: int) -> None:
+        """Give the flock back."""
+        ...
+
+    def open_append(self, path: Path, mode: int) -> int:
+        """An O_APPEND descriptor that may also read; made with `mode` less the umask where it is missing."""
+        ...
+
+    def open_new(self, path: Path, mode: int) -> int:
+        """A descriptor for a file that did not exist; FileExistsError where it did."""
+        ...
+
+    def write(self, fd: int, data: bytes) -> int:
+        """One write. How many bytes were taken, which may be fewer than given."""
+        ...
+
+    def truncate(self, fd: int) -> None:
+        """Make the file empty."""
+        ...
+
+    def chmod(self, fd: int, mode: int) -> None:
+        """Set the permission bits."""
+        ...
+
+    def chown(self, fd: int, uid: int, gid: int) -> None:
+        """Set owner and group; -1 leaves one alone."""
+        ...
+
+    def sync(self, fd: int) -> None:
+        """Bytes and metadata are on the drive when this returns."""
+        ...
+
+    def sync_data(self, fd: int) -> None:
+        """Bytes, and what is needed to read them, are on the drive when this returns."""
+        ...
+
+    def sync_dir(self, directory: Path) -> None:
+        """The names in the directory are on the drive when this returns."""
+        ...
+
+    def mkdir(self, path: Path, mode: int) -> None:
+        """Make one directory."""
+        ...
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename over whatever is there."""
+        ...
+
+    def place(self, source: Path, target: Path) -> None:
+        """Rename to a name that is free; FileExistsError where it is not."""
+        ...
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        """Let two names change places, atomically. False where this system or file system cannot."""
+        ...
+
+    def unlink(self, path: Path) -> None:
+        """Take a name away."""
+        ...
+
+
+class RealDisk:
+    """The machine's own disk."""
+
+    def resolve(self, path: Path) -> Path:
+        # realpath, not Path.resolve: the latter raises RuntimeError on a loop of links.
+        return Path(os.path.realpath(path))
+
+    def stat(self, path: Path) -> os.stat_result:
+        return path.lstat()
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    def names(self, directory: Path) -> list[str]:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries]
+
+    def may_write(self, path: Path) -> bool:
+        return os.access(path, os.W_OK)
+
+    def open_read(self, path: Path) -> int:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        return os.pread(fd, size, offset)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def lock(self, fd: int, *, wait: bool) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # Some network file systems have no locks. One writer is still safe there, as almost always.
+            if error.errno not in _NO_LOCKS:
+                raise
+        return True
+
+    def unlock(self, fd: int) -> None:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+
+    def open_append(self, path: Path, mode: int) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        return os.open(path, flags, mode)
+
+    def open_new(self, path: Path, mode: int) -> int:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+
+    def write(self, fd: int, data: bytes) -> int:
+        return os.write(fd, data)
+
+    def truncate(self, fd: int) -> None:
+        os.ftruncate(fd, 0)
+
+    def chmod(self, fd: int, mode: int) -> None:
+        os.fchmod(fd, mode)
+
+    def chown(self, fd: int, uid: int, gid: int) -> None:
+        os.fchown(fd, uid, gid)
+
+    def sync(self, fd: int) -> None:
+        if sys.platform == "darwin":
+            try:
+                fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            except OSError as error:
+                if error.errno not in _NO_SYNC:
+                    raise
+            else:
+                return
+        os.fsync(fd)
+
+    def sync_data(self, fd: int) -> None:
+        if sys.platform == "darwin":
+            self.sync(fd)
+        else:
+            os.fdatasync(fd)
+
+    def sync_dir(self, directory: Path) -> None:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            # Directories cannot be synced everywhere (FAT, some network file systems).
+            if error.errno not in _NO_SYNC:
+                raise
+        finally:
+            os.close(fd)
+
+    def mkdir(self, path: Path, mode: int) -> None:
+        path.mkdir(mode)
+
+    def replace(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def place(self, source: Path, target: Path) -> None:
+        swap.place(source, target)
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        return swap.exchange(one, other)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink()
+
+
+def regular(seen: os.stat_result) -> bool:
+    """Whether this is an ordinary file: no directory, link, FIFO or device."""
+    return stat.S_ISREG(seen.st_mode)
+
+
+def read_all(fd: int, disk: Disk) -> bytes:
+    """Given a descriptor of an ordinary file, return all its bytes."""
+    parts: list[bytes] = []
+    offset = 0
+    while part := disk.pread(fd, 1 << 20, offset):
+        parts.append(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def write_all(fd: int, data: bytes, disk: Disk) -> None:
+    """Write all of it, in one write where the kernel takes it so. A write that takes nothing is an OSError."""
+    taken = disk.write(fd, data)
+    while taken < len(data):
+        more = disk.write(fd, data[taken:])
+        if more <= 0:
+            raise OSError(errno.EIO, "the disk takes no more bytes")
+        taken += more
+
+
+def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
+    """Make a directory and those above it that are missing, durably: 0700 each, or with the mode of the one above.
+
+    Not as the umask says: a service has a narrow one, and a project's files are for the people who work in it.
+    """
+    missing: list[Path] = []
+    at = path
+    while not there(at, disk):
+        missing.append(at)
+        at = at.parent
+    for each in reversed(missing):
+        try:
+            disk.mkdir(each, 0o700 if private else 0o777)
+        except FileExistsError:
+            continue
+        if not private:
+            _like_parent(each, disk)
+        disk.sync_dir(each.parent)
+
+
+def mode_within(directory: Path, disk: Disk) -> int:
+    """The permission bits for a new file of a project: those of the directory, less the right to execute."""
+    return disk.stat(disk.resolve(directory)).st_mode & 0o666
+
+
+def _like_parent(path: Path, disk: Disk) -> None:
+    fd = disk.open_read(path)
+    try:
+        mine = disk.fstat(fd).st_mode & 0o7777
+        bits = disk.stat(disk.resolve(path.parent)).st_mode & 0o777 | mine & 0o7700
+        if bits != mine:
+            disk.chmod(fd, bits)
+    finally:
+        disk.close(fd)
+
+
+def there(path: Path, disk: Disk) -> bool:
+    """Whether something has this name; the root always does."""
+    try:
+        disk.stat(path)
+    except FileNotFoundError:
+        return path == path.parent
+    return True

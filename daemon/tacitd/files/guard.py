@@ -1,0 +1,75 @@
+"""Where a transaction may write: inside its project, and nowhere that is closed to it.
+
+Only refusals belong here. They look at paths and permissions, and change nothing.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.disk import Disk, regular
+from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
+
+
+def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Disk) -> Path:
+    """The real path behind every link, if it is below `root`, or is or is below one of `also`.
+
+    Raises FileRefusedError where it is not, the path is relative or not UTF-8, or the project is gone.
+    """
+    path = operation.path
+    _refuse_unclear(path)
+    home = disk.resolve(root)
+    if not _exists(home, disk):
+        raise FileRefusedError(f"the project {root} is not there", "it may be on a disk that is not mounted")
+    # Of a link that is to go, the link itself is meant; its directory must still be inside.
+    real = disk.resolve(path.parent) / path.name if isinstance(operation, RemoveFile) else disk.resolve(path)
+    inside = real != home and real.is_relative_to(home)
+    if not inside and not any(real.is_relative_to(disk.resolve(place)) for place in also):
+        raise FileRefusedError(f"{path} leads out of {root}", "a link or `..` points elsewhere")
+    return real
+
+
+def refuse_unwritable(target: Path, disk: Disk) -> None:
+    """Raise FileRefusedError where the file, or the directory it is to be in, is closed to this process.
+
+    A file without write permission is left alone even where its directory would allow replacing it: whoever
+    took the permission away meant it.
+    """
+    if _exists(target, disk) and regular(disk.stat(target)) and not disk.may_write(target):
+        raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
+    directory = target.parent
+    while not _exists(directory, disk):
+        directory = directory.parent
+    if not disk.may_write(directory):
+        raise FileRefusedError(f"{directory} is read-only", "give write permission, or exclude the project")
+
+
+def removal(target: Path, disk: Disk) -> Effect:
+    """What removing this name would do. FileRefusedError: it is a directory."""
+    if not _exists(target, disk):
+        return NOTHING
+    if stat.S_ISDIR(disk.stat(target).st_mode):
+        raise FileRefusedError(f"{target} is a directory")
+    return Effect("removed")
+
+
+def _refuse_unclear(path: Path) -> None:
+    if not path.is_absolute():
+        raise FileRefusedError(f"{path} is not an absolute path")
+    if ".." in path.parts:
+        raise FileRefusedError(f"{path} goes up with `..`")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise FileRefusedError(f"{str(path)!r} is not UTF-8", "rename it") from error
+
+
+def _exists(path: Path, disk: Disk) -> bool:
+    try:
+        disk.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return path == path.parent
+    return True

@@ -1,0 +1,98 @@
+"""What the history log holds: transactions as records, and back.
+
+Two kinds of records: `{"id","state":"intent","key","at","root","also","ops","cause","did"}` and
+`{"id","state":"done","at","written","did"}` (or `"state":"dropped"` with a reason). Times are UTC. Pure:
+appending and reading are transaction.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from tacitd.clock import parse_utc, utc_millis
+from tacitd.files import operations as ops
+from tacitd.files.operations import Effect, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What was to be done, why, and what came of it."""
+
+    id: str
+    key: str
+    """What makes it the same transaction when it is asked for again."""
+    at: float
+    """When it was begun: seconds since 1970, UTC."""
+    root: Path
+    also: tuple[Path, ...]
+    operations: tuple[Operation, ...]
+    cause: Mapping[str, Any]
+    state: Literal["intent", "done"]
+    effects: tuple[Effect, ...]
+    """One for each operation: what it did; of an intent, what it was about to do."""
+    written: tuple[Path, ...] = ()
+    """The files that were changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A transaction that was begun and cannot be finished now."""
+
+    id: str
+    key: str
+    root: Path
+    reason: str
+    hint: str = ""
+
+
+def intent_record(begun: Transaction) -> dict[str, Any]:
+    return {
+        "id": begun.id,
+        "state": "intent",
+        "key": begun.key,
+        "at": utc_millis(begun.at),
+        "root": str(begun.root),
+        "also": [str(each) for each in begun.also],
+        "ops": [ops.to_json(each) for each in begun.operations],
+        "cause": dict(begun.cause),
+        "did": [ops.effect_to_json(each) for each in begun.effects],
+    }
+
+
+def done_record(done: Transaction, now: str) -> dict[str, Any]:
+    return {
+        "id": done.id,
+        "state": "done",
+        "at": now,
+        "written": [str(each) for each in done.written],
+        "did": [ops.effect_to_json(each) for each in done.effects],
+    }
+
+
+def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:
+    """The intent; or, where a newer version wrote something unknown, why it cannot be finished."""
+    id, key, root = str(record.get("id")), str(record.get("key")), Path(str(record.get("root")))
+    try:
+        operations = tuple(ops.from_json(each) for each in record["ops"])
+        also = tuple(Path(each) for each in record.get("also", ()))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Pending(id, key, root, f"cannot be read: {error}", "a newer version wrote it")
+    at = parse_utc(record.get("at")) or 0.0
+    cause = record.get("cause")
+    effects = _effects(record, operations)
+    return Transaction(
+        id, key, at, root, also, operations, cause if isinstance(cause, dict) else {}, "intent", effects
+    )
+
+
+def ended(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
+    written = tuple(Path(str(each)) for each in record.get("written", ()))
+    return replace(begun, state="done", effects=_effects(record, begun.operations), written=written)
+
+
+def _effects(record: Mapping[str, Any], operations: tuple[Operation, ...]) -> tuple[Effect, ...]:
+    did = [ops.effect_from_json(each) for each in record.get("did", ())][: len(operations)]
+    return (*did, *(ops.NOTHING for _ in operations[len(did) :]))

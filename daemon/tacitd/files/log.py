@@ -1,0 +1,272 @@
+"""The log: append-only JSONL, the one form in which tacitd remembers what happened.
+
+One record is one `write` on an O_APPEND descriptor, so a crash tears at most the last line, and a reader
+skips what does not parse. Writing, reading and compacting records belong here; what a record means, and
+folding them ("later keys override"), is their owner's.
+
+Several processes may append. Each append holds the file's flock for its few microseconds: not for the sake of
+the write, which is in one piece anyway, but because another process may be compacting, and because a write
+that the full disk cut short must be finished before anyone else adds a line.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tacitd.errors import LogDamagedError
+from tacitd.files.disk import Disk, RealDisk, make_dirs, mode_within, regular, there, write_all
+from tacitd.files.temporary import removed_on_failure, write_temp
+
+LINE_LIMIT = 16 << 20
+"""Bytes: a longer line is no record of ours; it is stepped over, counted, and never held."""
+_CHUNK = 1 << 20
+_ADDRESSES = 20
+_DAMAGED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO}
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Log:
+    """One append-only JSONL file. Thread-safe; opened at the first append; reading never makes a file."""
+
+    def __init__(self, path: Path, disk: Disk | None = None, *, private: bool = True) -> None:
+        """`private`: 0600 in 0700 directories. Otherwise, for files in a project, as its directory."""
+        self.path = path
+        self.bad = 0
+        """Lines of the last reading that are no records."""
+        self.bad_at: list[int] = []
+        """Byte offsets of the first twenty of them."""
+        self._disk = disk or RealDisk()
+        self._private = private
+        self._lock = threading.RLock()
+        self._fd: int | None = None
+        self._dirty = False
+        self._new_name = False
+        self._sync_failed = False
+
+    def append(self, record: Mapping[str, Any], *, sync: bool = False) -> None:
+        """Add one record: one write, after a newline of its own where the last line was torn.
+
+        Raises OSError (disk full, read-only): the record may then be there in part, never whole with a part
+        missing later, and the log stays usable. With `sync`, an error may also mean that the record stands in
+        the file but is not durable: readers must bear a record twice. LogDamagedError: it cannot be opened.
+        """
+        line = encode(record) + b"\n"
+        with self._lock:
+            fd = self._locked()
+            try:
+                self._dirty = True
+                write_all(fd, b"\n" + line if self._torn(fd) else line, self._disk)
+            finally:
+                self._disk.unlock(fd)
+            if sync:
+                self.flush()
+
+    def flush(self) -> None:
+        """Make everything appended durable: one fdatasync, or nothing where nothing was appended.
+
+        Raises OSError. After a failed sync the kernel takes the lost pages for clean, and a second sync would
+        succeed without keeping them; so the next flush writes the file anew.
+        """
+        with self._lock:
+            if not self._dirty or self._fd is None:
+                return
+            if self._sync_failed:
+                self._rewrite(None)
+                return
+            try:
+                self._disk.sync_data(self._fd)
+            except OSError:
+                self._sync_failed = True
+                raise
+            if self._new_name:
+                self._disk.sync_dir(self.path.parent)
+            self._dirty = self._new_name = False
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Every record, oldest first, in bounded memory. What does not parse is skipped, and `bad` counts it.
+
+        Records appended while reading may or may not come. Raises OSError where the file cannot be read.
+        """
+        self.bad, self.bad_at = 0, []
+        for offset, line in self._lines():
+            record = _record(line)
+            if record is not None:
+                yield record
+            elif line.strip():
+                self._is_bad(offset)
+
+    def compact(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Put a new file with these records in the place of the log.
+
+        `records` is consumed while appends wait, so a generator over `read()` misses nothing that another
+        thread or process appends. Raises OSError; the old file then stands as it was.
+        """
+        with self._lock:
+            self._rewrite(encode(record) + b"\n" for record in records)
+
+    @property
+    def size(self) -> int:
+        """Bytes; 0 where there is no file."""
+        try:
+            return self._named().st_size
+        except FileNotFoundError:
+            return 0
+
+    def close(self) -> None:
+        """Flush, and give the descriptor back. The next append opens it again."""
+        with self._lock:
+            self.flush()
+            self._drop()
+
+    def _locked(self) -> int:
+        """The descriptor, locked, of the file that the path names now: a compaction may have put in another."""
+        while True:
+            fd = self._fd if self._fd is not None else self._open()
+            self._disk.lock(fd, wait=True)
+            if self._is_current(fd):
+                return fd
+            self._drop()
+
+    def _open(self) -> int:
+        make_dirs(self.path.parent, self._disk, private=self._private)
+        new = not self.size
+        mode = (
+            None
+            if self._private or there(self.path, self._disk)
+            else mode_within(self.path.parent, self._disk)
+        )
+        try:
+            fd = self._disk.open_append(self.path, 0o600)
+        except OSError as error:
+            if error.errno in _DAMAGED:
+                raise LogDamagedError(f"{self.path}: {error.strerror}", "move it away, or mend it") from error
+            raise
+        if not regular(self._disk.fstat(fd)):
+            self._disk.close(fd)
+            raise LogDamagedError(f"{self.path} is not an ordinary file", "move it away")
+        if mode is not None:
+            self._disk.chmod(fd, mode)
+        self._fd, self._new_name = fd, new
+        return fd
+
+    def _is_current(self, fd: int) -> bool:
+        try:
+            named = self._named()
+        except FileNotFoundError:
+            return False
+        held = self._disk.fstat(fd)
+        return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
+
+    def _named(self) -> os.stat_result:
+        # Resolving takes longer than everything else in an append, so only links are resolved.
+        found = self._disk.stat(self.path)
+        return found if regular(found) else self._disk.stat(self._disk.resolve(self.path))
+
+    def _drop(self) -> None:
+        if self._fd is not None:
+            self._disk.close(self._fd)
+            self._fd = None
+
+    def _torn(self, fd: int) -> bool:
+        size = self._disk.fstat(fd).st_size
+        return size > 0 and self._disk.pread(fd, 1, size - 1) != b"\n"
+
+    def _rewrite(self, parts: Iterable[bytes] | None) -> None:
+        """A new file in the place of this one: with `parts`, or with its own bytes."""
+        fd = self._locked()
+        try:
+            target = self._disk.resolve(self.path)
+            source = parts if parts is not None else self._chunks(fd)
+            temp = write_temp(target, _blocks(source), self._disk.fstat(fd), None, self._disk)
+            with removed_on_failure(temp, self._disk):
+                self._disk.replace(temp, target)
+        finally:
+            self._disk.unlock(fd)
+        # Whoever waited for the lock now sees that the name means another file.
+        self._drop()
+        self._disk.sync_dir(target.parent)
+        self._dirty = self._new_name = self._sync_failed = False
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        try:
+            fd = self._disk.open_read(self.path)
+        except FileNotFoundError:
+            return
+        try:
+            yield from self._split(fd)
+        finally:
+            self._disk.close(fd)
+
+    def _split(self, fd: int) -> Iterator[tuple[int, bytes]]:
+        held, start, overlong = b"", 0, False
+        for chunk in self._chunks(fd):
+            *lines, held = (held + chunk).split(b"\n")
+            for line in lines:
+                if not overlong:
+                    yield start, line
+                start += len(line) + 1
+                overlong = False
+            if len(held) > LINE_LIMIT:
+                if not overlong:
+                    self._is_bad(start)
+                start, held, overlong = start + len(held), b"", True
+        if held and not overlong:
+            yield start, held
+
+    def _chunks(self, fd: int) -> Iterator[bytes]:
+        offset = 0
+        while chunk := self._disk.pread(fd, _CHUNK, offset):
+            yield chunk
+            offset += len(chunk)
+
+    def _is_bad(self, offset: int) -> None:
+        self.bad += 1
+        if len(self.bad_at) < _ADDRESSES:
+            self.bad_at.append(offset)
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """A record as compact JSON in UTF-8, keys in their order. Half a surrogate pair becomes U+FFFD."""
+    try:
+        return _encode(record if isinstance(record, dict) else dict(record))
+    except UnicodeEncodeError:
+        return _encode(_mended(record))
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case Mapping():
+            return {_mended(key): _mended(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_mended(each) for each in value]
+        case _:
+            return value
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        return _decode(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _blocks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of about a megabyte: a call for each record would take long."""
+    block = bytearray()
+    for part in parts:
+        block += part
+        if len(block) >= _CHUNK:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)

@@ -1,0 +1,206 @@
+"""What the lines of a Markdown file are: headings, bullets, blank lines, and what must be let alone.
+
+Enough of CommonMark to splice safely, and no more: front matter, fenced code and HTML comments hold neither
+headings nor bullets; `##Heading##` and underlined headings count. Pure: text in, blocks out. Putting lines
+in and taking them out is markdown.py's.
+
+A fence or comment that is never closed is ordinary text here. CommonMark lets it run to the end of the file,
+and then a bullet put at the end would be invisible to us and be put again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"[ \t]*(?:>|<|\d+[.)][ \t])")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_BULLET = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*?)[ \t]*$")
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+
+
+class Kind(Enum):
+    """What one line is."""
+
+    BLANK = auto()
+    TEXT = auto()
+    """A paragraph's line, or anything else that stands for itself."""
+    MORE = auto()
+    """A further line of the bullet above it."""
+    HEADING = auto()
+    UNDERLINE = auto()
+    """A further line of an underlined heading, and the underline."""
+    BULLET = auto()
+    OPAQUE = auto()
+    """Front matter, code, a comment, a rule: never looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, without its newline, and what it is."""
+
+    text: str
+    kind: Kind
+    level: int = 0
+    """Of a heading: 1 to 6."""
+    title: str = ""
+    """Of a heading: its words. Of a bullet: its text."""
+    indent: int = 0
+    """In columns; a tab goes to the next fourth."""
+    mark: str = ""
+    """Of a bullet: `-`, `*` or `+`, with the white space around it."""
+
+
+def lines_as_blocks(lines: list[str]) -> list[Line]:
+    """Given the lines of a file without their newlines, return what each of them is."""
+    found: list[Line] = []
+    at = _front_matter(lines)
+    last = _last_ends(lines)
+    found.extend(Line(text, Kind.OPAQUE) for text in lines[:at])
+    while at < len(lines):
+        end = _opaque_until(lines, at, last)
+        if end > at:
+            found.extend(_inside(lines[at:end], _in_item(found)))
+            at = end
+        else:
+            found.append(_one(lines[at], found))
+            at += 1
+    return found
+
+
+def _front_matter(lines: list[str]) -> int:
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    for at, text in enumerate(lines[1:], start=1):
+        if text.rstrip() in ("---", "..."):
+            return at + 1
+    return 0
+
+
+def _last_ends(lines: list[str]) -> dict[str, int]:
+    """The last line that may end a comment or a fence of either kind: below it nobody need look for one."""
+    last = {"`": -1, "~": -1, "<": -1}
+    for at, text in enumerate(lines):
+        if "-->" in text:
+            last["<"] = at
+        bare = text.strip()
+        if bare.startswith(("```", "~~~")) and not bare.strip(bare[0]):
+            last[bare[0]] = at
+    return last
+
+
+def _opaque_until(lines: list[str], at: int, last: dict[str, int]) -> int:
+    """Where the code or comment that begins at this line ends; `at` itself where none begins."""
+    text = lines[at]
+    bullet = _BULLET.match(text)
+    fence = _FENCE.match(bullet["text"] if bullet else text)
+    if fence and at < last[fence["fence"][0]]:
+        floor = columns(bullet["indent"]) if bullet else -1
+        return _fence_end(lines, at, fence["fence"], floor)
+    if at <= last["<"] and text.lstrip().startswith("<!--"):
+        return _comment_end(lines, at)
+    return at
+
+
+def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
+    """Just past the closing fence, or, for one in a bullet, where the bullet ends. `at`: it is never closed."""
+    closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    for end, text in enumerate(lines[at + 1 :], start=at + 1):
+        if floor >= 0 and text.strip() and columns(text) <= floor:
+            return at
+        if closing.match(text):
+            return end + 1
+    return at
+
+
+def _comment_end(lines: list[str], at: int) -> int:
+    begin = lines[at].index("<!--") + 4
+    for end, text in enumerate(lines[at:], start=at):
+        if "-->" in (text[begin:] if end == at else text):
+            return end + 1
+    return at
+
+
+def _inside(lines: list[str], in_item: bool) -> list[Line]:
+    """Opaque lines; where they belong to a bullet, so that nothing is put between the two."""
+    first = lines[0]
+    bullet = _BULLET.match(first)
+    if bullet:
+        rest = [Line(text, Kind.MORE, indent=columns(text)) for text in lines[1:]]
+        return [_bullet(first, bullet), *rest]
+    kind = Kind.MORE if in_item and columns(first) > 0 else Kind.OPAQUE
+    return [Line(text, kind, indent=columns(text)) for text in lines]
+
+
+def _one(text: str, before: list[Line]) -> Line:
+    if not text.strip():
+        return Line(text, Kind.BLANK)
+    indent = columns(text)
+    under = _underline(text, before)
+    if under is not None:
+        return under
+    if _RULE.match(text):
+        return Line(text, Kind.OPAQUE)
+    heading = _HEADING.match(text)
+    # "#tag" is a word, not a heading; two marks without a space are a habit of old.
+    if heading and (heading["gap"] or not heading["title"] or len(heading["marks"]) > 1):
+        title = heading["title"] if heading["gap"] else heading["title"].rstrip("# \t")
+        return Line(text, Kind.HEADING, level=len(heading["marks"]), title=title)
+    bullet = _BULLET.match(text)
+    if bullet:
+        return _bullet(text, bullet)
+    more = _in_item(before) and (indent > 0 or before[-1].kind is not Kind.BLANK)
+    return Line(text, Kind.MORE if more else Kind.TEXT, indent=indent)
+
+
+def _underline(text: str, before: list[Line]) -> Line | None:
+    """An underline makes a heading of the paragraph above it, whose lines are changed in `before`."""
+    if not _UNDERLINE.match(text):
+        return None
+    begin = len(before)
+    while begin and before[begin - 1].kind is Kind.TEXT:
+        begin -= 1
+    paragraph = before[begin:]
+    if not paragraph or paragraph[0].indent > 3:
+        return None
+    if any(_NO_PARAGRAPH.match(line.text) for line in paragraph):
+        return None
+    title = " ".join(line.text.strip() for line in paragraph)
+    level = 1 if "=" in text else 2
+    before[begin] = Line(paragraph[0].text, Kind.HEADING, level=level, title=title)
+    before[begin + 1 :] = [Line(line.text, Kind.UNDERLINE) for line in paragraph[1:]]
+    return Line(text, Kind.UNDERLINE)
+
+
+def _bullet(text: str, match: re.Match[str]) -> Line:
+    mark = match["indent"] + match["mark"] + match["gap"]
+    return Line(text, Kind.BULLET, title=match["text"], indent=columns(match["indent"]), mark=mark)
+
+
+def opens_fence(text: str) -> bool:
+    """Whether a bullet with this text would begin a block of code."""
+    return _FENCE.match(text) is not None
+
+
+def _in_item(before: list[Line]) -> bool:
+    """Whether the last line that is not blank belongs to a bullet."""
+    for line in reversed(before):
+        if line.kind is not Kind.BLANK:
+            return line.kind in (Kind.BULLET, Kind.MORE)
+    return False
+
+
+def columns(text: str) -> int:
+    """How far a line is indented."""
+    at = 0
+    for letter in text:
+        if letter == " ":
+            at += 1
+        elif letter == "\t":
+            at += 4 - at % 4
+        else:
+            break
+    return at

@@ -1,0 +1,69 @@
+"""Two renames that Python does not offer: one that changes places, one that never overwrites.
+
+`renameat2` (Linux 3.15, glibc 2.28) and `renamex_np` (macOS 10.12) through ctypes. Where the C library or
+the file system knows neither, `exchange` answers False and the caller compares and replaces instead.
+Only these two calls belong here; what they are good for is in replaced.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
+_SWAP, _EXCLUSIVE = (0x2, 0x4) if sys.platform == "darwin" else (0x2, 0x1)
+_AT_FDCWD = -100
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two names on one file system change places, atomically. False where that is not possible here."""
+    return _rename(one, other, _SWAP)
+
+
+def place(source: Path, target: Path) -> None:
+    """Rename, but never over something: FileExistsError where the target is there."""
+    if _rename(source, target, _EXCLUSIVE):
+        return
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED | {errno.EPERM, errno.EMLINK}:
+            raise
+        # No hard links either (FAT): look, then rename. The gap between the two cannot be closed here.
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        source.replace(target)
+    else:
+        source.unlink()
+
+
+def _rename(source: Path, target: Path, flag: int) -> bool:
+    call = _system_call()
+    if call is None:
+        return False
+    if call(os.fsencode(source), os.fsencode(target), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code), str(source), None, str(target))
+
+
+@cache
+def _system_call() -> Callable[[bytes, bytes, int], int] | None:
+    library = ctypes.CDLL(None, use_errno=True)
+    name = "renamex_np" if sys.platform == "darwin" else "renameat2"
+    function = getattr(library, name, None)
+    if function is None:
+        return None
+    function.restype = ctypes.c_int
+    if sys.platform == "darwin":
+        function.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint]
+        return lambda source, target, flag: int(function(source, target, flag))
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return lambda source, target, flag: int(function(_AT_FDCWD, source, _AT_FDCWD, target, flag))

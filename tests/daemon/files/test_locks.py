@@ -1,0 +1,61 @@
+"""Locks and private directories: DESIGN "Control", RELIABILITY row 13."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from tacitd.errors import UNAVAILABLE, UnavailableError
+from tacitd.files import hold, private_dir
+
+
+def _hold_until_told(path: str, pipe: Connection) -> None:
+    with hold(Path(path)):
+        pipe.send("held")
+        pipe.recv()
+
+
+def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
+    """DESIGN "Control": the daemon holds an flock for its life; the message names the process."""
+    path = tmp_path / "state" / "lock"
+    ours, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_hold_until_told, args=(str(path), theirs))
+    child.start()
+    assert ours.recv() == "held"
+    with pytest.raises(UnavailableError, match=f"process {child.pid} ") as caught:
+        hold(path)
+    assert caught.value.code == UNAVAILABLE
+    child.kill()
+    child.join()
+    with hold(path):
+        assert path.read_text() == f"{os.getpid()}\n"
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_stands_in_the_file_decides_nothing(tmp_path: Path) -> None:
+    """DESIGN "Control": never a PID file as truth. A stale or odd file does not keep anyone out."""
+    path = tmp_path / "lock"
+    path.write_text("1\n")
+    first = hold(path)
+    with pytest.raises(UnavailableError):
+        hold(path)
+    first.release()
+    first.release()
+    hold(path).release()
+
+
+def test_a_private_directory_is_tightened(tmp_path: Path) -> None:
+    """DESIGN "Where it writes": tacitd's own files stand in 0700 directories."""
+    (tmp_path / "a").mkdir(mode=0o755)
+    assert private_dir(tmp_path / "a" / "b" / "c") == tmp_path / "a" / "b" / "c"
+    modes = [(tmp_path / each).stat().st_mode & 0o777 for each in ("a", "a/b", "a/b/c")]
+    assert modes == [0o755, 0o700, 0o700]
+    private_dir(tmp_path / "a")
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        private_dir(tmp_path / "file")

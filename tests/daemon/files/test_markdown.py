@@ -1,0 +1,257 @@
+"""Splicing Markdown: SPEC S-25..S-29, X-07; DESIGN: unknown text survives byte for byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from tacitd.errors import FileRefusedError
+from tacitd.files import has_line, lines_of, put_line, swap_line, take_line
+
+
+def put(text: str, line: str = "new", heading: str = "A") -> str:
+    return put_line(text.encode(), heading, line, "T").decode()
+
+
+@pytest.mark.parametrize("nothing", [None, b""])
+def test_a_new_file(nothing: bytes | None) -> None:
+    """S-27: Markdown bullets under `##`, no ids and no metadata."""
+    assert put_line(nothing, "Coding", "Use pnpm", "Learned") == b"# Learned\n\n## Coding\n- Use pnpm\n"
+    assert put_line(b"\xef\xbb\xbf", "A", "x", "T") == b"\xef\xbb\xbf# T\n\n## A\n- x\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("## A\n- x\n\n## B\n", "## A\n- x\n- new\n\n## B\n"),
+        ("## A\n\n## B\n", "## A\n- new\n\n## B\n"),
+        ("## A", "## A\n- new"),
+        ("## A\n- x", "## A\n- x\n- new"),
+        ("## A\n- x\n\n\n", "## A\n- x\n- new\n\n\n"),
+        ("## A\n- x\n  wrapped\nlazy\n\nafter\n", "## A\n- x\n  wrapped\nlazy\n- new\n\nafter\n"),
+        ("## A\n- x\n  - y\n", "## A\n- x\n  - y\n- new\n"),
+        ("## A\n* x\n* y\n", "## A\n* x\n* y\n* new\n"),
+        ("## A\n  + x\n", "## A\n  + x\n  + new\n"),
+        ("## A\n-   x\n", "## A\n-   x\n- new\n"),
+        ("## A\nWords.\n\n## B\n", "## A\nWords.\n- new\n\n## B\n"),
+        ("##A##\n- x\n", "##A##\n- x\n- new\n"),
+        ("## **a:** ##\n- x\n", "## **a:** ##\n- x\n- new\n"),
+        ("A\n---\n- x\n", "A\n---\n- x\n- new\n"),
+        ("A\n===\n- x\n", "A\n===\n- x\n\n## A\n- new\n"),
+        ("# A\n- x\n", "# A\n- x\n\n## A\n- new\n"),
+        ("### A\n- 3\n## A\n- 2\n", "### A\n- 3\n## A\n- 2\n- new\n"),
+        ("## A\n- x\n### Sub\n- y\n", "## A\n- x\n- new\n### Sub\n- y\n"),
+        ("## B\n- x", "## B\n- x\n\n## A\n- new\n"),
+        ("## B\n- x\n\n", "## B\n- x\n\n## A\n- new\n"),
+        ("## A\nB\n---\n- y\n", "## A\n- new\n\nB\n---\n- y\n"),
+        ("## A\n- x\n***\n", "## A\n- x\n- new\n***\n"),
+        ("## A\n- x\n  ```\n  ## B\n  ```\n", "## A\n- x\n  ```\n  ## B\n  ```\n- new\n"),
+        ("## A\n- ```\n  ## B\n  ```\n", "## A\n- ```\n  ## B\n  ```\n- new\n"),
+    ],
+)
+def test_where_a_line_goes(before: str, after: str) -> None:
+    """S-28: after the section's last bullet, in the section's own style; missing headings at the end."""
+    assert put(before) == after
+    assert put(after) == after
+    crlf = put(before.replace("\n", "\r\n"))
+    if "\n" in before:
+        assert crlf == after.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    "opaque",
+    [
+        "---\nA: 1\n## A\n- x\n---\n",
+        "```md\n## A\n- x\n```\n",
+        "~~~~\n```\n## A\n~~~\n- x\n~~~~\n",
+        "<!--\n## A\n- x\n-->\n",
+        "<!-- one --> \n",
+    ],
+)
+def test_front_matter_code_and_comments_are_let_alone(opaque: str) -> None:
+    """DESIGN: unknown text survives: a `## A` in code is no heading, a bullet in it no line."""
+    assert lines_of(opaque.encode()) == [] and not has_line(opaque.encode(), "x")
+    assert put(opaque, "x") == opaque + "\n## A\n- x\n"
+
+
+@pytest.mark.parametrize("opening", ["```\n", "<!-- \n", "- ~~~\n", "---\n"])
+def test_what_is_never_closed_swallows_nothing(opening: str) -> None:
+    """S-29, idempotent: a line below an open fence is found again instead of being put twice."""
+    once = put(opening + "## A\n- y\n", "x")
+    assert once == opening + "## A\n- y\n- x\n" and put(once, "x") == once
+
+
+def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
+    """S-28: nothing that a person wrote changes its meaning by what we add."""
+    with pytest.raises(FileRefusedError, match="open comment"):
+        put("<!-- todo\n## A\n", "use -->")
+    with pytest.raises(FileRefusedError, match="run into"):
+        put("## A\n\n  Title\n  ---\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"## A\n<<<<<<< HEAD\n- x\n=======\n- y\n>>>>>>> b\n", "conflict markers"),
+        (b"a\r\n>>>>>>> b\r\n", "conflict markers"),
+        ("## A\n".encode("utf-16"), "UTF-16"),
+        (b"\xfe\xff\x00#", "UTF-16"),
+        (b"## A\n\x00\n", "NUL"),
+        ("## Ä\n".encode("latin-1"), r"not UTF-8 \(byte 3\)"),
+    ],
+)
+def test_files_that_cannot_be_spliced_are_refused(data: bytes, words: str) -> None:
+    """DESIGN: a file with conflict markers waits; bad input gets one clear line."""
+    for splice in (
+        lambda: put_line(data, "A", "x", "T"),
+        lambda: take_line(data, "x"),
+        lambda: swap_line(data, "x", "y"),
+    ):
+        with pytest.raises(FileRefusedError, match=words) as caught:
+            splice()
+        assert caught.value.hint
+    if words == "conflict markers":
+        assert not has_line(data, "z")
+    else:
+        with pytest.raises(FileRefusedError):
+            lines_of(data)
+
+
+@pytest.mark.parametrize("line", ["", "  ", "---", "- -", "```js", "a\0b", "\ud800"])
+def test_a_line_that_is_no_bullet_is_refused(line: str) -> None:
+    """S-29: what could not be found again is not written."""
+    with pytest.raises(FileRefusedError):
+        put("## A\n", line)
+
+
+def test_a_line_is_there_wherever_it_stands() -> None:
+    """S-29: same line twice, same file, in whatever section and however a formatter wrapped it."""
+    text = "## B\n* Use pnpm, not\n  npm here\n\n## A\n"
+    assert put(text, "Use pnpm, not npm here") == text
+    assert put(text, " Use pnpm,\nnot npm here ") == text
+    assert lines_of(text.encode()) == [("B", "Use pnpm, not npm here")]
+    assert take_line(text.encode(), "Use pnpm, not npm here") == b"## B\n\n## A\n"
+
+
+@pytest.mark.parametrize("text", ["- x\n  because\n- y\n", "- x\n  - detail\n- y\n", "- x\n\n  more\n- y\n"])
+def test_a_bullet_that_a_person_built_upon_is_theirs(text: str) -> None:
+    """S-28: user's own lines are never edited; the line still counts as being there."""
+    data = text.encode()
+    assert has_line(data, "x") and put_line(data, "A", "x", "T") == data
+    assert take_line(data, "x") == data
+    assert swap_line(data, "x", "z") == (data, False)
+    assert take_line(data, "y") == data.replace(b"- y\n", b"")
+
+
+def test_swapping() -> None:
+    """S-26: the replaced line's place, mark and indentation stay."""
+    assert swap_line(b"## A\r\n  * old\r\n* b", "old", "new") == (b"## A\r\n  * new\r\n* b", True)
+    assert swap_line(b"- a\n* b", "b", "new") == (b"- a\n* new", True)
+    assert swap_line(b"- a\n", "old", "new") == (b"- a\n", False)
+    assert swap_line(b"- old\n- new\n", "old", "new") == (b"- new\n", True)
+    assert swap_line(b"- old\n", "old", "old") == (b"- old\n", True)
+    assert swap_line(b"- long\n  line\n- b\n", "long line", "new") == (b"- new\n- b\n", True)
+
+
+def test_lines_and_their_headings() -> None:
+    """S-28: what stands in the file, for comparing with what we wrote."""
+    text = "- 0\n# T\n* 1\n## C#\n- [ ] 2\n1. no\n+ 3 `a  b`\n\nSet\nup\n--\n- 4\n- - -\n#tag\n-no\n"
+    assert lines_of(text.encode()) == [
+        ("", "0"),
+        ("T", "1"),
+        ("C#", "[ ] 2 1. no"),
+        ("C#", "3 `a  b`"),
+        ("Set up", "4"),
+    ]
+    assert lines_of(None) == []
+
+
+PIECES = st.sampled_from(
+    [
+        "## A",
+        "## B",
+        "# T",
+        "- x",
+        "- y  ",
+        "  - z",
+        "* s",
+        "\twords",
+        "more",
+        "",
+        "",
+        " ",
+        "---",
+        "===",
+        "```",
+        "~~~",
+        "  ```",
+        "- ```",
+        "<!--",
+        "-->",
+        "<!-- c -->",
+        "***",
+        "> q",
+        "1. n",
+        "\x0c",
+        "é\u2028",
+        "\xa0",
+    ]
+)
+PARTS = st.lists(PIECES, max_size=8)
+
+
+def files(lines: st.SearchStrategy[list[str]]) -> st.SearchStrategy[bytes]:
+    """Files of these lines: either newline, with a byte order mark or not, with a newline at the end or not."""
+    forms = st.tuples(lines, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\ufeff"]), st.booleans())
+    return forms.map(lambda p: (p[2] + p[1].join(p[0]) + (p[1] if p[3] and p[0] else "")).encode())
+
+
+FILES = files(PARTS)
+FILES_WITH_A = files(st.tuples(PARTS, PARTS).map(lambda parts: [*parts[0], "## A", *parts[1]]))
+WORDS = st.sampled_from(
+    ["new", "x", "Use `a`, not  b", "# h", "1. n", "a --", "<b>", "> q", "x -->", "[ ] t", "*"]
+)
+
+
+@given(FILES, WORDS)
+@example(b"## A\nB\n---\n", "new")
+@settings(max_examples=250, deadline=None)
+def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) -> None:
+    """S-28, S-29: other lines' bytes are a subsequence of the result; a second put changes no byte."""
+    try:
+        after = put_line(data, "A", line, "T")
+    except FileRefusedError:
+        return
+    assert has_line(after, line) and put_line(after, "A", line, "T") == after
+    rest = iter(after)
+    assert all(byte in rest for byte in data)
+
+
+@given(FILES_WITH_A, WORDS)
+@settings(max_examples=250, deadline=None)
+def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
+    """S-28: on files that had the heading, taking back what was put restores every byte."""
+    assume(not has_line(data, line))
+    try:
+        after = put_line(data, "A", line, "T")
+    except FileRefusedError:
+        return
+    # Put at the end, or with a blank line before an underlined heading, the splice is more than one line.
+    assume(len(after.split(b"\n")) == len(data.split(b"\n")) + 1)
+    assert take_line(after, line) == data
+
+
+@given(FILES, WORDS, WORDS)
+@settings(max_examples=150, deadline=None)
+def test_swap_there_and_back(data: bytes, old: str, new: str) -> None:
+    """S-26: a swap that is taken back leaves the line in its place."""
+    try:
+        after, found = swap_line(data, old, new)
+    except FileRefusedError:
+        return
+    if not found:
+        assert after == data
+        return
+    assert has_line(after, new)
+    assert {text for _, text in lines_of(after)} - {new} <= {text for _, text in lines_of(data)}

@@ -1,0 +1,48 @@
+"""The two renames that Python does not offer, with and without the system's help."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tacitd.files import edit, swap
+
+
+@pytest.fixture(params=["system call", "none"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """A C library that knows the call, and one that does not."""
+    if request.param == "none":
+        monkeypatch.setattr(swap, "_system_call", lambda: None)
+    return bool(request.param != "none")
+
+
+def test_exchange(tmp_path: Path, system: bool) -> None:
+    """DESIGN: RENAME_EXCHANGE where there is one; False says that the caller has to compare and replace."""
+    one, other = tmp_path / "1", tmp_path / "2"
+    one.write_text("one")
+    other.write_text("other")
+    swapped = swap.exchange(one, other)
+    assert (one.read_text(), other.read_text()) == (("other", "one") if swapped else ("one", "other"))
+    assert system or not swapped
+
+
+def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
+    """X-07: a file that appeared meanwhile is a person's."""
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "there").write_text("there")
+    with pytest.raises(FileExistsError):
+        swap.place(tmp_path / "new", tmp_path / "there")
+    swap.place(tmp_path / "new", tmp_path / "free")
+    assert sorted(os.listdir(tmp_path)) == ["free", "there"] and (tmp_path / "there").read_text() == "there"
+    with pytest.raises(FileNotFoundError):
+        swap.place(tmp_path / "gone", tmp_path / "x")
+
+
+@pytest.mark.usefixtures("system")
+def test_an_edit_works_either_way(tmp_path: Path) -> None:
+    """DESIGN: compare-then-replace elsewhere."""
+    for _ in range(2):
+        assert edit(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
+    assert (tmp_path / "a.md").read_bytes() == b"x\nx\n" and os.listdir(tmp_path) == ["a.md"]
