@@ -1,0 +1,41 @@
+"""Why a line of a transcript was read as a person's words, or left out: `tacitd prompts --explain`.
+
+Reads a whole file through the same `Tail` as the engine, so that what it says is what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.reading import Judged
+from tacitd.transcripts.tail import Tail
+
+_MOST = 10_000
+"""Verdicts that may wait for one queued message, before it is taken as said."""
+
+
+def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
+    """Given a transcript, yield each of its lines that might hold a person's words, with its verdict.
+
+    In file order, after deduplication within the file, in bounded memory. Lines of the types user, attachment
+    (queued commands) and queue-operation. Raises FileNotFoundError, FileRefusedError.
+    """
+    tail = Tail(path, 0, own, explain=True)
+    more = True
+    while more:
+        more = tail.advance().more
+        if len(tail.reading.judged or ()) > _MOST:
+            tail.release()
+        yield from _final(tail)
+    tail.release()
+    yield from _final(tail)
+
+
+def _final(tail: Tail) -> list[Judged]:
+    judged = tail.reading.judged or []
+    final = sorted((one for one in judged if one.start < tail.safe_end), key=lambda one: one.start)
+    tail.reading.judged = [one for one in judged if one.start >= tail.safe_end]
+    tail.forget(tail.safe_end)
+    return final

@@ -1,0 +1,219 @@
+"""Bytes to lines: opening a transcript, reading bounded slices of it, and salvaging damaged lines.
+
+Knows newlines, byte offsets and where one JSON object ends. Does not know what a record means.
+
+What Claude Code promises: a flush is one `write` of whole lines on an O_APPEND descriptor, nothing is ever
+rewritten. What real files hold all the same (CLAUDE_CODE section 0 fact 7, section 13): a last line that is
+still being written, two records glued without a newline, a truncated record with the next one on the same
+line, runs of NUL bytes, U+2028 inside strings, lines of a megabyte. So: split on b"\\n" only, consume only
+up to the last one, never hold a line above `LONGEST`, and look into a line that does not parse for every
+complete record that stands in it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tacitd.errors import FileRefusedError
+
+LONGEST = 8 << 20
+"""Bytes. A longer line is streamed over, counted and addressed, never held."""
+
+_CHUNK = 1 << 20
+_TRIES = 400_000
+"""Candidate starts that are tried in one damaged line; with `_WORK` this bounds a hostile line."""
+_WORK = 32
+"""Bytes that may be decoded in salvaging a line, as a multiple of its length."""
+
+_NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta", "attribution-snapshot"})
+"""Record types that Claude Code writes without a `sessionId`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Complete lines of a transcript, and what was behind them."""
+
+    start: int
+    """Byte offset of `data[0]`."""
+    data: bytes
+    """Whole lines, and maybe the beginning of one more."""
+    cut: int
+    """How much of `data` is whole lines: just after the last newline, 0 if there is none."""
+    size: int
+    """The file's size, in bytes, when it was read."""
+    long: bool
+    """The line at `start` has no newline within `LONGEST`: pass over it with `skip_line`."""
+
+    @property
+    def end(self) -> int:
+        """Byte offset up to which the lines are complete."""
+        return self.start + self.cut
+
+    def lines(self) -> list[bytes]:
+        """The complete lines, without their newlines. The first begins at `start`."""
+        return self.data[: self.cut - 1].split(b"\n") if self.cut else []
+
+
+def open_transcript(path: Path) -> int:
+    """Given a path, return a descriptor to read from; the caller closes it.
+
+    Never follows a symbolic link and never waits for the writer of a FIFO. Raises FileNotFoundError where it
+    is gone, FileRefusedError for everything that is no readable regular file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _refusal(path, error) from error
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISREG(kind):
+        return fd
+    os.close(fd)
+    what = "a directory" if stat.S_ISDIR(kind) else "a FIFO" if stat.S_ISFIFO(kind) else "a special file"
+    raise FileRefusedError(f"{path} is {what}, not a transcript", "move it out of the projects folder")
+
+
+def _refusal(path: Path, error: OSError) -> FileRefusedError:
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return FileRefusedError(f"{path} is a symbolic link", "transcripts are only read where they stand")
+    hint = f"check who may read it: ls -l '{path}'" if isinstance(error, PermissionError) else ""
+    return FileRefusedError(f"{path} cannot be opened: {error.strerror}", hint)
+
+
+def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Slice:
+    """Given an offset at a line's start, return the complete lines of about `limit` bytes after it.
+
+    Reads further, up to `longest`, only where a single line is longer than `limit`.
+    """
+    want = min(max(limit, 1), longest + 1)
+    while True:
+        data = os.pread(fd, want, offset)
+        cut = data.rfind(b"\n") + 1
+        if cut or len(data) < want or want > longest:
+            break
+        want = min(want * 4, longest + 1)
+    long = not cut and len(data) > longest
+    return Slice(offset, b"" if long else data, cut, os.fstat(fd).st_size, long)
+
+
+def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
+    """Look for the newline after `offset` in at most `limit` bytes, holding none of them.
+
+    Returns (offset just after it, True), or (offset up to which there is none, False).
+    """
+    left = limit
+    while left > 0:
+        data = os.pread(fd, min(_CHUNK, left), offset)
+        if not data:
+            break
+        found = data.find(b"\n")
+        if found >= 0:
+            return offset + found + 1, True
+        offset += len(data)
+        left -= len(data)
+    return offset, False
+
+
+# --- salvage ---------------------------------------------------------------------------------------------
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What tells a record from an object inside one. Raw: whatever stands there, it never fails."""
+
+    type: msgspec.Raw = msgspec.Raw()
+    sessionId: msgspec.Raw = msgspec.Raw()
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+_WHERE = re.compile(r"\(byte (\d+)\)")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.S
+)
+
+
+def mend(line: bytes) -> bytes:
+    """Given a line, return it with lone surrogate escapes replaced by U+FFFD, at the same offsets.
+
+    JavaScript cuts strings between the halves of an emoji; strict decoders then refuse the whole line.
+    """
+    if b"\\ud" not in line and b"\\uD" not in line:
+        return line
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == 6 else found[0], line)
+
+
+def salvage(line: bytes) -> list[tuple[int, int]]:
+    """Given a line that does not parse, return the (start, end) of every complete record in it.
+
+    A record is an object with a `type` and a `sessionId` (or of a type that has none). An object inside
+    another is none: where it stands after a truncated one, it counts only if nothing goes on behind it as an
+    enclosing object would. Text inside a string cannot be taken for a record, because its quotes are escaped.
+    """
+    line = mend(line)
+    found: list[tuple[int, int]] = []
+    budget = _WORK * len(line) + _CHUNK
+    clean, edge = True, 0
+    at = line.find(b'{"')
+    for _ in range(_TRIES):
+        if at < 0 or budget < 0:
+            break
+        whole, reached = _object_at(line, at)
+        budget -= reached - at
+        if not whole:
+            clean, at = False, line.find(b'{"', at + 1)
+            continue
+        top = clean and not line[edge:at].strip(b"\0 \t\r")
+        clean, edge = (top or not _goes_on(line, reached)) and _is_record(line[at:reached]), reached
+        if clean:
+            found.append((at, reached))
+        at = line.find(b'{"', reached)
+    return found
+
+
+def _object_at(line: bytes, start: int) -> tuple[bool, int]:
+    """Whether a complete object starts here, and where it ends, or how far it was followed.
+
+    msgspec says in its message how many bytes it took, the one that it stumbled over included: "trailing
+    characters (byte N)" behind a complete value, "(byte N)" where the syntax broke. That is a scanner at the
+    speed of C; tests guard the wording and the counting.
+    """
+    try:
+        _HEAD.decode(memoryview(line)[start:])
+    except RecursionError:
+        return False, min(len(line), start + 4096)
+    except msgspec.DecodeError as error:
+        message = str(error)
+        where = _WHERE.search(message)
+        if where is None:
+            return False, len(line)
+        stop = start + int(where[1]) - 1
+        if "trailing characters" not in message:
+            return False, stop
+        return True, line.rindex(b"}", start, stop) + 1
+    return True, len(line.rstrip())
+
+
+def _goes_on(line: bytes, end: int) -> bool:
+    """Whether an enclosing object goes on here: then the one that ended was a part of it."""
+    rest = line[end : end + 64].lstrip(b"\0 \t\r")
+    return rest[:1] in (b",", b"}", b"]", b":")
+
+
+def _is_record(span: bytes) -> bool:
+    head = _HEAD.decode(span)
+    kind, session = _text(head.type), _text(head.sessionId)
+    return bool(kind) and (bool(session) or kind in _NO_SESSION)
+
+
+def _text(raw: msgspec.Raw) -> str:
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except ValueError:
+        return ""

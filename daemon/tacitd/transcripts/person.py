@@ -1,0 +1,274 @@
+"""What did the person say? The fourteen rules of CLAUDE_CODE section 6, first match wins.
+
+`judge` looks at one record and nothing else: no file, no clock, no neighbour. What needs the records after it
+(is a queued message taken back?) is `person_queue`; what needs the ones before it (was it said already?) is
+`dedupe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd.events import PromptKind
+from tacitd.transcripts.person_text import (
+    CONTEXT_TAGS,
+    MACHINE_STARTS,
+    NOTIFICATIONS,
+    PLAN_START,
+    bash_command,
+    command_args,
+    own_words,
+    said_in_rejection,
+)
+from tacitd.transcripts.records import (
+    Attachment,
+    Block,
+    Glance,
+    GlanceMessage,
+    GlanceResult,
+    Line,
+    Message,
+    Origin,
+    ToolResult,
+    object_of,
+    present,
+    text_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """By what the daemon knows its own calls of the client. Each guard is enough by itself."""
+
+    cwd: str = ""
+    """The private directory that its calls run in; "" for none."""
+    sentinel: str = ""
+    """What all its prompts begin with; "" for none."""
+    sessions: Container[str] = field(default_factory=frozenset)
+    """Its own session ids; may be a set that grows."""
+
+    def holds(self, session: str, cwd: str) -> bool:
+        """Whether a record of this session, from this directory, is the daemon's own."""
+        if session and session in self.sessions:
+            return True
+        return bool(self.cwd) and (cwd == self.cwd or cwd.startswith(self.cwd + "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words of a person, as they stand in one record."""
+
+    kind: PromptKind
+    text: str
+    pasted: int = 0
+    """Characters of marked pastes taken out of `text`."""
+    context: str | None = None
+    """The question that they answer; None: what the assistant said before is the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which rule decided, which words there are, and why, in a sentence a person can read."""
+
+    rule: int
+    words: tuple[Words, ...]
+    reason: str
+
+
+def _no(rule: int, reason: str) -> Verdict:
+    return Verdict(rule, (), reason)
+
+
+_SIDECHAIN = _no(1, "a sub-agent's record: its prompts are the main model's")
+_OTHER_TYPE = _no(2, "a record of a type that holds no one's words, or copies of them")
+_TOOL_RESULT = _no(8, "a tool's result")
+_NO_TEXT = _no(14, "no text in it")
+
+_RARE_FLAGS = ("textNotTyped", "handedOff", "wakeupSource", "scheduledTaskId")
+
+_PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
+
+
+def judge(line: Line, own: Own) -> Verdict:
+    """Given a record and what is the daemon's own, return what the person said in it."""
+    if line.is_sidechain or line.agent_id:
+        return _SIDECHAIN
+    if line.type not in _PERSON_TYPES:
+        return _OTHER_TYPE
+    program = _program(line, own)
+    if program:
+        return _no(3, program)
+    if line.type == "queue-operation":
+        return _queued(line, own)
+    if line.type == "attachment":
+        return _attached(line, own)
+    return _flagged(line) or _user(line, own)
+
+
+def plain_tool_result(line: Glance) -> bool:
+    """Whether a user record is one tool's result and certainly nothing else: 86 in 100 are (rule 8)."""
+    message, result = line.message, line.tool_use_result
+    if isinstance(result, GlanceResult) and present(result.answers):
+        return False
+    content = message.content if isinstance(message, GlanceMessage) else None
+    if not isinstance(content, list) or len(content) != 1:
+        return False
+    block = content[0]
+    return block.type == "tool_result" and not block.is_error
+
+
+def headless(line: Line) -> bool | None:
+    """Whether a program wrote this session's prompts; None where the record does not say (rule 3)."""
+    if line.entrypoint:
+        return line.entrypoint.startswith("sdk")
+    if line.prompt_source or line.turn_origin:
+        return "sdk" in (line.prompt_source, line.turn_origin)
+    return None
+
+
+def _program(line: Line, own: Own) -> str:
+    if own.holds(line.session_id or "", line.cwd or ""):
+        return "tacitd's own call"
+    if headless(line):
+        return f"a program's prompt ({line.entrypoint or line.prompt_source or line.turn_origin})"
+    return ""
+
+
+def _queued(line: Line, own: Own) -> Verdict:
+    if line.operation != "enqueue":
+        return _no(4, f"the queue's bookkeeping: {line.operation}")
+    return _mid_turn(4, text_of(line.content), own)
+
+
+def _attached(line: Line, own: Own) -> Verdict:
+    attachment = line.attachment
+    if attachment is None or attachment.type != "queued_command":
+        return _no(5, "an attachment that the client made")
+    if (attachment.command_mode or "prompt") != "prompt":
+        return _no(5, f"queued by the client: {attachment.command_mode}")
+    if line.is_meta or attachment.is_meta:
+        return _no(5, "queued by the client: isMeta")
+    kind = _origin(attachment) or _origin(line)
+    if kind not in ("", "human"):
+        return _no(5, f"not from a person: {kind}")
+    return _mid_turn(5, text_of(attachment.prompt), own)
+
+
+def _mid_turn(rule: int, text: str, own: Own) -> Verdict:
+    if own.sentinel and text.startswith(own.sentinel):
+        return _no(3, "tacitd's own call")
+    if text.lstrip().startswith(NOTIFICATIONS):
+        return _no(rule, "a task's notification")
+    return _words(rule, "queued", text, "typed while the model worked")
+
+
+def _flagged(line: Line) -> Verdict | None:
+    flag = _flag(line)
+    if flag:
+        return _no(6, f"not typed: {flag}")
+    kind = _origin(line)
+    if kind not in ("", "human"):
+        return _no(7, f"not from a person: {kind}")
+    return _no(7, "not from a person: system") if line.prompt_source == "system" else None
+
+
+def _flag(line: Line) -> str:
+    if line.is_meta:
+        return "isMeta"
+    if line.is_compact_summary:
+        return "isCompactSummary"
+    if line.is_visible_in_transcript_only:
+        return "isVisibleInTranscriptOnly"
+    if line.is_virtual:
+        return "isVirtual"
+    rare = (line.text_not_typed, line.handed_off, line.wakeup_source, line.scheduled_task_id)
+    return next((name for name, raw in zip(_RARE_FLAGS, rare, strict=True) if present(raw)), "")
+
+
+def _origin(holder: Line | Attachment) -> str:
+    origin = holder.origin
+    return (origin.kind or "") if isinstance(origin, Origin) else origin or ""
+
+
+def _user(line: Line, own: Own) -> Verdict:
+    content = line.message.content if isinstance(line.message, Message) else None
+    if isinstance(content, str):
+        return _typed([content], line, own)
+    blocks = content or []
+    texts = [block.text for block in blocks if block.type == "text" and block.text]
+    if any(block.type == "tool_result" for block in blocks):
+        return _beside_tools(blocks, texts, line)
+    return _typed(texts, line, own)
+
+
+def _beside_tools(blocks: list[Block], texts: list[str], line: Line) -> Verdict:
+    """Rule 8. One record may hold words of all three kinds; none is left out for another."""
+    words: list[Words] = []
+    for block in blocks:
+        if block.type == "tool_result" and block.is_error:
+            words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
+    words += _answers(line)
+    for text in texts:
+        if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
+            words += _words(8, "steer", text, "").words
+    return Verdict(8, tuple(words), "said beside a tool's result") if words else _TOOL_RESULT
+
+
+def _answers(line: Line) -> list[Words]:
+    result = line.tool_use_result
+    if not isinstance(result, ToolResult) or not present(result.answers):
+        return []
+    notes = object_of(result.annotations)
+    words: list[Words] = []
+    for question, answer in object_of(result.answers).items():
+        text, pasted = own_words("\n".join(filter(None, (_choice(answer), _note(notes.get(question))))))
+        if text:
+            words.append(Words("answers", text, pasted, question))
+    return words
+
+
+def _choice(answer: Any) -> str:
+    if isinstance(answer, list):
+        return ", ".join(part for part in answer if isinstance(part, str))
+    return answer if isinstance(answer, str) else ""
+
+
+def _note(annotation: Any) -> str:
+    note = annotation.get("notes") if isinstance(annotation, dict) else None
+    return note if isinstance(note, str) else ""
+
+
+def _typed(texts: list[str], line: Line, own: Own) -> Verdict:
+    """Rules 9 to 14: the first block that is no context decides."""
+    texts = [text for text in texts if text and not text.isspace()]
+    if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
+        return _no(3, "tacitd's own call")
+    said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
+    if not said:
+        return _no(9, "context that the client added") if texts else _NO_TEXT
+    first = said[0].lstrip()
+    if first.startswith(("<", "[")):
+        args, shell = command_args(first), bash_command(first)
+        if args is not None:
+            return _words(10, "command", args, "the arguments of a command", "a command without arguments")
+        if shell is not None:
+            return _words(11, "bash", shell, "a shell command")
+    if first.startswith(MACHINE_STARTS):
+        return _no(12, f"written by the client: {first[:40].splitlines()[0]}")
+    if first.startswith(PLAN_START) or present(line.plan_content):
+        return _no(13, "a plan that the model wrote and the person accepted")
+    if len(said) > 1:
+        said = [text for text in said if not text.lstrip().startswith(MACHINE_STARTS)]
+    return _words(14, "typed", "\n".join(said), "typed at the prompt")
+
+
+def _words(rule: int, kind: PromptKind, text: str, reason: str, without: str = "no text in it") -> Verdict:
+    """The verdict on a text that is the person's, once pastes and private parts are out of it."""
+    own, pasted = own_words(text)
+    if own:
+        return Verdict(rule, (Words(kind, own, pasted),), reason)
+    if not text.strip():
+        return _no(rule, without)
+    return _no(rule, "only a marked paste" if pasted else "only a private part")

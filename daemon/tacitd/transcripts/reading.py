@@ -1,0 +1,338 @@
+"""The records of one transcript, in file order, to what handlers are given. No file, no clock.
+
+Holds what a record needs of its neighbours: which session and directory it belongs to, what the assistant
+said before it, whether a queued message was taken back, whether the same words were there already. Each
+record's own verdict is `person.judge`'s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tacitd.clock import parse_utc
+from tacitd.events import Prompt, Record
+from tacitd.transcripts.dedupe import Seen
+from tacitd.transcripts.keeping import Kept
+from tacitd.transcripts.person import Own, Verdict, Words, headless, judge, plain_tool_result
+from tacitd.transcripts.person_queue import Entry, Queue
+from tacitd.transcripts.records import (
+    KNOWN_TYPES,
+    TEXT_LIMIT,
+    Glance,
+    Line,
+    Message,
+    text_of,
+)
+from tacitd.transcripts.spoken import CONTEXT, HELD, Speech, says, spoken_record
+
+_SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
+
+_UNKNOWN = 100
+"""Unknown record types that are counted by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A line that might hold a person's words, and what became of it."""
+
+    start: int
+    """Byte offset of the line."""
+    type: str
+    uuid: str
+    session: str
+    time: float | None
+    """Seconds since 1970, UTC."""
+    cwd: str
+    verdict: Verdict
+    """`words` are empty where they were left out; `reason` says why."""
+    prompts: tuple[Prompt, ...]
+
+
+class Reading:
+    """What is known of a transcript after the records that were taken so far."""
+
+    def __init__(self, own: Own, start: int = 0, explain: bool = False) -> None:
+        self.own = own
+        self.start = start
+        self.session = ""
+        self.cwd = ""
+        self.stamp = ""
+        self.headless = False
+        self.counts: Counter[str] = Counter()
+        self.kept = Kept(own, start)
+        self.judged: list[Judged] | None = [] if explain else None
+        self._queue = Queue()
+        self._seen = Seen()
+        self.copies = False
+        self._speech = Speech(own)
+        self._entrypoint: str | None = None
+        self._own_cwd = False
+        self._passed: Glance | None = None
+
+    @property
+    def pin(self) -> int | None:
+        """The offset that nothing may pass yet: a message in the queue whose fate is open."""
+        return self._queue.pin(self.start)
+
+    def settle(self, start: int, raw: memoryview, line: Glance) -> bool:
+        """A first look at the next record; whether that was enough. Otherwise `take` the whole of it.
+
+        The hot path: nine lines in ten end here, so it does no more than it must. What the assistant said is
+        kept as it is and looked at when somebody asks for it.
+        """
+        kind = line.type
+        if line.cwd is None or line.session_id is None:
+            if kind in _SPEAKING or kind not in KNOWN_TYPES:
+                return False
+            self.catch_up(line)
+            return True
+        if kind == "user":
+            if self.judged is not None or not plain_tool_result(line):
+                return False
+        elif kind == "assistant":
+            said = says(line)
+            if said:
+                if len(raw) > HELD:
+                    return False
+                held = bytes(raw)
+                if said == "text":
+                    self._speech.hear(held)
+                self.kept.hold(start, start + len(held) + 1, held)
+        elif kind == "attachment":
+            attachment = line.attachment
+            if attachment is None or attachment.type == "queued_command":
+                return False
+        elif kind == "queue-operation" or kind not in KNOWN_TYPES:
+            return False
+        self._passed = line
+        return True
+
+    def catch_up(self, line: Glance | Line | None = None) -> None:
+        """Take the session, directory and time from the lines that were passed by, then from this one."""
+        passed, self._passed = self._passed, None
+        if passed is not None:
+            self._neighbours(passed)
+        if line is not None:
+            self._neighbours(line)
+
+    def take(self, start: int, end: int, line: Line) -> None:
+        """The next record, and the offsets of the line that it stands in."""
+        self.catch_up(line)
+        driven = headless(line)
+        if driven is not None:
+            self.headless = driven
+        if line.is_sidechain or line.agent_id:
+            self._judge_only(start, line)
+        elif line.type == "assistant":
+            self._assistant(start, end, line)
+        elif line.type == "user":
+            self._user(start, end, line)
+        elif line.type == "attachment":
+            self._attachment(start, end, line)
+        elif line.type == "queue-operation":
+            self._operation(start, end, line)
+        elif line.type not in KNOWN_TYPES and start >= self.start:
+            self._count_unknown(line.type)
+
+    def release(self) -> None:
+        """The session is over or idle: what still waits in the queue counts as said."""
+        gone, said = self._queue.release()
+        for entry in gone:
+            self._drop(entry, "delivered as a prompt of its own")
+        for entry in said:
+            self._say(entry, "typed while the model worked, and left in the queue")
+
+    # --- context ---------------------------------------------------------------------------------------
+
+    def _neighbours(self, line: Glance | Line) -> None:
+        if line.session_id is not None:
+            self.session = line.session_id
+        if line.cwd is not None and line.cwd != self.cwd:
+            self.cwd = line.cwd
+            self._own_cwd = self.own.holds("", line.cwd)
+        if line.timestamp is not None:
+            self.stamp = line.timestamp
+        if line.entrypoint is not None and line.entrypoint != self._entrypoint:
+            self._entrypoint = line.entrypoint
+            self.headless = line.entrypoint.startswith("sdk")
+
+    def _mine(self, session: str) -> bool:
+        return self._own_cwd or session in self.own.sessions
+
+    def _count_unknown(self, kind: str | None) -> None:
+        name = f"unknown type: {kind[:60]}" if kind else "no type"
+        if name not in self.counts and len(self.counts) >= _UNKNOWN:
+            name = "unknown type: others"
+        self.counts[name] += 1
+
+    # --- records ---------------------------------------------------------------------------------------
+
+    def _assistant(self, start: int, end: int, line: Line) -> None:
+        record = spoken_record(start, end, line, self.session, self.cwd, self.own)
+        if record.text:
+            self._speech.hear(record.text[-CONTEXT:])
+        if record.text or record.tools:
+            self.kept.add(record)
+
+    def _user(self, start: int, end: int, line: Line) -> None:
+        verdict = judge(line, self.own)
+        given = False
+        if verdict.rule not in (6, 8) and not self._queue.empty:
+            delivered = self._queue.delivered(_raw_text(line))
+            given = any(entry.given for entry in delivered)
+            for entry in delivered:
+                self._drop(entry, "delivered as a prompt of its own")
+        if given and verdict.words:
+            verdict = Verdict(verdict.rule, (), "the same words were given out when they were queued")
+        if line.is_compact_summary and verdict.rule == 6:
+            self.kept.add(self._record(start, end, line, summary=_raw_text(line)[:TEXT_LIMIT]))
+        self._judge(start, end, line, verdict, line.uuid or "")
+
+    def _attachment(self, start: int, end: int, line: Line) -> None:
+        attachment = line.attachment
+        if attachment is None or attachment.type != "queued_command":
+            return
+        waited = None if self._queue.empty else self._queue.attached(text_of(attachment.prompt))
+        if waited is not None:
+            self._drop(waited, "delivered as an attachment")
+        verdict = judge(line, self.own)
+        if waited is not None and waited.given and verdict.words:
+            verdict = Verdict(verdict.rule, (), "the same words were given out when they were queued")
+        self._judge(start, end, line, verdict, attachment.source_uuid or line.uuid or "")
+
+    def _operation(self, start: int, end: int, line: Line) -> None:
+        text = text_of(line.content)
+        if line.operation == "enqueue":
+            entry = self._entry(start, end, line, text, judge(line, self.own))
+            for late in self._queue.enqueue(entry):
+                self._say(late, "typed while the model worked")
+            if not entry.verdict.words:
+                self._explain(start, line, entry.verdict)
+            return
+        self._explain(start, line, judge(line, self.own))
+        if line.operation == "popAll":
+            for taken in self._queue.pop_all(text):
+                self._drop(taken, "taken back for editing")
+        elif line.operation == "dequeue":
+            named = self._queue.dequeue(text)
+            if named is not None:
+                self._drop(named, "delivered as a prompt of its own")
+        elif line.operation == "remove":
+            self._removed(start, end, line, text)
+
+    def _removed(self, start: int, end: int, line: Line, text: str) -> None:
+        entry = self._queue.remove(text)
+        if entry is None and text:
+            # Why: a dequeue without a name may have taken the wrong message out. These words are the person's
+            # and may stand nowhere else, so they are taken from here; `Seen` drops them if they do.
+            typed = Line(type="queue-operation", operation="enqueue", content=line.content)
+            entry = self._entry(start, end, line, text, judge(typed, self.own))
+        if entry is not None and not entry.given:
+            entry.uuid = line.command_uuid or ""
+            self._say(entry, "typed while the model worked, delivered in mid-turn")
+
+    # --- prompts ---------------------------------------------------------------------------------------
+
+    def _entry(self, start: int, end: int, line: Line, text: str, verdict: Verdict) -> Entry:
+        session, stamp = line.session_id or self.session, line.timestamp or ""
+        return Entry(start, end, text, verdict, session, stamp, self._speech.end())
+
+    def _say(self, entry: Entry, reason: str) -> None:
+        if not entry.verdict.words:
+            return
+        line = Line(
+            type="queue-operation",
+            session_id=entry.session,
+            timestamp=entry.stamp,
+            cwd=self.cwd,
+            uuid=entry.uuid,
+        )
+        verdict = replace(entry.verdict, reason=reason)
+        if self._mine(entry.session):
+            verdict = Verdict(3, (), "tacitd's own call")
+        elif self.headless:
+            verdict = Verdict(3, (), "queued in a program's session")
+        self._judge(entry.start, entry.end, line, verdict, entry.uuid, entry.context)
+
+    def _drop(self, entry: Entry, reason: str) -> None:
+        if entry.verdict.words and not entry.given:
+            line = Line(type="queue-operation", session_id=entry.session, timestamp=entry.stamp)
+            self._explain(entry.start, line, Verdict(4, (), reason))
+
+    def _judge(
+        self, start: int, end: int, line: Line, verdict: Verdict, uuid: str, context: str | None = None
+    ) -> None:
+        """Make prompts of a verdict's words, but for those that were there before, and keep them."""
+        if not verdict.words:
+            self._explain(start, line, verdict)
+            return
+        context = self._speech.end() if context is None else context
+        time = parse_utc(line.timestamp)
+        made = tuple(self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words))
+        fresh = tuple(prompt for prompt in made if self._seen.first(prompt))
+        if fresh:
+            self.copies = _copies(line.version or "")
+            self._speech.answered()
+            self.kept.add(self._record(start, end, line, prompts=fresh))
+        else:
+            verdict = Verdict(verdict.rule, (), "the same words, or the same record, were there before")
+        self._explain(start, line, verdict, fresh)
+
+    def _prompt(
+        self, words: Words, n: int, line: Line, uuid: str, time: float | None, context: str
+    ) -> Prompt:
+        return Prompt(
+            kind=words.kind,
+            text=words.text,
+            session=line.session_id or self.session,
+            uuid=f"{uuid}#{n}" if uuid and n else uuid,
+            time=time,
+            cwd=line.cwd or self.cwd,
+            context=context if words.context is None else words.context[:CONTEXT],
+            pasted=words.pasted,
+        )
+
+    def _judge_only(self, start: int, line: Line) -> None:
+        if self.judged is not None and line.type in ("user", "attachment"):
+            self._explain(start, line, judge(line, self.own))
+
+    def _explain(self, start: int, line: Line, verdict: Verdict, prompts: tuple[Prompt, ...] = ()) -> None:
+        if self.judged is None:
+            return
+        session, cwd, time = line.session_id or self.session, line.cwd or self.cwd, parse_utc(line.timestamp)
+        self.judged.append(
+            Judged(start, line.type or "", line.uuid or "", session, time, cwd, verdict, prompts)
+        )
+
+    # --- keeping ---------------------------------------------------------------------------------------
+
+    def _record(
+        self, start: int, end: int, line: Line, prompts: tuple[Prompt, ...] = (), summary: str = ""
+    ) -> Record:
+        return Record(
+            start=start,
+            end=end,
+            type=line.type or "",
+            uuid=line.uuid or "",
+            session=line.session_id or self.session,
+            time=parse_utc(line.timestamp),
+            cwd=line.cwd or self.cwd,
+            prompts=prompts,
+            summary=summary,
+        )
+
+
+def _raw_text(line: Line) -> str:
+    content = line.message.content if isinstance(line.message, Message) else None
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content or () if block.type == "text")
+
+
+@lru_cache(maxsize=64)
+def _copies(version: str) -> bool:
+    """Whether this client copied histories with new uuids: up to 1.0.83."""
+    parts = version.split(".")[:3]
+    return all(part.isdecimal() for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)

@@ -1,0 +1,317 @@
+"""One line of JSON to the few fields of it that are used. No rules about persons, no files.
+
+Everything else in a line is skipped by the decoder without building it. Raw is used for what is rarely
+needed; it points into the line, so a `Line` lives as long as its line is looked at and never longer.
+The format is internal to Claude Code and changes: a field of an unexpected shape never raises, it is left
+out (`decode` falls back to looking at each field by itself).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from tacitd.events import ToolUse
+
+SKIPPED = (b'{"type":"api-request', b'{"type":"file-history')
+"""Lines that begin so are never decoded. A changed spacing only costs time."""
+
+_ENDS = (b"}}", b'"isSnapshotUpdate":false}')
+_DIGEST = b'"requestDigest":"'
+_DIGEST_AT = len(_DIGEST) + 64 + len(b'"}\n')
+
+TEXT_LIMIT = 64 << 10
+"""Characters of an assistant's text or of a summary that are kept."""
+
+INPUT_LIMIT = 256 << 10
+"""Bytes of a tool call's input that are kept."""
+
+_KNOWN = (
+    "user assistant system attachment progress queue-operation last-prompt summary ai-title custom-title "
+    "agent-name agent-color agent-setting tag mode permission-mode file-history-snapshot "
+    "file-history-delta attribution-snapshot pr-link cost-state tools-used atis-latch api-request "
+    "api-request-shape api-request-blob api-request-resumed content-replacement continued-in "
+    "derived-from relocated fork-context-ref frame-link observer-ref resume-head-vouch bridge-session "
+    "worktree-state session-owner isolation-latch dev-mods memory-mode history-suppression "
+    "ended-by-model data-flow-records data-flow-incomplete artifact-comment-monitor "
+    "artifact-autoreact-ledger"
+)
+KNOWN_TYPES = frozenset(_KNOWN.split())
+"""Record types known up to Claude Code 2.1.328. Another one is counted and skipped."""
+
+_NONE = Raw()
+
+
+def never_matters(data: bytes, start: int, end: int) -> bool:
+    """Whether the line at data[start:end], its newline included, begins and ends as one that needs no decoding.
+
+    The end is looked at because a truncated record may have another one glued behind it. What a person says
+    ends in `"}`; lines of these types end otherwise, or in a digest. Whatever is spelled differently is
+    decoded, so only time can be lost.
+    """
+    return data.startswith(SKIPPED, start) and (
+        data.endswith(_ENDS, start, end - 1) or data.startswith(_DIGEST, end - _DIGEST_AT)
+    )
+
+
+class Block(Struct, gc=False):
+    """A block of a message's content: text, tool_use, tool_result, image, thinking."""
+
+    type: str = ""
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    is_error: bool | None = None
+    input: Raw = _NONE
+    content: Raw = _NONE
+
+
+class Message(Struct, gc=False):
+    """What was said, by whom."""
+
+    content: str | list[Block] | None = None
+    model: str | None = None
+
+
+class Origin(Struct, gc=False):
+    """Who caused a turn: `human`, or one of many programs."""
+
+    kind: str | None = None
+
+
+class ToolResult(Struct, gc=False):
+    """The two fields that the answers to AskUserQuestion come in."""
+
+    answers: Raw = _NONE
+    annotations: Raw = _NONE
+
+
+class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_meta": "isMeta"}):
+    """What a record of the type `attachment` carries; only `queued_command` is of interest."""
+
+    type: str | None = None
+    prompt: Raw = _NONE
+    source_uuid: str | None = None
+    command_mode: str | None = None
+    origin: Origin | str | None = None
+    is_meta: bool | None = None
+
+
+class Line(Struct, gc=False, rename="camel"):
+    """A record of a transcript: the fields that are used, in Claude Code's names (here with underscores)."""
+
+    type: str | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    entrypoint: str | None = None
+    prompt_source: str | None = None
+    turn_origin: str | None = None
+    is_sidechain: bool | None = None
+    agent_id: str | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    is_virtual: bool | None = None
+    text_not_typed: Raw = _NONE
+    handed_off: Raw = _NONE
+    wakeup_source: Raw = _NONE
+    scheduled_task_id: Raw = _NONE
+    plan_content: Raw = _NONE
+    origin: Origin | str | None = None
+    message: Message | str | None = None
+    tool_use_result: ToolResult | str | list[Raw] | None = None
+    attachment: Attachment | None = None
+    is_api_error_message: bool | None = None
+    operation: str | None = None
+    content: Raw = _NONE
+    command_uuid: str | None = None
+
+
+class GlanceBlock(Struct, gc=False):
+    """Which kind of block it is."""
+
+    type: str = ""
+    is_error: bool | None = None
+
+
+class GlanceMessage(Struct, gc=False):
+    """Which kinds of blocks it has."""
+
+    content: str | list[GlanceBlock] | None = None
+
+
+class GlanceResult(Struct, gc=False):
+    """Whether a tool's result may hold a person's answers."""
+
+    answers: Raw = _NONE
+
+
+class GlanceAttachment(Struct, gc=False):
+    """Which kind of attachment it is."""
+
+    type: str | None = None
+
+
+class Glance(Struct, gc=False, rename="camel"):
+    """The fields that settle most lines; only where somebody may have said something is the `Line` decoded.
+
+    Every field costs each unknown key of every line a comparison: that is why they are two structs.
+    """
+
+    is_sidechain: bool | None = None
+    cwd: str | None = None
+    session_id: str | None = None
+    type: str | None = None
+    message: GlanceMessage | str | None = None
+    attachment: GlanceAttachment | None = None
+    timestamp: str | None = None
+    tool_use_result: GlanceResult | str | list[Raw] | None = None
+    entrypoint: str | None = None
+
+
+glance = msgspec.json.Decoder(Glance).decode
+"""Given a line, return the first look at it. Raises ValueError or RecursionError; then `decode` it."""
+
+_DECODER = msgspec.json.Decoder(Line)
+
+
+def decode(raw: bytes | memoryview) -> Line | None:
+    """Given one line, return its record; None where it is JSON but no object.
+
+    Raises ValueError (msgspec's, or UnicodeDecodeError) or RecursionError where it is no whole JSON: then
+    `lines.salvage` finds what stands in it.
+    """
+    try:
+        return _DECODER.decode(raw)
+    except msgspec.ValidationError:
+        return _tolerant(raw)
+
+
+def decode_damaged(raw: bytes) -> Line | None:
+    """Given the span of a record, return it with what is no UTF-8 replaced; None where it is no record at all."""
+    for attempt in (raw, raw.decode("utf-8", "replace").encode()):
+        try:
+            return decode(attempt)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def spoken_text(message: Message) -> str:
+    """Given an assistant's message, return what it says: its text blocks, without thinking."""
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(block.text for block in message.content or () if block.type == "text" and block.text)
+
+
+def called_tools(message: Message) -> tuple[ToolUse, ...]:
+    """Given an assistant's message, return the tools that it calls, their inputs cut loose from the line."""
+    if isinstance(message.content, str):
+        return ()
+    return tuple(_called(block) for block in message.content or () if block.type == "tool_use")
+
+
+def _called(block: Block) -> ToolUse:
+    given = bytes(block.input)
+    return ToolUse(block.id, block.name, given if 0 < len(given) <= INPUT_LIMIT else b"{}")
+
+
+def present(raw: Raw) -> bool:
+    """Whether a rarely used field is there and neither null nor false nor empty."""
+    return raw is not _NONE and bytes(raw) not in (b"", b"null", b"false", b'""')
+
+
+def text_of(raw: Raw) -> str:
+    """Given a field that is a string or a list of blocks, return its text; "" for anything else."""
+    found = None if raw is _NONE else _fit(raw, str | list[Block]) or _blocks(raw)
+    if isinstance(found, str):
+        return found
+    return "\n".join(block.text for block in found or () if block.type == "text" and block.text)
+
+
+def object_of(raw: Raw) -> dict[str, Any]:
+    """Given a field, return it if it is an object; empty for anything else."""
+    found = _fit(raw, dict[str, Any])
+    return found if isinstance(found, dict) else {}
+
+
+# --- the tolerant way: each field by itself ----------------------------------------------------------------
+
+
+def _loose(kind: type[Struct]) -> msgspec.json.Decoder[Any]:
+    fields = [(f.name, Raw, msgspec.field(default=_NONE, name=f.encode_name)) for f in _fields(kind)]
+    return msgspec.json.Decoder(msgspec.defstruct("Loose" + kind.__name__, fields, gc=False))
+
+
+def _fields(kind: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
+
+
+_KINDS: tuple[type[Struct], ...] = (Line, Message, Block, Attachment, ToolResult)
+_LOOSE: dict[type[Struct], tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]] = {
+    kind: (_loose(kind), _fields(kind)) for kind in _KINDS
+}
+
+
+def _tolerant(raw: bytes | memoryview) -> Line | None:
+    line = _struct(raw, Line)
+    return line if isinstance(line, Line) else None
+
+
+def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
+    """Given an object, return it as this struct with the fields that fit; None where it is no object."""
+    decoder, fields = _LOOSE[kind]
+    try:
+        loose = decoder.decode(raw)
+    except msgspec.ValidationError:
+        return None
+    values: dict[str, Any] = {}
+    for info in fields:
+        part: Raw = getattr(loose, info.name)
+        value = part if info.type is Raw else _value(kind, info.name, part, info.type)
+        if value is not None:
+            values[info.name] = value
+    return kind(**values)
+
+
+def _value(kind: type[Struct], name: str, raw: Raw, expected: Any) -> Any:
+    value = _fit(raw, expected) if memoryview(raw).nbytes else None
+    if value is not None:
+        return value
+    nested = _NESTED.get((kind, name))
+    if nested is not None and memoryview(raw).nbytes:
+        return _struct(raw, nested)
+    return _blocks(raw) if (kind, name) == (Message, "content") else None
+
+
+_NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
+    (Line, "message"): Message,
+    (Line, "attachment"): Attachment,
+    (Line, "tool_use_result"): ToolResult,
+}
+
+
+def _blocks(raw: Raw) -> list[Block] | None:
+    """Given a list of which some elements are no blocks, return those that are; a bare string counts as text."""
+    parts = _fit(raw, list[Raw])
+    if parts is None:
+        return None
+    blocks: list[Block] = []
+    for part in parts:
+        text = _fit(part, str)
+        block = Block(type="text", text=text) if text is not None else _struct(part, Block)
+        if isinstance(block, Block):
+            blocks.append(block)
+    return blocks
+
+
+def _fit(raw: Raw, expected: Any) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=expected)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,214 @@
+"""When a session is live, and when it has ended. Bookkeeping: no transcript is read here.
+
+A session ends by quiet (`session.idle` without growth, of its own transcript or of its sub-agents'), or sooner
+when the client that ran it is gone. Gone only counts for a process that was seen alive here before, with its
+start time: in a container or on a shared home every process looks dead. Growth after an end begins it anew.
+
+Quiet is measured in monotonic time, so that no clock jump ends anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from tacitd.clock import Clock
+from tacitd.transcripts.processes import claims
+
+GONE_FOR = 120.0
+"""Seconds for which a process must have been gone before its session counts as ended."""
+LOOK_EVERY = 10.0
+"""Seconds between two looks at the session files while a session is live."""
+LOOK_AT_MOST_EVERY = 5.0
+"""Seconds between two looks, however often `tick` is called."""
+FORGET = 3600.0
+"""Seconds after which nothing is remembered of a session that ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A session ended."""
+
+    session: str
+    path: Path
+    """The transcript that grew last."""
+    why: Literal["idle", "gone"]
+    at: float
+    """When it was last active: seconds since 1970, UTC."""
+
+
+@dataclass(slots=True)
+class _Session:
+    path: Path | None = None
+    cwd: str = ""
+    at: float = 0.0
+    grown: float = -math.inf
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Client:
+    """A process that was seen alive here, running a session."""
+
+    start: str
+    cwd: str
+    gone_since: float | None = None
+
+
+class Sessions:
+    """All sessions that are live, or ended within the hour.
+
+    `process_start` answers as `processes.process_start` does.
+    """
+
+    def __init__(
+        self, clock: Clock, idle: float, config_dir: Path, process_start: Callable[[int], str | None]
+    ) -> None:
+        self._clock = clock
+        self.idle = idle
+        self._config_dir = config_dir
+        self._process_start = process_start
+        self._sessions: dict[str, _Session] = {}
+        self._clients: dict[str, dict[int, _Client]] = {}
+        self._looked = -math.inf
+
+    def grew(
+        self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
+    ) -> None:
+        """A session's transcript grew. `last_time`: of its newest record, seconds since 1970.
+
+        `mtime` (seconds since 1970) says that the growth was not watched, only found: at the start of the
+        daemon. The quiet then counts from it; a time in the future counts as now.
+        """
+        session = self._sessions.setdefault(session_id, _Session())
+        session.path, session.cwd = path, cwd or session.cwd
+        now = self._clock.now()
+        session.at = max(session.at, min(now, last_time if last_time is not None else mtime or now))
+        self._alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
+
+    def touched(self, session_id: str) -> None:
+        """A sub-agent of this session worked: it is live, though its own transcript did not grow."""
+        session = self._sessions.setdefault(session_id, _Session())
+        session.at = max(session.at, self._clock.now())
+        self._alive(session, 0.0)
+
+    def tick(self) -> list[Ended]:
+        """The sessions that ended since the last call, each once until it grows again."""
+        now = self._clock.monotonic()
+        if self._worth_a_look() and now - self._looked >= LOOK_AT_MOST_EVERY:
+            self._look(now)
+        ended = [one for name, session in self._sessions.items() if (one := self._end(name, session, now))]
+        self._forget(now)
+        return ended
+
+    def next_in(self) -> float:
+        """Seconds until `tick` may have something to say; infinity while no session is live."""
+        now = self._clock.monotonic()
+        quiet = [session.grown + self.idle for session in self._live_ones()]
+        gone = [
+            client.gone_since + GONE_FOR
+            for clients in self._clients.values()
+            for client in clients.values()
+            if client.gone_since is not None
+        ]
+        if not quiet:
+            return math.inf
+        ahead = [at for at in gone if at > now]
+        return max(0.0, min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY]) - now)
+
+    def live(self, session_id: str) -> bool:
+        """Whether the session grew within the idle time, or a client that was seen here still runs it.
+
+        A session that did not grow in this daemon's life is not live, whatever a session file says: after a
+        reboot its process id may be another program's.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            return False
+        quiet = math.inf if session.ended else self._clock.monotonic() - session.grown
+        return quiet < self.idle or self._runs(session_id)
+
+    def live_in(self, within: Callable[[str], bool]) -> bool:
+        """Whether any session is live whose working directory `within` says yes to."""
+        return any(
+            self.live(name) and any(cwd and within(cwd) for cwd in self._places(name, session))
+            for name, session in list(self._sessions.items())
+        )
+
+    def _alive(self, session: _Session, quiet: float) -> None:
+        session.grown = max(session.grown, self._clock.monotonic() - quiet)
+        session.ended = False
+
+    def _of(self, name: str) -> dict[int, _Client]:
+        return self._clients.get(name, {})
+
+    def _runs(self, name: str) -> bool:
+        return any(client.gone_since is None for client in self._of(name).values())
+
+    def _places(self, name: str, session: _Session) -> set[str]:
+        return {session.cwd, *(client.cwd for client in self._of(name).values())}
+
+    def _worth_a_look(self) -> bool:
+        """Whether a session is live, or a client of one that ended still runs."""
+        return any(not session.ended or self._runs(name) for name, session in self._sessions.items())
+
+    def _live_ones(self) -> list[_Session]:
+        return [session for session in self._sessions.values() if not session.ended]
+
+    def _end(self, name: str, session: _Session, now: float) -> Ended | None:
+        """Mark a session as ended if it is. One without a transcript of its own ends without a word."""
+        why = self._why(name, session, now)
+        if session.ended or why is None:
+            return None
+        session.ended = True
+        return Ended(name, session.path, why, session.at) if session.path is not None else None
+
+    def _why(self, name: str, session: _Session, now: float) -> Literal["idle", "gone"] | None:
+        clients = self._of(name).values()
+        if clients and all(_gone(client, session, now) for client in clients):
+            return "gone"
+        return "idle" if now - session.grown >= self.idle else None
+
+    def _look(self, now: float) -> None:
+        """See which clients are alive, and since when the others are not."""
+        self._looked = now
+        start_of = cache(self._process_start)
+        for claim in claims(self._config_dir):
+            start = start_of(claim.pid) if claim.session in self._sessions else None
+            if start is not None:  # the first start that was seen stays: a later one is another process
+                clients = self._clients.setdefault(claim.session, {})
+                clients.setdefault(claim.pid, _Client(start, claim.cwd))
+        for clients in self._clients.values():
+            for pid, client in clients.items():
+                since = now if client.gone_since is None else client.gone_since
+                client.gone_since = None if start_of(pid) == client.start else since
+
+    def _forget(self, now: float) -> None:
+        """Drop sessions that ended long ago and that no client runs."""
+        for name, session in list(self._sessions.items()):
+            if session.ended and now - session.grown > FORGET + self.idle and not self._runs(name):
+                del self._sessions[name]
+                self._clients.pop(name, None)
+
+
+def _gone(client: _Client, session: _Session, now: float) -> bool:
+    """Whether a client is gone for long enough, and the session did not grow after it went.
+
+    Trigger: growth after the client was gone. Why: something else runs the session, and we do not see it.
+    Outcome: only quiet ends it.
+    """
+    since = client.gone_since
+    return since is not None and now - since >= GONE_FOR and session.grown <= since
+
+
+def session_of_subagent(path: Path) -> str | None:
+    """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for every other path."""
+    parts = path.parts
+    if "subagents" not in parts[:-1]:
+        return None
+    place = len(parts) - 2 - parts[-2::-1].index("subagents")
+    return parts[place - 1] if place > 0 else None

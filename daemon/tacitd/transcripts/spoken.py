@@ -1,0 +1,120 @@
+"""What the assistant said and called. Nothing here is ever taken for a person's words.
+
+A line in which the assistant speaks is held as it is, and looked into only when somebody asks: most readers
+want the prompts alone, each with the end of what was said before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from msgspec import Struct
+
+from tacitd.clock import parse_utc
+from tacitd.events import Record, ToolUse
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.records import (
+    TEXT_LIMIT,
+    Glance,
+    GlanceMessage,
+    Line,
+    Message,
+    called_tools,
+    decode_damaged,
+    spoken_text,
+)
+
+CONTEXT = 300
+"""Characters of the assistant's words that go along with a prompt."""
+
+HELD = 300 << 10
+"""Bytes of a line that is held as it is; a longer one is reduced at once."""
+
+_RECENT = 6
+"""Records of the assistant's that the context of a prompt is taken from."""
+
+
+class Spoken(Struct, gc=False):
+    """A line in which the assistant speaks, not yet looked into. It names its session and directory."""
+
+    start: int
+    end: int
+    raw: bytes
+
+
+def says(line: Glance) -> str:
+    """`text` or `tool_use` if the assistant says or calls something in this record, else ""."""
+    message = line.message
+    if line.is_sidechain or not isinstance(message, GlanceMessage):
+        return ""
+    if isinstance(message.content, str):
+        return "text"
+    found = ""
+    for block in message.content or ():
+        if block.type == "text":
+            return "text"
+        if block.type == "tool_use":
+            found = "tool_use"
+    return found
+
+
+def record_of(spoken: Spoken, own: Own) -> Record:
+    """Given a held line, return its record; an empty one if it is the daemon's own or the client's."""
+    line = decode_damaged(spoken.raw) or Line()
+    return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
+
+
+def spoken_record(start: int, end: int, line: Line, session: str, cwd: str, own: Own) -> Record:
+    """Given an assistant's line, return what it says and calls, at most `TEXT_LIMIT` characters."""
+    text = ""
+    tools: tuple[ToolUse, ...] = ()
+    message = line.message
+    if isinstance(message, Message) and not _synthetic(line, message) and not own.holds(session, cwd):
+        text, tools = spoken_text(message)[:TEXT_LIMIT], called_tools(message)
+    time = parse_utc(line.timestamp)
+    return Record(start, end, "assistant", line.uuid or "", session, time, cwd, (), text, tools)
+
+
+def _synthetic(line: Line, message: Message) -> bool:
+    """API errors and the like, which the client writes in the assistant's name."""
+    return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
+
+
+class Speech:
+    """The end of what the assistant said in the turn that a prompt answers."""
+
+    def __init__(self, own: Own) -> None:
+        self._own = own
+        self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
+        self._answered = False
+
+    def hear(self, said: bytes | str) -> None:
+        """The assistant said something: a line as it is, or its text."""
+        if self._answered:
+            self._recent.clear()
+            self._answered = False
+        self._recent.append(said)
+
+    def answered(self) -> None:
+        """A person said something: what the assistant says next is another turn."""
+        self._answered = True
+
+    def end(self) -> str:
+        """Up to `CONTEXT` characters: the end of what was said since the last prompt, or before it."""
+        end = ""
+        for at in range(len(self._recent) - 1, -1, -1):
+            said = self._recent[at]
+            if isinstance(said, bytes):
+                said = self._recent[at] = self._text(said)
+            end = f"{said}\n{end}" if end and said else said or end
+            if len(end) >= CONTEXT:
+                break
+        return end[-CONTEXT:]
+
+    def _text(self, raw: bytes) -> str:
+        line = decode_damaged(raw)
+        message = line.message if line is not None else None
+        if line is None or not isinstance(message, Message) or _synthetic(line, message):
+            return ""
+        own = self._own.holds(line.session_id or "", line.cwd or "")
+        return "" if own else spoken_text(message)[-CONTEXT:]

@@ -1,0 +1,245 @@
+"""One transcript being read: slices of a file to records that are final. Used by one thread.
+
+Joins `lines` (bytes), `records` (fields) and `reading` (what a person said); decides nothing itself. It holds
+no descriptor between two slices, because thousands of transcripts are watched, and it stores no position: the
+engine does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd.clock import parse_utc
+from tacitd.events import Prompt, Record
+from tacitd.transcripts import lines
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.position import mark_at
+from tacitd.transcripts.reading import Reading
+from tacitd.transcripts.records import SKIPPED, Line, decode, decode_damaged, glance, never_matters
+
+LOOK_BEHIND = 256 << 10
+"""Bytes before the start that are read for context: the assistant's last words, directory, session."""
+
+_ADDRESSES = 1000
+"""Long lines whose address is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What one slice brought."""
+
+    read: int
+    """Bytes that were read or passed over."""
+    more: bool
+    """There is more to be read now."""
+    shrunk: bool
+    """The file is shorter than what was read, or another one: reading begins anew at 0."""
+
+
+def is_subagent(path: Path) -> bool:
+    """Whether this is a sub-agent's transcript (rule 1): nothing in it is the person's."""
+    return "subagents" in path.parts or (path.name.startswith("agent-") and path.suffix == ".jsonl")
+
+
+class Tail:
+    """A transcript from an offset on, as far as it was read."""
+
+    def __init__(
+        self, path: Path, start: int, own: Own, explain: bool = False, longest: int = lines.LONGEST
+    ) -> None:
+        """`start` stands just after a newline, or is 0. Reads nothing yet. `longest`: bytes, for tests."""
+        self.path = path
+        self.long_lines: list[tuple[int, int]] = []
+        """(start, end) of lines above `longest`: byte offsets."""
+        self.reading = Reading(own, start, explain)
+        self._explain = explain
+        self._longest = longest
+        self._read_end = start
+        self._mark: int | None = None
+        self._scanned: int | None = None
+        self._last_time: float | None = None
+
+    @property
+    def read_end(self) -> int:
+        """Byte offset up to which complete lines were read."""
+        return self._read_end
+
+    @property
+    def safe_end(self) -> int:
+        """Byte offset up to which everything is final: no message before it waits in the queue."""
+        pin = self.reading.pin
+        return self._read_end if pin is None else min(pin, self._read_end)
+
+    @property
+    def session(self) -> str:
+        """The session of the newest record that names one; "" before that."""
+        return self.reading.session
+
+    @property
+    def cwd(self) -> str:
+        """The working directory of the newest record that names one; "" before that."""
+        return self.reading.cwd
+
+    @property
+    def last_time(self) -> float | None:
+        """When the newest record was written: seconds since 1970, UTC; None if none says."""
+        return self._last_time
+
+    @property
+    def headless(self) -> bool:
+        """Whether a program drives the session now (`claude -p`, an SDK)."""
+        return self.reading.headless
+
+    @property
+    def copies(self) -> bool:
+        """Whether the client of the newest prompt copied histories with new uuids (up to 1.0.83): for `Seen`."""
+        return self.reading.copies
+
+    @property
+    def kept_bytes(self) -> int:
+        """About how much memory the kept records take."""
+        return self.reading.kept.bytes
+
+    @property
+    def counts(self) -> Counter[str]:
+        """`damaged`, `salvaged`, `long`, `no object`, `no type`, `unknown type: …`: lines, from `start` on."""
+        return self.reading.counts
+
+    def advance(self, limit: int = 1 << 20) -> Advance:
+        """Read the next slice of about `limit` bytes.
+
+        Raises FileNotFoundError where the file is gone, FileRefusedError where it is no readable regular file.
+        """
+        fd = lines.open_transcript(self.path)
+        try:
+            if self._other_file(fd):
+                self._begin_anew()
+                return Advance(0, os.fstat(fd).st_size > 0, True)
+            if self._mark is None:
+                self._look_behind(fd)
+            done = self._slice(fd, max(limit, 1))
+            self._mark = mark_at(fd, self._read_end)
+        finally:
+            os.close(fd)
+        self._last_time = parse_utc(self.reading.stamp) or self._last_time
+        return done
+
+    def records(self, after: int) -> tuple[Record, ...]:
+        """The kept records with start >= after that are final, in file order."""
+        return self.reading.kept.records(after, self.safe_end)
+
+    def prompts(self, after: int) -> tuple[Prompt, ...]:
+        """The prompts of `records(after)`, without making the records: what a person said, and nothing else."""
+        return self.reading.kept.prompts(after, self.safe_end)
+
+    def release(self) -> None:
+        """The session is over or idle: what waits in its queue counts as said, and all is final."""
+        self.reading.release()
+
+    def forget(self, before: int) -> None:
+        """Let go of the records that begin before this offset."""
+        self.reading.kept.forget(before)
+
+    def _other_file(self, fd: int) -> bool:
+        if os.fstat(fd).st_size < max(self._read_end, self._scanned or 0):
+            return True
+        return self._mark is not None and mark_at(fd, self._read_end) != self._mark
+
+    def _begin_anew(self) -> None:
+        self.reading = Reading(self.reading.own, 0, self._explain)
+        self._read_end, self._mark, self._scanned = 0, 0, None
+        self.long_lines.clear()
+
+    def _look_behind(self, fd: int) -> None:
+        start = self._read_end
+        at = max(0, start - LOOK_BEHIND)
+        if at:
+            at, _ = lines.skip_line(fd, at - 1, start - at + 1)
+        while at < start:
+            piece = lines.read_slice(fd, at, start - at, self._longest)
+            if not piece.cut:
+                break
+            self._take(piece)
+            at = piece.end
+
+    def _slice(self, fd: int, limit: int) -> Advance:
+        if self._scanned is not None:
+            return self._pass_over(fd, self._scanned, limit)
+        piece = lines.read_slice(fd, self._read_end, limit, self._longest)
+        if piece.long:
+            return self._pass_over(fd, self._read_end + self._longest, limit)
+        self._take(piece)
+        self._read_end = piece.end
+        return Advance(piece.cut, piece.size > piece.start + len(piece.data), False)
+
+    def _pass_over(self, fd: int, at: int, limit: int) -> Advance:
+        """A line too long to be held: look for its end, a bounded piece at a time."""
+        reached, found = lines.skip_line(fd, at, limit)
+        if found:
+            self.counts["long"] += 1
+            if len(self.long_lines) < _ADDRESSES:
+                self.long_lines.append((self._read_end, reached))
+            self._read_end, self._scanned = reached, None
+        else:
+            self._scanned = reached
+        return Advance(reached - at, os.fstat(fd).st_size > reached, False)
+
+    def _take(self, piece: lines.Slice) -> None:
+        data, cut, first, view = piece.data, piece.cut, piece.start, memoryview(piece.data)
+        find, begins, settle, look, skipped = data.find, data.startswith, self.reading.settle, glance, SKIPPED
+        at = 0
+        while at < cut:
+            begin, at = at, find(b"\n", at) + 1
+            if begins(skipped, begin) and never_matters(data, begin, at):
+                continue
+            raw = view[begin : at - 1]
+            try:
+                settled = settle(first + begin, raw, look(raw))
+            except (ValueError, RecursionError):
+                settled = False
+            if not settled:
+                self._look_closer(first + begin, first + at, bytes(raw))
+        self.reading.catch_up()
+
+    def _look_closer(self, start: int, end: int, raw: bytes) -> None:
+        try:
+            line = decode(raw)
+        except (ValueError, RecursionError):
+            self._salvage(start, end, raw)
+            return
+        if line is not None:
+            self.reading.take(start, end, line)
+        else:
+            self._count("no object", start)
+
+    def _salvage(self, start: int, end: int, raw: bytes) -> None:
+        if not raw.strip(b"\0 \t\r"):
+            return
+        whole = lines.mend(raw)
+        line = decode_damaged(whole) if whole != raw else None
+        if line is not None:
+            self.reading.take(start, end, line)
+            return
+        self._count("damaged", start)
+        for line in salvaged(whole):
+            self._count("salvaged", start)
+            self.reading.take(start, end, line)
+
+    def _count(self, what: str, start: int) -> None:
+        if start >= self.reading.start:
+            self.counts[what] += 1
+
+
+def salvaged(raw: bytes) -> Iterator[Line]:
+    """Given a line that does not parse, yield every complete record in it that matters."""
+    for start, end in lines.salvage(raw):
+        span = raw[start:end]
+        if span.startswith(SKIPPED):
+            continue
+        line = decode_damaged(span)
+        if line is not None:
+            yield line

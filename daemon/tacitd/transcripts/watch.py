@@ -1,0 +1,320 @@
+"""Hints that a transcript changed. A hint may be late, doubled or lost; the truth is in `follow.py`.
+
+Here belongs everything that knows watchdog, and nothing that reads or compares files. What is known of
+watchdog 7.1 on Linux, and why the code looks as it does:
+
+- Its default mask reports its own reading and burns a core from about 4,100 directories up: a filter is always
+  passed. `DirCreatedEvent` is in it because the kernel's mask holds IN_CREATE anyway, and because a new
+  directory that could not be watched (the limit) is silent otherwise.
+- It warns with its whole watch table as text: that warning is filtered.
+- An exception in a callback kills the thread silently, a deleted root stops its emitter, a renamed root leaves
+  it watching the old place: `check` looks for all three and builds anew.
+- A directory below the root that cannot be watched is left out without a word: `unwatched` compares with its
+  table. Lost events (a full kernel queue) are only said in its log: a handler on its logger listens.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tacitd.clock import Clock, SystemClock
+from tacitd.handler import Degradation
+from tacitd.transcripts.listing import SUFFIX, top_of
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver
+
+RETRY = 60.0
+"""Seconds until watching is tried again after the system refused it."""
+REBUILD = 300.0
+"""Seconds after which everything is watched afresh where directories were left out: the limit may be higher now."""
+
+
+_REFUSALS = (OSError, RuntimeError, SystemError)
+"""How backends say no: inotify with OSError, FSEvents and the making of threads with the others."""
+
+
+class Watcher(Protocol):
+    """What `follow.Follower` needs of a source of hints. All methods but the hints' own thread are the caller's."""
+
+    def start(self) -> None:
+        """Begin to watch. Never raises for a root that is missing or cannot be watched: see `problems`."""
+        ...
+
+    def stop(self) -> None:
+        """End all threads. May be called twice."""
+        ...
+
+    def drain(self) -> set[Path]:
+        """Transcripts that may have changed, and directories that are new, since the last call."""
+        ...
+
+    def check(self) -> bool:
+        """Mend what is broken. True: hints may have been lost since the last call, compare everything."""
+        ...
+
+    def unwatched(self, directories: Collection[str]) -> list[str]:
+        """Those of the directories from which no hint will come."""
+        ...
+
+    def problems(self) -> list[Degradation]:
+        """What is wrong now, each with its cure."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether hints can come at all."""
+        ...
+
+
+class SilentWatcher:
+    """Gives no hint ever: for tests, and wherever only comparing is wanted."""
+
+    def __init__(self, root: Path, wake: Callable[[], None]) -> None:
+        self.alive = True
+
+    def start(self) -> None:
+        """Nothing to begin."""
+
+    def stop(self) -> None:
+        """Nothing to end."""
+        self.alive = False
+
+    def drain(self) -> set[Path]:
+        """No hint."""
+        return set()
+
+    def check(self) -> bool:
+        """Nothing is ever lost, because nothing ever comes."""
+        return False
+
+    def unwatched(self, directories: Collection[str]) -> list[str]:
+        """None: the pace of comparing is to be the ordinary one."""
+        return []
+
+    def problems(self) -> list[Degradation]:
+        """None."""
+        return []
+
+
+class WatchdogWatcher:
+    """Watches `projects` below one root with watchdog.
+
+    `wake` is called from watchdog's thread for each hint: it must be quick and must not raise.
+    """
+
+    def __init__(self, root: Path, wake: Callable[[], None], clock: Clock | None = None) -> None:
+        self._top = top_of(root)
+        self._real = self._top
+        self._wake = wake
+        self._clock = clock or SystemClock()
+        self._observer: BaseObserver | None = None
+        self._identity: tuple[int, int] | None = None
+        self._failed: Exception | None = None
+        self._retry_at = 0.0
+        self._missing: set[str] = set()
+        self._rebuild_at = 0.0
+        self._hints: set[str] = set()
+        self._lock = threading.Lock()
+        self._complaints = _Complaints()
+
+    def start(self) -> None:
+        """Begin to watch, or to wait for the directory to appear."""
+        logging.getLogger("watchdog").addHandler(self._complaints)
+        self._build()
+
+    def stop(self) -> None:
+        """End watchdog's threads."""
+        self._take_down()
+        logging.getLogger("watchdog").removeHandler(self._complaints)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the observer and all its threads run."""
+        return self._observer is not None and all(thread.is_alive() for thread in _threads(self._observer))
+
+    def drain(self) -> set[Path]:
+        """The hints since the last call."""
+        with self._lock:
+            hints, self._hints = self._hints, set()
+        return {Path(self._as_asked(hint)) for hint in hints}
+
+    def check(self) -> bool:
+        """Build anew what died, or what watches a directory that is no longer the one at this path."""
+        stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
+        if self.alive and not stale and _identity(self._top) == self._identity:
+            return self._complaints.take()
+        had = self._observer is not None
+        self._take_down()
+        return self._build() or had
+
+    def unwatched(self, directories: Collection[str]) -> list[str]:
+        """Directories that have no watch; all of them where nothing is watched at all."""
+        if self._observer is None:
+            return list(directories)
+        table = _watch_table(self._observer)
+        if table is None:  # FSEvents and the like watch a whole tree, or say that they cannot
+            return []
+        missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
+        self._remember(missing, directories)
+        return missing
+
+    def problems(self) -> list[Degradation]:
+        """That the root could not be watched, until it is."""
+        if self._failed is None:
+            return []
+        what = f"{self._top} cannot be watched ({self._failed}); it is polled instead"
+        return [Degradation("watch.failed", what, limit_hint(getattr(self._failed, "errno", None)))]
+
+    def _build(self) -> bool:
+        """Watch the root if it exists and the system lets us. True if it is watched now."""
+        identity = _identity(self._top)
+        if identity is None or (self._failed is not None and self._clock.monotonic() < self._retry_at):
+            return False
+        self._real = os.path.realpath(self._top)
+        try:
+            self._observer = _observe(self._real, self._add)
+        except _REFUSALS as error:
+            self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
+            return False
+        self._failed, self._identity = None, identity
+        self._missing.clear()
+        return True
+
+    def _remember(self, missing: Collection[str], looked_at: Collection[str]) -> None:
+        """Keep which directories have no watch, and when to try again with all."""
+        if missing and not self._missing:
+            self._rebuild_at = self._clock.monotonic() + REBUILD
+        self._missing = (self._missing - set(looked_at)) | set(missing)
+
+    def _take_down(self) -> None:
+        """End the observer, if there is one."""
+        observer, self._observer, self._identity = self._observer, None, None
+        if observer is not None:
+            _end(observer)
+
+    def _add(self, path: str) -> None:
+        """Called by watchdog's thread. Nothing that can raise may be added here: it would end the thread."""
+        with self._lock:
+            self._hints.add(path)
+        self._wake()
+
+    def _as_asked(self, path: str) -> str:
+        """Given a path as watchdog says it (links in the root resolved), return it below the root as given."""
+        return self._top + path.removeprefix(self._real) if self._real != self._top else path
+
+    def _as_watched(self, path: str) -> str:
+        """The other way round."""
+        return self._real + path.removeprefix(self._top) if self._real != self._top else path
+
+
+class _Complaints(logging.Handler):
+    """Listens to watchdog's log: whatever it warns of (an overflowed queue above all) may have cost hints."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._heard = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember that there was one."""
+        self._heard.set()
+
+    def take(self) -> bool:
+        """Whether there was one since the last call."""
+        heard = self._heard.is_set()
+        self._heard.clear()
+        return heard
+
+
+def limit_hint(number: int | None) -> str:
+    """Given an `errno` of watching, return what cures it."""
+    name = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}.get(number or 0)
+    if name is None:
+        return "Nothing is lost; changes are seen some seconds later."
+    wanted = 524288 if name == "max_user_watches" else 1024
+    try:
+        now = f" (now {Path(f'/proc/sys/fs/inotify/{name}').read_text().strip()})"
+    except OSError:
+        now = ""
+    return f"Raise the limit{now}: sudo sysctl fs.inotify.{name}={wanted}"
+
+
+def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
+    """Start an observer on a directory and everything below. Raises one of `_REFUSALS` when the system refuses."""
+    from watchdog.events import (
+        DirCreatedEvent,
+        FileCreatedEvent,
+        FileModifiedEvent,
+        FileMovedEvent,
+        FileSystemEventHandler,
+    )
+    from watchdog.observers import Observer
+
+    class Collect(FileSystemEventHandler):
+        def dispatch(self, event: FileSystemEvent) -> None:
+            for name in (event.src_path, event.dest_path):
+                hint = os.fsdecode(name)
+                if hint and (event.is_directory or hint.endswith(SUFFIX)):
+                    add(hint)
+
+    # Trigger: a directory made while its parent is being listed. Why: the text holds every watch there is.
+    warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)
+    observer = Observer()
+    wanted: list[type[FileSystemEvent]] = [
+        FileModifiedEvent,
+        FileCreatedEvent,
+        FileMovedEvent,
+        DirCreatedEvent,
+    ]
+    try:
+        observer.schedule(Collect(), path, recursive=True, event_filter=wanted)
+        observer.start()
+    except _REFUSALS:
+        _end(observer)
+        raise
+    return observer
+
+
+def _end(observer: BaseObserver) -> None:
+    """Stop an observer, also one that never ran or died halfway."""
+    observer.stop()
+    if observer.is_alive():
+        observer.join(5.0)
+
+
+def _threads(observer: BaseObserver) -> list[threading.Thread]:
+    """All threads without which no hint comes: the observer, its emitters, and what reads the kernel's queue."""
+    reader = getattr(observer, "_inotify_fd", None)
+    return [observer, *observer.emitters, *([reader] if isinstance(reader, threading.Thread) else [])]
+
+
+def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
+    """Path to watch, as watchdog keeps it for inotify; None where the backend has no such table.
+
+    It has no public name; the watcher's tests fail if a release of watchdog moves it.
+    """
+    table: dict[bytes, int] = {}
+    for emitter in observer.emitters:
+        group: Any = getattr(emitter, "_inotify", None)
+        found = getattr(group, "_active_callbacks_by_path", None)
+        if found is None:
+            return None
+        table.update(found)
+    return table
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which directory stands at a path now: device and inode; None if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - text on purpose, see `listing.py`
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

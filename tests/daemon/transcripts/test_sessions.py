@@ -1,0 +1,235 @@
+"""When a session is live and when it has ended; what the session files and the process table say."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd.transcripts.processes import Claim, claims, parse_claim, parse_proc_stat, process_start
+from tacitd.transcripts.sessions import GONE_FOR, Ended, Sessions, session_of_subagent
+
+IDLE = 1800.0
+T = Path("/p/s1.jsonl")
+
+
+class Scene:
+    """Sessions with a clock, a process table and a configuration directory in hand."""
+
+    def __init__(self, config_dir: Path) -> None:
+        self.wall, self.mono = 1.7e9, 0.0
+        self.processes: dict[int, str] = {}
+        self.config_dir = config_dir
+        self.sessions = Sessions(self, IDLE, config_dir, self.processes.get)
+
+    def now(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.mono
+
+    def later(self, seconds: float) -> list[Ended]:
+        self.wall += seconds
+        self.mono += seconds
+        return self.sessions.tick()
+
+    def claim(self, pid: int, session: str = "s1", cwd: str = "/w") -> Path:
+        folder = self.config_dir / "sessions"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{pid}.json"
+        path.write_text(json.dumps({"pid": pid, "sessionId": session, "cwd": cwd, "status": "idle"}))
+        return path
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_ends_after_quiet_once_and_again_when_resumed(scene: Scene) -> None:
+    """SPEC S-20: idle, default 30 minutes; growth after it begins it anew."""
+    scene.sessions.grew(T, "s1", "/w", scene.wall - 1)
+    assert scene.sessions.live("s1")
+    assert scene.later(IDLE - 1) == []
+    assert scene.later(1) == [Ended("s1", T, "idle", 1.7e9 - 1)]
+    assert scene.later(IDLE) == [] and not scene.sessions.live("s1")
+    scene.sessions.grew(T, "s1", "/w", None)
+    at = scene.wall
+    assert scene.later(IDLE) == [Ended("s1", T, "idle", at)]
+
+
+def test_subagents_keep_a_session_alive(scene: Scene) -> None:
+    """CLAUDE_CODE section 2: a sub-agent's file is its session's life, and ends nothing by itself."""
+    scene.sessions.grew(T, "s1", "/w", None)
+    scene.later(IDLE - 1)
+    scene.sessions.touched("s1")
+    scene.sessions.touched("never seen")
+    assert scene.later(IDLE - 1) == []
+    assert [end.session for end in scene.later(1)] == ["s1"]
+
+
+def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
+    """DESIGN: what grew while the daemon was down is not live for another half hour; a future time counts as now."""
+    scene.sessions.grew(T, "old", "/w", None, mtime=scene.wall - 2 * IDLE)
+    scene.sessions.grew(T, "half", "/w", None, mtime=scene.wall - IDLE / 2)
+    scene.sessions.grew(T, "future", "/w", None, mtime=scene.wall + 1e8)
+    assert [end.session for end in scene.sessions.tick()] == ["old"]
+    assert [end.session for end in scene.later(IDLE / 2)] == ["half"]
+    assert [end.session for end in scene.later(IDLE / 2)] == ["future"]
+
+
+def test_clock_jump_ends_nothing(scene: Scene) -> None:
+    """RELIABILITY row 12: quiet is monotonic time."""
+    scene.sessions.grew(T, "s1", "/w", None)
+    scene.wall += 365 * 86400
+    assert scene.sessions.tick() == [] and scene.sessions.live("s1")
+
+
+@pytest.mark.parametrize("how", ["exit", "killed", "pid taken by another"])
+def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
+    """CLAUDE_CODE fact 18: the file is removed at exit and left behind by SIGKILL; two minutes, then ended."""
+    scene.processes[7] = "start"
+    path = scene.claim(7)
+    scene.sessions.grew(T, "s1", "/w", None)
+    assert scene.sessions.tick() == []
+    if how == "exit":
+        path.unlink()
+    del scene.processes[7]
+    if how == "pid taken by another":
+        scene.processes[7] = "other"
+    assert scene.later(10) == []
+    assert scene.sessions.next_in() <= 10.0
+    assert scene.later(GONE_FOR - 1) == []
+    assert [(end.session, end.why) for end in scene.later(1)] == [("s1", "gone")]
+    assert not scene.sessions.live("s1")
+    scene.sessions.grew(T, "s1", "/w", None)
+    assert scene.later(GONE_FOR * 2) == [], "something runs it: only quiet ends it now"
+    assert [end.why for end in scene.later(IDLE)] == ["idle"]
+
+
+def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
+    """DESIGN: in a container or on a shared home every process looks dead."""
+    scene.claim(7)
+    scene.sessions.grew(T, "s1", "/w", None)
+    assert scene.later(10) == [] and scene.later(GONE_FOR * 5) == []
+    assert scene.sessions.live("s1")
+
+
+def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Scene) -> None:
+    """CLAUDE_CODE fact 18: after a reboot the process id of a file left behind may be any program's."""
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.grew(T, "other", "/w", None)
+    scene.sessions.tick()
+    assert not scene.sessions.live("s1") and not scene.sessions.live_in(lambda cwd: cwd == "/elsewhere")
+
+
+def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
+    """SPEC S-52: no orphan while its client runs; the end by quiet is said all the same."""
+    scene.processes[7] = "start"
+    scene.claim(7, cwd="/w/sub")
+    scene.sessions.grew(T, "s1", "/w", None)
+    scene.sessions.tick()
+    assert [end.why for end in scene.later(IDLE)] == ["idle"]
+    assert scene.later(5 * IDLE) == [] and scene.sessions.live("s1")
+    assert scene.sessions.live_in(lambda cwd: cwd == "/w/sub")
+    del scene.processes[7]
+    scene.later(10)
+    assert not scene.sessions.live("s1")
+
+
+def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None:
+    """RELIABILITY row 6: idle is cheap, however often it is asked."""
+    asked: list[int] = []
+    scene.claim(7)
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    scene.sessions.grew(T, "s1", "/w", None)
+    for _ in range(49):
+        scene.later(0.1)
+    assert len(asked) == 1
+    scene.later(0.3)
+    assert len(asked) == 2
+
+
+def test_next_in(scene: Scene) -> None:
+    """RELIABILITY row 6: nothing to wake for while no session is live."""
+    assert scene.sessions.next_in() == math.inf
+    scene.sessions.grew(T, "s1", "/w", None)
+    assert scene.sessions.next_in() == 0.0, "the session files were not looked at yet"
+    scene.sessions.tick()
+    assert scene.sessions.next_in() == pytest.approx(10.0)
+    scene.later(IDLE - 3)
+    assert scene.sessions.next_in() == pytest.approx(3.0)
+    scene.later(3)
+    assert scene.sessions.next_in() == math.inf
+
+
+def test_forgets_what_ended_long_ago(scene: Scene) -> None:
+    """RELIABILITY row 18: memory does not grow with the number of sessions that ever were."""
+    for i in range(50):
+        scene.sessions.grew(T, f"s{i}", "/w", None)
+    scene.later(IDLE)
+    scene.later(2 * 3600)
+    assert not scene.sessions._sessions
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=50)
+def test_half_written_session_file_is_no_claim(data: bytes) -> None:
+    """CLAUDE_CODE section 2: rewritten in place, so any prefix may be read."""
+    whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()
+    assert parse_claim(whole) == Claim(7, "s", "/w")
+    assert parse_claim(whole[: len(data) % len(whole)]) is None
+    parse_claim(data)
+
+
+def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
+    """RELIABILITY row 9: a FIFO or a link among the session files hangs nothing."""
+    assert claims(tmp_path) == []
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"pid":1,"sessionId":"s"}')
+    (folder / "2.json").symlink_to(folder / "1.json")
+    os.mkfifo(folder / "3.json")
+    (folder / "4.json").write_text('{"pid":true,"sessionId":"s"}')
+    (folder / "x.txt").write_text("{}")
+    assert claims(tmp_path) == [Claim(1, "s", "")]
+
+
+def test_proc_stat_with_a_hostile_name() -> None:
+    """DESIGN: the name may hold spaces and parentheses; a zombie is no process."""
+    rest = " ".join(str(n) for n in range(4, 53))
+    assert parse_proc_stat(f"12 (a) S (b c) S {rest}".encode()) == "22"
+    assert parse_proc_stat(f"12 (x) Z {rest}".encode()) is None
+    assert parse_proc_stat(b"") is None
+
+
+def test_start_of_a_real_process() -> None:
+    """DESIGN: a process id together with a start time is one process."""
+    assert process_start(os.getpid()) == process_start(os.getpid()) is not None
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert process_start(child.pid) is not None
+    child.communicate(b"\n")
+    assert process_start(child.pid) is None and process_start(0) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "session"),
+    [
+        ("/r/projects/e/S/subagents/agent-1.jsonl", "S"),
+        ("/r/projects/e/S/subagents/workflows/w/agent-1.jsonl", "S"),
+        ("/r/projects/e/S.jsonl", None),
+        ("/r/projects/e/agent-12.jsonl", None),
+        ("/r/projects/subagents/S.jsonl", "projects"),
+    ],
+)
+def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
+    """CLAUDE_CODE section 2: `<session>/subagents/**`."""
+    assert session_of_subagent(Path(path)) == session

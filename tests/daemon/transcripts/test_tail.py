@@ -1,0 +1,324 @@
+"""One transcript being read: slices, positions, the queue, what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support_transcripts import drain, queue, raw, read, said, spoken, typed, write
+from tacitd.errors import FileRefusedError
+from tacitd.transcripts.explain import prompts_of
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.tail import Tail, is_subagent
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.jsonl"
+
+
+# --- slices and files ----------------------------------------------------------------------------------------
+
+
+def test_a_torn_tail_waits(path: Path) -> None:
+    """CLAUDE_CODE section 13: consume only up to the last newline, keep the rest."""
+    whole, torn = typed("one", "u1"), typed("two", "u2")
+    write(path, whole, torn[:40])
+    tail = Tail(path, 0, Own())
+    assert tail.advance().more is False
+    assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], len(whole), len(whole))
+    write(path, torn[40:])
+    drain(tail)
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+
+
+def test_slices_are_bounded(path: Path) -> None:
+    """DESIGN, Hints and truth: one huge file delays no other."""
+    write(path, *(typed(f"prompt {n}", f"u{n}") for n in range(100)))
+    tail = Tail(path, 0, Own())
+    done = tail.advance(1000)
+    assert 0 < done.read <= 1000
+    assert done.more
+    drain(tail, 1000)
+    assert len(tail.prompts(0)) == 100
+
+
+@pytest.mark.parametrize("kept", [5, 0])
+def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
+    """DESIGN, Hints and truth: a shrunken file means read again from 0."""
+    lines = [typed(f"p{n}", f"u{n}") for n in range(10)]
+    write(path, *lines)
+    tail = read(path)
+    path.write_bytes(b"".join(lines[:kept]))
+    done = tail.advance()
+    assert (done.shrunk, tail.read_end, tail.records(0)) == (True, 0, ())
+    drain(tail)
+    assert len(tail.prompts(0)) == kept
+
+
+def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
+    """DESIGN, Hints and truth: the mark before the offset tells another file."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.write_bytes(typed("two", "u2"))
+    assert tail.advance().shrunk
+    drain(tail)
+    assert said(tail) == [("typed", "two")]
+
+
+def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
+    """CLAUDE_CODE section 5.1 deletion; DESIGN: a FIFO named x.jsonl must not hang anything."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        tail.advance()
+    os.mkfifo(path)
+    with pytest.raises(FileRefusedError):
+        tail.advance()
+
+
+def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
+    """RELIABILITY row 9: a line above the limit is counted and addressed, never held; the next one is read."""
+    first, long, last = typed("one", "u1"), typed("x" * 5000, "u2"), typed("two", "u3")
+    write(path, first, long, last)
+    tail = Tail(path, 0, Own(), longest=1000)
+    drain(tail, 300)
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+    assert tail.long_lines == [(len(first), len(first) + len(long))]
+    assert tail.counts["long"] == 1
+
+
+def test_a_long_line_that_is_still_being_written(path: Path) -> None:
+    """RELIABILITY row 9: its end may come much later; nothing is scanned twice."""
+    first, long = typed("one", "u1"), typed("x" * 9000, "u2")
+    write(path, first, long[:4000])
+    tail = Tail(path, 0, Own(), longest=1000)
+    drain(tail)
+    assert tail.read_end == len(first)
+    write(path, long[4000:], typed("two", "u3"))
+    assert tail.advance().read <= len(long) - 4000 + 1000
+    drain(tail)
+    assert said(tail)[-1] == ("typed", "two")
+
+
+def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
+    """DESIGN, The model: the sentence that a prompt answers, also where reading starts after it."""
+    before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")
+    write(path, before)
+    write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
+    tail = read(path, len(before))
+    (prompt,) = tail.prompts(0)
+    assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
+    assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
+
+
+def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN, Hints and truth: offsets only stand just after a newline; here the window cuts a line."""
+    monkeypatch.setattr("tacitd.transcripts.tail.LOOK_BEHIND", 500)
+    before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
+    write(path, before, typed("yes", "u1"))
+    tail = read(path, len(before))
+    assert [(p.text, p.context) for p in tail.prompts(0)] == [("yes", "Shall I?")]
+    assert tail.counts == {}
+
+
+# --- records -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_and_forgotten(path: Path) -> None:
+    """events.Record: prompts, text, tools, summaries; nothing else. Memory is given back."""
+    tool = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    result = [{"type": "tool_result", "tool_use_id": "t1", "content": "out", "is_error": False}]
+    thought = {"content": [{"type": "thinking", "thinking": "hm"}]}
+    summary = raw(type="user", uuid="c", isCompactSummary=True, message={"content": "This session is ..."})
+    write(
+        path,
+        typed("go", "u1"),
+        spoken("", message=thought),
+        spoken("I look.", message={"content": [{"type": "text", "text": "I look."}, tool]}),
+        raw(type="user", uuid="r", message={"content": result}),
+        raw(type="system", subtype="turn_duration"),
+        summary,
+    )
+    tail = read(path)
+    records = tail.records(0)
+    assert [r.type for r in records] == ["user", "assistant", "user"]
+    assert [(t.name, json.loads(t.input)) for t in records[1].tools] == [("Bash", {"command": "ls"})]
+    assert (records[1].text, records[2].summary) == ("I look.", "This session is ...")
+    assert records[1].time == pytest.approx(1795168800.0)
+    assert tail.records(records[1].start) == records[1:]
+    tail.forget(records[2].start)
+    assert tail.records(0) == records[2:]
+    tail.forget(tail.safe_end)
+    assert (tail.records(0), tail.kept_bytes) == ((), 0)
+
+
+def test_context_is_what_the_assistant_said_last(path: Path) -> None:
+    """DESIGN, The model: up to 300 characters; no thinking, no API errors, no sub-agent, the turn's texts."""
+    write(
+        path,
+        spoken("old turn"),
+        typed("one", "u1"),
+        spoken("first"),
+        spoken("x" * 400),
+        spoken("second"),
+        spoken("API Error", message={"model": "<synthetic>"}),
+        spoken("rate limit", isApiErrorMessage=True),
+        spoken("sub", isSidechain=True),
+        typed("two", "u2"),
+        typed("three", "u3"),
+    )
+    contexts = [p.context for p in read(path).prompts(0)]
+    assert contexts[0] == "old turn"
+    assert contexts[1] == ("x" * 400 + "\nsecond")[-300:]
+    assert contexts[2] == contexts[1]
+
+
+def test_session_cwd_time_and_driver(path: Path) -> None:
+    """CLAUDE_CODE section 5.1: trust sessionId in records; a session of -p may be resumed by a person."""
+    write(path, typed("a", "u1", entrypoint="sdk-cli"))
+    tail = read(path)
+    assert (tail.headless, tail.session, tail.cwd, tail.prompts(0)) == (True, "s1", "/home/dev/p", ())
+    write(
+        path,
+        typed("b", "u2", entrypoint="cli", sessionId="s2", cwd="/q", timestamp="2026-11-20T10:00:05.000Z"),
+    )
+    drain(tail)
+    assert (tail.headless, tail.session, tail.cwd, tail.last_time) == (False, "s2", "/q", 1795168805.0)
+    assert said(tail) == [("typed", "b")]
+
+
+def test_our_own_sessions_leave_nothing(path: Path) -> None:
+    """DESIGN, The model: it must not see itself, neither its prompts nor its answers."""
+    write(path, typed("learn this", "u1"), spoken("NONE"))
+    assert read(path, own=Own(cwd="/home/dev/p")).records(0) == ()
+    assert read(path, own=Own(sessions={"s1"})).records(0) == ()
+
+
+def test_old_clients_are_told(path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 13: up to 1.0.83 histories were copied with new uuids."""
+    write(path, typed("a", "u1", version="1.0.83"))
+    tail = read(path)
+    assert tail.copies
+    write(path, typed("b", "u2", version="1.0.128"))
+    drain(tail)
+    assert not tail.copies
+
+
+def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
+    """CLAUDE_CODE section 13: no object, no type, unknown types, damage, blank lines; the words are read."""
+    half = b'{"type":"user","sessionId":"s1","cwd":"/p","uuid":"u9","message":{"content":"half \\ud83d"}}\n'
+    write(path, b"[1]\n", b'{"a":1}\n', raw(type="new-thing"), b"\n", b"\0\0\0\n", b"not json\n", half)
+    write(path, typed("cut off", "u0")[:60] + typed("words", "u1"))
+    tail = read(path)
+    assert said(tail) == [("typed", "half \ufffd"), ("typed", "words")]
+    assert tail.counts == {
+        "no object": 1,
+        "no type": 1,
+        "unknown type: new-thing": 1,
+        "damaged": 2,
+        "salvaged": 1,
+    }
+
+
+def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
+    """RELIABILITY row 9: invalid UTF-8 in a text costs those bytes, not the record."""
+    write(
+        path, spoken("Shall # I?").replace(b"#", b"\xff\xfe"), typed("yes # I", "u1").replace(b"#", b"\xff")
+    )
+    tail = read(path)
+    assert [p.context for p in tail.prompts(0)] == ["Shall \ufffd\ufffd I?"]
+    assert [r.text for r in tail.records(0)] == ["Shall \ufffd\ufffd I?", ""]
+    assert said(tail) == [("typed", "yes \ufffd I")]
+
+
+def test_two_records_of_one_line_are_one_record(path: Path) -> None:
+    """events.Record is a line: a position may only stand behind both."""
+    write(path, typed("one", "u1")[:-1] + spoken("yes")[:-1] + typed("two", "u2"))
+    (record,) = read(path).records(0)
+    assert ([p.text for p in record.prompts], record.text) == (["one", "two"], "yes")
+    assert record.end == path.stat().st_size
+
+
+def test_unknown_types_do_not_pile_up(path: Path) -> None:
+    """RELIABILITY row 9: memory is bounded, whatever is invented."""
+    write(path, *(raw(type=f"new-{n}") for n in range(500)))
+    assert len(read(path).counts) <= 101
+
+
+def test_the_same_record_twice_is_one_prompt(path: Path) -> None:
+    """CLAUDE_CODE section 13: duplicate uuids within a file, two in the sample; "yes" twice is two."""
+    write(path, typed("yes", "u1"), typed("yes", "u1"), typed("yes", "u2"))
+    assert [p.uuid for p in read(path).prompts(0)] == ["u1", "u2"]
+
+
+def test_several_prompts_of_one_record(path: Path) -> None:
+    """events.Prompt.uuid: `uuid`, then `uuid#1` for further prompts of one record."""
+    block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
+    answers = {"questions": [], "answers": {"Colour?": "red", "Size?": "S"}}
+    write(path, raw(type="user", uuid="u", message={"content": block}, toolUseResult=answers))
+    assert [(p.uuid, p.context) for p in read(path).prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
+
+
+# --- explain -------------------------------------------------------------------------------------------------
+
+
+def reasons(path: Path) -> list[tuple[int, str]]:
+    return [(one.verdict.rule, one.verdict.reason) for one in prompts_of(path, Own())]
+
+
+def test_every_line_is_explained_in_file_order(path: Path) -> None:
+    """The command `prompts --explain`: why a line was read as words, or left out."""
+    block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
+    write(
+        path,
+        queue("enqueue", "one"),
+        raw(type="user", uuid="r", message={"content": block}),
+        typed("<local-command-stdout>x", "u0"),
+        queue("popAll", "one"),
+        typed("two", "u1"),
+        typed("two", "u1"),
+        typed("sub", "u2", isSidechain=True),
+    )
+    assert reasons(path) == [
+        (4, "taken back for editing"),
+        (8, "a tool's result"),
+        (12, "written by the client: <local-command-stdout>x"),
+        (4, "the queue's bookkeeping: popAll"),
+        (14, "typed at the prompt"),
+        (14, "the same words, or the same record, were there before"),
+        (1, "a sub-agent's record: its prompts are the main model's"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("p/s/subagents/agent-a1.jsonl", True),
+        ("p/s/subagents/workflows/w/journal.jsonl", True),
+        ("p/agent-a2c0e96.jsonl", True),
+        ("p/1254ce28.jsonl", False),
+        ("p/agent-notes.txt", False),
+    ],
+)
+def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
+    """CLAUDE_CODE section 6 rule 1, section 5.1: workflows nest deeper."""
+    assert is_subagent(Path(name)) is expected
+
+
+def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
+    """RELIABILITY row 18: what is forgotten is gone."""
+    lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
+    write(path, *lines)
+    tail, most, more = Tail(path, 0, Own()), 0, True
+    while more:
+        more = tail.advance(100_000).more
+        most = max(most, tail.kept_bytes)
+        tail.forget(tail.safe_end)
+    assert most < 300_000
+    assert tail.kept_bytes == 0

@@ -1,0 +1,66 @@
+"""Lines as Claude Code writes them, and a transcript made of them: for the tests of the reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.tail import Tail
+
+COMMON = {
+    "sessionId": "s1",
+    "cwd": "/home/dev/p",
+    "version": "2.1.30",
+    "timestamp": "2026-11-20T10:00:00.000Z",
+}
+
+
+def raw(**fields: Any) -> bytes:
+    return json.dumps(COMMON | fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def typed(text: str, uuid: str, **fields: Any) -> bytes:
+    return raw(type="user", uuid=uuid, message={"role": "user", "content": text}, **fields)
+
+
+def spoken(text: str, message: dict[str, Any] | None = None, **fields: Any) -> bytes:
+    made = {"model": "m", "content": [{"type": "text", "text": text}]} | (message or {})
+    return raw(**({"type": "assistant", "uuid": "a", "message": made} | fields))
+
+
+def queue(operation: str, content: str | None = None, **fields: Any) -> bytes:
+    line = {
+        "type": "queue-operation",
+        "operation": operation,
+        "sessionId": "s1",
+        "timestamp": COMMON["timestamp"],
+    }
+    return json.dumps(line | ({} if content is None else {"content": content}) | fields).encode() + b"\n"
+
+
+def attached(text: str, uuid: str, **attachment: Any) -> bytes:
+    return raw(
+        type="attachment", uuid=uuid, attachment={"type": "queued_command", "prompt": text} | attachment
+    )
+
+
+def write(path: Path, *lines: bytes) -> None:
+    with path.open("ab") as out:
+        out.write(b"".join(lines))
+
+
+def read(path: Path, start: int = 0, own: Own | None = None, **more: Any) -> Tail:
+    tail = Tail(path, start, own or Own(), **more)
+    drain(tail)
+    return tail
+
+
+def drain(tail: Tail, limit: int = 1 << 20) -> None:
+    while tail.advance(limit).more:
+        pass
+
+
+def said(tail: Tail, after: int = 0) -> list[tuple[str, str]]:
+    return [(p.kind, p.text) for record in tail.records(after) for p in record.prompts]
