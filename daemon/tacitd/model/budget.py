@@ -1,0 +1,233 @@
+"""What the model may cost, and what it did cost: looked at before each call, on disk before the child starts.
+
+The log holds two records for each call, `begun` and `ended`. A begun call that never ended (the daemon was killed)
+counts as a call, with an assumed cost. Days and months are local ones. A clock that was set back frees nothing:
+whatever is dated today or later counts for today (SPEC S-64, RELIABILITY 16, ANCHORS P1).
+
+    {"id","at","key","tier","purpose","state":"begun"}
+    {"id","at","state":"ended","usd","assumed","in","out","why"}      why "" is an answer
+    {"state":"total","at","calls","usd","in","out"}                   what a compaction folded
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Any, Protocol
+
+from tacitd.clock import Clock, local_date
+from tacitd.errors import TacitdError
+from tacitd.model.port import NoAnswer, Tier, Why
+from tacitd.model.tally import Tally
+
+KEPT = 62 * 86400.0
+"""Seconds: two months stay in the log call by call."""
+HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows what was spent"
+
+
+class Records(Protocol):
+    """What the budget needs of a log: `tacitd.files.log.Log` is one, a list in a test another."""
+
+    def append(self, record: Mapping[str, Any], /) -> object:
+        """Add a record."""
+        ...
+
+    def read(self) -> Iterable[Mapping[str, Any]]:
+        """All records, oldest first."""
+        ...
+
+    def flush(self) -> object:
+        """Return when everything appended is on the disk."""
+        ...
+
+
+class Caps(Protocol):
+    """The caps. `BudgetSettings` is one."""
+
+    @property
+    def calls_per_minute(self) -> int: ...
+    @property
+    def calls_per_day(self) -> int: ...
+    @property
+    def usd_per_day(self) -> float: ...
+    @property
+    def usd_per_month(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was spent. Dollars as the client reported them, or assumed where it could not."""
+
+    calls_today: int
+    usd_today: float
+    usd_month: float
+    calls_total: int
+    usd_total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The minute is full: nothing is spent yet, and waiting is all it takes."""
+
+    calls: int
+    """How many a minute are allowed."""
+    seconds: float
+    """Until there is room again, by the monotonic clock."""
+
+
+class Budget:
+    """The caps over a log. Every method may be called from any thread."""
+
+    def __init__(self, log: Records, caps: Caps, clock: Clock) -> None:
+        self._log = log
+        self._caps = caps
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._minute: list[float] = []
+        self._tally = Tally()
+        for record in log.read():
+            self._tally.fold(record)
+
+    def recap(self, caps: Caps) -> None:
+        """Other caps, from now on. What was spent stays."""
+        with self._lock:
+            self._caps = caps
+
+    def begin(self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()) -> str | Full | NoAnswer:
+        """Check, and put the call on record; return its id. Durable when it returns. No call without it.
+
+        `Full` only where the minute is all that stands in the way: a reached cap refuses at once.
+        """
+        with self._lock:
+            refused = self._repeated(parts or (key,)) or self.check(self._clock.now()) or self._full()
+            if refused is not None:
+                return refused
+            call = uuid.uuid4().hex
+            begun = {
+                "id": call,
+                "at": self._clock.now(),
+                "key": key,
+                **({"parts": list(parts)} if parts else {}),
+                "tier": tier,
+                "purpose": purpose,
+                "state": "begun",
+            }
+            try:
+                self._write(begun)
+            except (OSError, TacitdError) as error:
+                return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {error}", "see to the disk")
+            self._minute.append(self._clock.monotonic())
+            return call
+
+    def end(
+        self, call: str, *, usd: float | None, tokens_in: int = 0, tokens_out: int = 0, why: str = ""
+    ) -> None:
+        """Put on record what the call cost. `usd` None: unknown, so it is assumed. `why` "" is an answer.
+
+        A log that cannot be written is no reason to lose an answer that was paid for: the call then counts in
+        memory as it was, and after a restart as one that never ended.
+        """
+        with self._lock:
+            ended = {
+                "id": call,
+                "at": self._clock.now(),
+                "state": "ended",
+                "usd": self._tally.assumed_for(call) if usd is None else usd,
+                "assumed": usd is None,
+                "in": tokens_in,
+                "out": tokens_out,
+                "why": why,
+            }
+            try:
+                self._write(ended)
+            except (OSError, TacitdError):
+                self._tally.fold(ended)
+
+    def check(self, now: float) -> NoAnswer | None:
+        """None where another call is allowed at `now` (seconds since 1970, UTC); else why not, and until when."""
+        with self._lock:
+            spent, caps = self.spent(now), self._caps
+        if spent.usd_month >= caps.usd_per_month:
+            what = f"${spent.usd_month:.2f} of ${caps.usd_per_month:.2f} spent this month"
+            return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
+        if spent.usd_today >= caps.usd_per_day:
+            what = f"${spent.usd_today:.2f} of ${caps.usd_per_day:.2f} spent today"
+            return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
+        if spent.calls_today >= caps.calls_per_day:
+            what = f"{spent.calls_today} of {caps.calls_per_day} calls made today"
+            return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
+        return None
+
+    def spent(self, now: float) -> Spent:
+        """What was spent today, this month (local time) and in all. Calls under way count with an assumed cost."""
+        today = local_date(now)
+        with self._lock:
+            calls_today, usd_today = self._tally.since(today)
+            _, usd_month = self._tally.since(today[:7])
+            calls_total, usd_total = self._tally.since("")
+        return Spent(calls_today, usd_today, usd_month, calls_total, usd_total)
+
+    def pruned(self) -> Iterator[dict[str, Any]]:
+        """The records for a compaction, `log.compact(budget.pruned())`: one total for what is older than 62 days,
+        then the younger ones.
+
+        Older than the newest record and than now: neither a clock that is ahead nor one that is behind makes
+        this month's records old. Reads the log when it is consumed, which is under the log's own lock; so it
+        takes none of ours, because a call that begins takes the two the other way round.
+        """
+        records = [dict(record) for record in self._log.read()]
+        newest = max((at for r in records if (at := _at(r)) is not None), default=0.0)
+        before = min(newest, self._clock.now()) - KEPT
+        old = {r.get("id") for r in records if r.get("state") == "begun" and (_at(r) or 0.0) < before}
+        folded = Tally()
+        kept = []
+        for record in records:
+            if record.get("state") == "total" or record.get("id") in old:
+                folded.fold(record)
+            else:
+                kept.append(record)
+        yield from folded.total(before)
+        yield from kept
+
+    def _write(self, record: dict[str, Any]) -> None:
+        """Append, sync, and only then count it: what is not on the disk did not happen."""
+        self._log.append(record)
+        self._log.flush()
+        self._tally.fold(record)
+
+    def _repeated(self, names: Sequence[str]) -> NoAnswer | None:
+        repeated = tuple(name for name in names if self._tally.paid_twice(name))
+        if not repeated:
+            return None
+        what = "this call was begun twice and did not come back; it is not paid for again"
+        return NoAnswer(Why.REPEATED, what, repeated=repeated)
+
+    def _full(self) -> Full | NoAnswer | None:
+        now = self._clock.monotonic()
+        self._minute = [at for at in self._minute if at > now - 60.0]
+        allowed = self._caps.calls_per_minute
+        if len(self._minute) < allowed:
+            return None
+        if not allowed:
+            return NoAnswer(Why.BUDGET, "no call a minute is allowed", HINT)
+        return Full(allowed, self._minute[-allowed] + 60.0 - now)
+
+
+def next_day(now: float) -> float:
+    """The next local midnight after `now`; both in seconds since 1970, UTC."""
+    day = datetime.fromtimestamp(now).date() + timedelta(days=1)
+    return datetime.combine(day, time.min).timestamp()
+
+
+def next_month(now: float) -> float:
+    """The local midnight that begins the next month."""
+    day = datetime.fromtimestamp(now).date()
+    return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()
+
+
+def _at(record: Mapping[str, Any]) -> float | None:
+    at = record.get("at")
+    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None

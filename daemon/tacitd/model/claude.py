@@ -1,0 +1,255 @@
+"""The one adapter behind the port: Claude Code's command line in non-interactive mode (CLAUDE_CODE 3.1).
+
+Here the parts meet: the budget before the child, the private directory, the environment, the process, the judge.
+None of their rules is here. What the client is called with is a constant, and tests compare it to the letter.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from tacitd.clock import Clock
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.model.budget import HINT as BUDGET_HINT
+from tacitd.model.budget import Budget, Full
+from tacitd.model.children import Children
+from tacitd.model.environment import account, child_environment, with_directory
+from tacitd.model.find import find_command
+from tacitd.model.guard import framed
+from tacitd.model.lean import lean_arguments, private_directory
+from tacitd.model.outcome import HINTS, classify
+from tacitd.model.port import Answer, Ask, NoAnswer, Tier, Why
+from tacitd.model.process import Finished, run
+from tacitd.model.report import Report, read
+from tacitd.model.settings import ClaudeSettings
+
+AT_ONCE = 2
+"""Children at a time (SPEC S-64)."""
+PAUSES = (2.0, 8.0)
+"""Seconds before the second and the third try, where the API was overloaded or out of reach."""
+WAITS = 20
+"""How often one call waits for room in the minute before it is given back: others may be quicker each time."""
+LONGEST_PROMPT = 400_000
+"""Bytes: kept under half of the client's window (CLAUDE_CODE 3.3)."""
+STOP_GRACE = 8.0
+"""Seconds that a call may go on when the daemon is asked to leave: it is paid for, and often nearly done."""
+ABSENT_HINT = "install Claude Code, or set claude.command to its path; everything that needs no model goes on"
+
+
+class Runner(Protocol):
+    """`process.run`, or a test's own."""
+
+    def __call__(
+        self,
+        argv: list[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: bytes,
+        deadline: float,
+        stop: threading.Event | None,
+        stop_grace: float,
+        started: Callable[[int], None] | None,
+        ended: Callable[[int], None] | None,
+    ) -> Finished: ...
+
+
+class ClaudeModel:
+    """The language model, as Claude Code's client. Calls block, may come from any thread, and raise nothing."""
+
+    def __init__(
+        self,
+        settings: ClaudeSettings,
+        budget: Budget,
+        *,
+        clock: Clock,
+        environ: Mapping[str, str],
+        work: Path,
+        stop: threading.Event | None = None,
+        children: Children | None = None,
+        pause: Callable[[float], bool] | None = None,
+        own_sessions: set[str] | None = None,
+        on_session: Callable[[str], None] | None = None,
+        stop_grace: float = STOP_GRACE,
+        runner: Runner = run,
+    ) -> None:
+        """`work` is the private directory that children run in. `pause` waits for so many seconds and says whether
+        to leave; without one the stop event is waited for. `on_session` is told each session id of our own once.
+        """
+        self.settings = settings
+        self.budget = budget
+        self.work = work
+        self.own_sessions: set[str] = own_sessions if own_sessions is not None else set()
+        self._clock = clock
+        self._environ = {**account(environ), **{name: value for name, value in environ.items() if value}}
+        self._stop = stop or threading.Event()
+        self._children = children
+        self._pause = pause or self._stop.wait
+        self._on_session = on_session
+        self._stop_grace = stop_grace
+        self._runner = runner
+        self._lock = threading.Lock()
+        self._slots = threading.Semaphore(AT_ONCE)
+        self._running = 0
+        self._program: Path | None = None
+
+    def reconfigure(self, settings: ClaudeSettings) -> None:
+        """New settings, for calls that begin from now on."""
+        self.settings, self._program = settings, None
+
+    @property
+    def running(self) -> int:
+        """How many children run now; for `status`."""
+        return self._running
+
+    def program(self) -> Path | None:
+        """Where the client is; looked up when it is not known or has gone."""
+        known = self._program
+        if known is None or not os.access(known, os.X_OK):
+            self._program = known = find_command(self.settings.command, self._environ)
+        return known
+
+    def ask(self, ask: Ask) -> Answer | NoAnswer:
+        """Put one question, within the budget, and wait for the answer or the reason why there is none."""
+        prompt = framed(ask.prompt).encode("utf-8", "replace")
+        if len(prompt) > LONGEST_PROMPT:
+            return NoAnswer(
+                Why.TOO_LONG, f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
+            )
+        with self._slot() as free:
+            if not free:
+                return NoAnswer(Why.STOPPING, "the daemon is stopping")
+            outcome = self._once(ask, prompt)
+            for pause in PAUSES:
+                if not _passes_by_itself(outcome) or self._pause(pause):
+                    break
+                outcome = self._once(ask, prompt)
+            return outcome
+
+    @contextmanager
+    def _slot(self) -> Iterator[bool]:
+        """One of the two places; False where the daemon leaves meanwhile."""
+        while not self._stop.is_set():
+            if self._slots.acquire(timeout=0.1):
+                try:
+                    yield not self._stop.is_set()
+                finally:
+                    self._slots.release()
+                return
+        yield False
+
+    def _once(self, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
+        """One try: the program and the directory first, because they cost nothing; then the budget; then the child."""
+        program = self.program()
+        if program is None:
+            return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
+        try:
+            private_directory(self.work)
+        except (OSError, FileRefusedError) as error:
+            return NoAnswer(
+                Why.UNREACHABLE, f"{self.work} cannot be used as working directory: {error}", "see to it"
+            )
+        call = self._begun(ask)
+        if isinstance(call, NoAnswer):
+            return call
+        return self._called(call, program, ask, prompt)
+
+    def _begun(self, ask: Ask) -> str | NoAnswer:
+        """The call's id, once it is on record. A full minute is waited for, so that a burst parks nothing."""
+        refused = NoAnswer(Why.STOPPING, "the daemon is stopping")
+        for _ in range(WAITS):
+            call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
+            if not isinstance(call, Full):
+                return call
+            if self._pause(call.seconds):
+                return NoAnswer(Why.STOPPING, "the daemon is stopping")
+            retry_at = self._clock.now() + call.seconds
+            refused = NoAnswer(Why.BUDGET, f"{call.calls} calls a minute", BUDGET_HINT, retry_at)
+        return refused
+
+    def _called(self, call: str, program: Path, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
+        report, usd = Report(), None
+        outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call broke off")
+        try:
+            finished = self._run(program, ask, prompt)
+            report = read(finished.stdout)
+            usd = report.usd
+            stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
+            outcome = classify(finished, now=self._clock.now(), stopping=stopping, report=report)
+        except (OSError, ValueError) as error:
+            usd, outcome = 0.0, _not_started(error, program)
+        finally:
+            why = "" if isinstance(outcome, Answer) else str(outcome.why)
+            tokens_in, tokens_out = report.tokens_in, report.tokens_out
+            self.budget.end(call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why)
+        self._remember(report.sessions)
+        return outcome
+
+    def _run(self, program: Path, ask: Ask, prompt: bytes) -> Finished:
+        env = child_environment(self._environ, self.settings.pass_env)
+        env["PATH"] = with_directory(env["PATH"], str(program.parent))
+        arguments = lean_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
+        with self._counted():
+            return self._runner(
+                [str(program), *arguments],
+                env=env,
+                cwd=self.work,
+                stdin=prompt,
+                deadline=self.settings.timeout,
+                stop=self._stop,
+                stop_grace=self._stop_grace,
+                started=self._children.started if self._children else None,
+                ended=self._children.ended if self._children else None,
+            )
+
+    def model_of(self, tier: Tier) -> str:
+        """The model's name for a tier, as it is configured."""
+        return {"fast": self.settings.fast, "smart": self.settings.smart, "accurate": self.settings.accurate}[
+            tier
+        ]
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def _remember(self, sessions: tuple[str, ...]) -> None:
+        """Our own sessions: the reader leaves them out, should a client ever write one (SPEC S-61)."""
+        with self._lock:
+            new = [one for one in sessions if one not in self.own_sessions]
+            self.own_sessions.update(new)
+        if self._on_session is not None:
+            for one in new:
+                with suppress(OSError, TacitdError):  # it is known in memory
+                    self._on_session(one)
+
+
+_SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
+"""How a child ends that somebody killed, as when a service manager signals the whole unit."""
+
+
+def _passes_by_itself(outcome: Answer | NoAnswer) -> bool:
+    return isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
+
+
+def _not_started(error: OSError | ValueError, program: Path) -> NoAnswer:
+    """The system refused to start the program: nothing was asked, nothing was paid."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.E2BIG:
+        return NoAnswer(Why.TOO_LONG, "the system prompt is too long for a command line")
+    if number in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        return NoAnswer(
+            Why.UNREACHABLE, f"the system could not start {program}: {error}", HINTS[Why.OVERLOADED]
+        )
+    return NoAnswer(Why.ABSENT, f"{program} cannot be started: {error}", ABSENT_HINT)

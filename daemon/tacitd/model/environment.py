@@ -1,0 +1,143 @@
+"""The environment of the client's process: what is named here, and nothing else (CLAUDE_CODE 3.1).
+
+Pure: the parent's variables come in, the child's come out. The daemon may have been started from anywhere, a
+hook of Claude Code's included, so nothing is inherited by default (SPEC S-66, ANCHORS P4, P7).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterable, Mapping
+
+ISOLATION: Mapping[str, str] = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+    "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
+    "CLAUDE_CODE_SKIP_PROMPT_HISTORY": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "API_TIMEOUT_MS": "120000",
+}
+"""The eight variables of CLAUDE_CODE 3.1. Nothing overrides them."""
+
+MARK = "TACITD_CHILD"
+"""Set to 1 in every child: a project's own tacitd hooks do nothing then (SPEC S-62), and what survived a crash
+is recognised by it."""
+
+ACCOUNT = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR")
+
+NETWORK = frozenset(
+    [
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NODE_EXTRA_CA_CERTS",
+        "NODE_USE_SYSTEM_CA",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "CLAUDE_CODE_CLIENT_CERT",
+        "CLAUDE_CODE_CLIENT_KEY",
+        "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
+        "CLAUDE_CODE_CERT_STORE",
+    ]
+)
+"""Proxies and certificates, by the names in Claude Code's network configuration."""
+
+LOGIN = frozenset(
+    [
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+        "ANTHROPIC_BEDROCK_BASE_URL",
+        "ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION",
+        "CLAUDE_CODE_USE_VERTEX",
+        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+        "ANTHROPIC_VERTEX_BASE_URL",
+        "ANTHROPIC_VERTEX_PROJECT_ID",
+        "CLOUD_ML_REGION",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CLOUD_PROJECT",
+        "GCLOUD_PROJECT",
+        "CLOUDSDK_CONFIG",
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+        "ANTHROPIC_DEFAULT_SONNET_MODEL",
+        "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    ]
+)
+"""The subscription's token, where the configuration is, and the cloud providers' logins. CLAUDE_CONFIG_DIR passes
+only where it is set: set to its own default it would select another Keychain entry (ANCHORS P7)."""
+
+LOGIN_PREFIXES = ("AWS_", "VERTEX_REGION_CLAUDE_")
+
+NEVER = frozenset(
+    [
+        "CLAUDECODE",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_PID",
+        "CLAUDE_ENV_FILE",
+        "CLAUDE_PROJECT_DIR",
+        "CLAUDE_CODE_SIMPLE",
+        "CLAUDE_CODE_FORCE_SESSION_PERSISTENCE",
+    ]
+)
+"""What a hook's environment carries, and what would undo the isolation: refused even when it is named."""
+
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -> dict[str, str]:
+    """Given the parent's variables and the names of `claude.pass_env`, return the child's variables.
+
+    ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN and ANTHROPIC_BASE_URL pass only when they are named: a forgotten key
+    in a shell must not turn a subscription's calls into a bill (ANCHORS P1), and a base URL would send the
+    subscription's login to whatever it names.
+    """
+    named = frozenset(pass_env)
+    child = {name: value for name, value in parent.items() if _passes(name, named) and value}
+    return {**account(parent), **child, **ISOLATION, MARK: "1"}
+
+
+def _passes(name: str, named: frozenset[str]) -> bool:
+    if name in NEVER:
+        return False
+    return (
+        name in named
+        or name in ACCOUNT
+        or name in NETWORK
+        or name in LOGIN
+        or name.startswith(LOGIN_PREFIXES)
+    )
+
+
+def account(parent: Mapping[str, str]) -> dict[str, str]:
+    """What a service manager leaves out and the client's login needs: HOME, USER, LOGNAME, PATH, LANG.
+
+    Without USER the client says "Not logged in" (ANCHORS P7).
+    """
+    known = {"PATH": DEFAULT_PATH, "LANG": "C.UTF-8"}
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:  # an unnamed uid in a container: then only what the parent knows
+        return known
+    user = parent.get("USER") or parent.get("LOGNAME") or entry.pw_name
+    return known | {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user}
+
+
+def with_directory(path: str, directory: str) -> str:
+    """PATH with the directory of the program at its end: a client installed by npm starts its own `node`, which
+    lies beside it and, under a service manager, on no PATH."""
+    return path if directory in path.split(os.pathsep) else os.pathsep.join(filter(None, (path, directory)))

@@ -1,0 +1,59 @@
+"""The lean call: the options that keep a call private, and the empty directory that it runs in (CLAUDE_CODE 3.1).
+
+The command was tried on every client from 2.0.76 to 2.1.328: no hook, no tool, no transcript, no CLAUDE.md, no MCP
+server, no file read. A changed letter here has to be tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+
+SETTINGS = '{"disableAllHooks":true,"cleanupPeriodDays":36500,"autoMemoryEnabled":false}'
+"""No hooks; never delete a person's old transcripts (CLAUDE_CODE, fact 5); no memory of the client's own."""
+
+
+def lean_arguments(model: str, system: str, setting_sources: str = "") -> list[str]:
+    """The options of the verified command, each an argument of its own; the prompt is not among them (SPEC S-09)."""
+    return [
+        "-p",
+        "--model",
+        model,
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--no-session-persistence",
+        "--tools",
+        "",
+        "--setting-sources",
+        setting_sources,
+        "--strict-mcp-config",
+        "--disable-slash-commands",
+        "--settings",
+        SETTINGS,
+        "--system-prompt",
+        system.replace("\0", ""),
+    ]
+
+
+def private_directory(path: Path) -> None:
+    """Make sure that there is a directory of ours with mode 0700 and nothing in it.
+
+    Empty, because the client loads what it finds there. Raises FileRefusedError for a link or another user's
+    directory, OSError where it cannot be made.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise FileRefusedError(f"{path} is not a directory of our own", "remove it")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        path.chmod(0o700)
+    for entry in path.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)

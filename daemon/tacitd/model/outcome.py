@@ -1,0 +1,176 @@
+"""How a call went: a finished child in, an `Answer` or the reason why there is none out. Pure.
+
+The table of CLAUDE_CODE 3.4, and the wordings of older versions. Judged by `is_error`, `api_error_status` and the
+text, never by the exit code alone (SIGINT ends with 0) and never by `subtype` (it is `success` on API errors).
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacitd.model.guard import clean
+from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.model.process import Finished
+from tacitd.model.report import Report, read
+from tacitd.model.resets import believed, reset_time
+from tacitd.redact import redact
+
+HINTS: dict[Why, str] = {
+    Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",
+    Why.LOGGED_OUT: "run `claude` and log in with /login; for a service, `claude setup-token` and put "
+    "CLAUDE_CODE_OAUTH_TOKEN into its environment; an API key passes only where claude.pass_env names it",
+    Why.LIMIT: "nothing to do: it goes on when the limit is reset",
+    Why.CREDIT: "add credit to the account, or log in with a subscription",
+    Why.OVERLOADED: "nothing to do: it is tried again",
+    Why.UNREACHABLE: "check the network and the proxy (HTTPS_PROXY, NODE_EXTRA_CA_CERTS); it is tried again",
+    Why.NO_SUCH_MODEL: "set claude.fast, claude.smart or claude.accurate to a model that your account has",
+    Why.TIMED_OUT: "claude.timeout says how long a call may take",
+}
+
+_LIMIT = re.compile(
+    r"(hit your .*limit|limit reached).*resets|usage limit reached\|\d+", re.IGNORECASE | re.DOTALL
+)
+_STATUS = re.compile(r"API Error: (?:[^\d\n]{0,40}\()?(\d{3})\b")
+_BY_TEXT: tuple[tuple[Why, re.Pattern[str]], ...] = (
+    (Why.CREDIT, re.compile(r"credit balance is too low", re.I)),
+    (Why.TOO_LONG, re.compile(r"prompt is too long|request too large|input is too long", re.I)),
+    (
+        Why.LOGGED_OUT,
+        re.compile(
+            r"not logged in|please run /login|invalid api key|failed to authenticate|"
+            r"oauth token (has expired|revoked)|invalid bearer token",
+            re.I,
+        ),
+    ),
+    (
+        Why.NO_SUCH_MODEL,
+        re.compile(r"issue with the selected model|model.{0,80}(not found|may not exist)", re.I),
+    ),
+    (Why.OVERLOADED, re.compile(r"\boverloaded\b|request rejected \(429\)|internal server error", re.I)),
+    (
+        Why.UNREACHABLE,
+        re.compile(
+            r"unable to connect|can't reach the api|connection (refused|dropped|error|closed|reset)|request timed out|"
+            r"\b(ECONN\w+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE)\b|fetch failed|"
+            r"socket hang up|certificate",
+            re.I,
+        ),
+    ),
+)
+_BY_STATUS = {
+    400: Why.BAD_ANSWER,
+    401: Why.LOGGED_OUT,
+    402: Why.CREDIT,
+    403: Why.LOGGED_OUT,
+    404: Why.NO_SUCH_MODEL,
+    408: Why.UNREACHABLE,
+    413: Why.TOO_LONG,
+    429: Why.OVERLOADED,
+}
+_CLIENTS_OWN_WORDS = re.compile(
+    r"\A\s*(Not logged in · |Invalid API key · |You've hit your .{0,40}limit [·∙] resets |"
+    r"[\w -]{0,30}limit reached [·∙] resets |Claude AI usage limit reached\|\d)",
+)
+"""What some versions print with `is_error: false`. Whole words of the client, at the very beginning."""
+_UNKNOWN_OPTION = re.compile(r"unknown (option|argument)|unrecognized (option|argument)", re.I)
+
+
+def classify(
+    finished: Finished, *, now: float, stopping: bool = False, report: Report | None = None
+) -> Answer | NoAnswer:
+    """Given how the child ended, return its answer, or why there is none.
+
+    `now` in seconds since 1970, UTC. `stopping`: the daemon is on its way out, so a child that a signal ended was
+    ended by that. A complete answer counts even if the child had to be killed afterwards: it was paid for.
+    """
+    said = report if report is not None else read(finished.stdout)
+    if said.complete and not said.is_error:
+        return _answer(finished, said, now)
+    if finished.stopped or (stopping and not said.complete and _by_signal(finished.returncode)):
+        return NoAnswer(Why.STOPPING, "the daemon is stopping; the call was ended")
+    if said.complete:
+        return _error(said.text or said.subtype, said.status, said, now)
+    if finished.timed_out:
+        return _no(Why.TIMED_OUT, f"no answer within {finished.seconds:.0f} s; the client was ended")
+    if finished.capped:
+        return _no(Why.BAD_ANSWER, "the client printed far more than an answer and was ended")
+    return _without_result(finished, said, now)
+
+
+def _answer(finished: Finished, said: Report, now: float) -> Answer | NoAnswer:
+    if _CLIENTS_OWN_WORDS.match(said.text):
+        return _error(said.text, said.status, said, now)
+    if not said.text.strip():
+        return _no(Why.BAD_ANSWER, "the answer is empty")
+    return Answer(
+        text=said.text,
+        model=said.model,
+        usd=said.usd or 0.0,
+        tokens_in=said.tokens_in,
+        tokens_out=said.tokens_out,
+        seconds=finished.seconds,
+    )
+
+
+def _without_result(finished: Finished, said: Report, now: float) -> NoAnswer:
+    """No result object: an old client, one that died, or one that printed plain words."""
+    stderr = finished.stderr.decode("utf-8", "replace")
+    if finished.returncode != 0 and _UNKNOWN_OPTION.search(stderr):
+        return _no(Why.TOO_OLD, _first_line(stderr))
+    plain = finished.stdout[:4000].decode("utf-8", "replace")
+    words = f"{plain if not plain.lstrip().startswith(('{', '[')) else ''}\n{stderr[:4000]}".strip()
+    if finished.returncode != 0 or said.limit_rejected:
+        judged = _error(words, None, said, now)
+        if judged.why is not Why.BAD_ANSWER:
+            return judged
+    how = (
+        f"signal {-finished.returncode}" if finished.returncode < 0 else f"exit status {finished.returncode}"
+    )
+    return _no(Why.BAD_ANSWER, f"the client ended without an answer ({how}) {_first_line(words)}".rstrip())
+
+
+def _error(text: str, status: int | None, said: Report, now: float) -> NoAnswer:
+    """The table, top to bottom: limits, then what the words say, then what the status says."""
+    if said.limit_rejected and status in (None, 429):
+        at = said.limit_resets
+        return _no(Why.LIMIT, _first_line(text), believed(at, now) if at else reset_time(text, now))
+    if _LIMIT.search(text):
+        return _no(Why.LIMIT, _first_line(text), reset_time(text, now))
+    if said.terminal in ("prompt_too_long", "blocking_limit"):
+        return _no(Why.TOO_LONG, _first_line(text))
+    named = _STATUS.search(text)
+    return _no(
+        _why(text, status if status is not None else int(named[1]) if named else None), _first_line(text)
+    )
+
+
+def _why(text: str, status: int | None) -> Why:
+    for why, words in _BY_TEXT:
+        if words.search(text) and _agrees(why, status):
+            return why
+    if status is None:
+        return Why.BAD_ANSWER
+    return _BY_STATUS.get(status, Why.OVERLOADED if status >= 500 else Why.BAD_ANSWER)
+
+
+def _agrees(why: Why, status: int | None) -> bool:
+    """An API's message may hold any words; where there is a status, the class of errors must be possible with it."""
+    if status is None or why in (Why.CREDIT, Why.TOO_LONG):
+        return status is None or status < 500
+    return _BY_STATUS.get(status, Why.OVERLOADED if status >= 500 else why) is why
+
+
+def _by_signal(code: int) -> bool:
+    return code < 0 or code in (129, 130, 137, 143)
+
+
+def _first_line(text: str) -> str:
+    """At most 200 characters of the client's words, without secrets or control characters, for `status`."""
+    line = next((one for one in text.split("\n") if one.strip()), "")
+    return clean(
+        redact(clean(line[:2000], 2000))[0], 200
+    )  # an escape sequence could hide where a secret begins
+
+
+def _no(why: Why, detail: str, retry_at: float | None = None) -> NoAnswer:
+    return NoAnswer(why, detail or str(why), HINTS.get(why, ""), retry_at)

@@ -1,0 +1,343 @@
+"""The budget (SPEC S-64, RELIABILITY 16, ANCHORS P1)."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd.clock import local_date
+from tacitd.files.log import Log
+from tacitd.model.budget import Budget, Full, next_day, next_month
+from tacitd.model.port import NoAnswer, Why
+from tacitd.model.settings import BudgetSettings
+from tacitd.model.tally import ASSUMED_USD
+
+NOON = datetime(2026, 2, 19, 12, 0).timestamp()
+DAY = 86400.0
+
+
+@dataclass
+class Clock:
+    """A clock that stands where it is put."""
+
+    at: float = NOON
+    mono: float = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.mono
+
+
+@dataclass
+class Memory:
+    """A log in a list; what is not flushed is lost in a crash."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    durable: int = 0
+    full: bool = False
+
+    def append(self, record: Mapping[str, Any], /) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        self.records.append(dict(record))
+
+    def read(self) -> Iterable[Mapping[str, Any]]:
+        return list(self.records)
+
+    def flush(self) -> None:
+        self.durable = len(self.records)
+
+
+def budget(log: Memory | None = None, clock: Clock | None = None, **caps: Any) -> Budget:
+    """A budget with room in the minute unless a test says otherwise."""
+    return Budget(log or Memory(), BudgetSettings(**{"calls_per_minute": 1000, **caps}), clock or Clock())
+
+
+def call(
+    of: Budget, key: str = "k", usd: float | None = 0.01, why: str = "", tier: Any = "fast"
+) -> NoAnswer | None:
+    """One whole call; None where it was allowed."""
+    begun = of.begin(key, tier, "extraction")
+    assert not isinstance(begun, Full)
+    if isinstance(begun, NoAnswer):
+        return begun
+    of.end(begun, usd=usd, tokens_in=10, tokens_out=1, why=why)
+    return None
+
+
+def test_on_disk_before_the_child() -> None:
+    """ANCHORS P1: counted before the call, durable when `begin` returns; the records' form."""
+    log = Memory()
+    begun = budget(log).begin("batch-1", "fast", "extraction")
+    assert log.durable == 1
+    assert log.records[0] == {
+        "id": begun,
+        "at": NOON,
+        "key": "batch-1",
+        "tier": "fast",
+        "purpose": "extraction",
+        "state": "begun",
+    }
+
+
+@pytest.mark.parametrize(
+    ("caps", "usd", "allowed", "until"),
+    [
+        ({"calls_per_day": 3}, 0.0, 3, next_day(NOON)),
+        ({"usd_per_day": 0.05}, 0.02, 3, next_day(NOON)),
+        ({"usd_per_month": 0.05, "usd_per_day": 9}, 0.02, 3, next_month(NOON)),
+        ({"calls_per_day": 0}, 0.0, 0, next_day(NOON)),
+        ({"usd_per_day": 0}, 0.0, 0, next_day(NOON)),
+    ],
+)
+def test_caps(caps: dict[str, Any], usd: float, allowed: int, until: float) -> None:
+    """SPEC S-64: over a cap the call is refused, with the time when it may be asked again."""
+    one = budget(**caps)
+    assert [call(one, f"k{n}", usd) for n in range(allowed)] == [None] * allowed
+    refused = call(one)
+    assert refused is not None and (refused.why, refused.retry_at) == (Why.BUDGET, until)
+    assert one.spent(NOON).calls_total == allowed
+
+
+def test_the_next_day_and_month() -> None:
+    """Local midnight, the first of the next month; December has one too."""
+    assert next_day(NOON) == datetime(2026, 2, 20).timestamp()
+    assert next_month(NOON) == datetime(2026, 3, 1).timestamp()
+    assert next_month(datetime(2026, 12, 31, 23, 59).timestamp()) == datetime(2027, 1, 1).timestamp()
+
+
+def test_a_new_day_is_free_again() -> None:
+    """The day's cap is a day's; the month's goes on."""
+    clock = Clock()
+    one = budget(clock=clock, usd_per_day=0.05, usd_per_month=0.09)
+    assert call(one, usd=0.05) is None and call(one) is not None
+    clock.at += DAY
+    assert call(one, usd=0.05) is None
+    clock.at += DAY
+    refused = call(one)
+    assert refused is not None and refused.retry_at == next_month(clock.at)
+
+
+def test_twelve_a_minute() -> None:
+    """SPEC S-64: 12 a minute by the monotonic clock; it is said how long the wait for the next is."""
+    clock = Clock()
+    one = Budget(Memory(), BudgetSettings(), clock)
+    for n in range(12):
+        clock.mono = float(n)
+        assert call(one, f"k{n}") is None
+    assert one.begin("k", "fast", "") == Full(12, 49.0)
+    clock.mono = 60.0
+    assert call(one) is None
+
+
+def test_a_reached_cap_is_said_before_a_full_minute() -> None:
+    """SPEC S-64: nobody waits a minute for a call that the day does not allow."""
+    one = budget(calls_per_minute=1, calls_per_day=1)
+    assert call(one, "a") is None
+    refused = call(one, "b")
+    assert refused is not None and refused.retry_at == next_day(NOON)
+
+
+def test_no_call_a_minute() -> None:
+    """A cap of 0 is a refusal: no waiting makes room."""
+    refused = call(budget(calls_per_minute=0))
+    assert refused is not None and refused.why is Why.BUDGET and refused.retry_at is None
+
+
+def test_failed_calls_count() -> None:
+    """SPEC S-64: a failing call is a call."""
+    one = budget(calls_per_day=2)
+    assert call(one, "a", 0.0, "overloaded") is None and call(one, "b", 0.0, "bad answer") is None
+    assert call(one, "c") is not None
+
+
+def test_calls_under_way_are_reserved() -> None:
+    """RELIABILITY 16: two at once cannot both take the last cent."""
+    one = budget(usd_per_day=0.005)
+    assert isinstance(one.begin("a", "fast", ""), str)
+    assert isinstance(one.begin("b", "fast", ""), NoAnswer)
+
+
+def test_a_lost_call_counts_with_an_assumed_cost() -> None:
+    """RELIABILITY 16: killed during the call; after the restart it counts, at the mean of the tier's recent ones."""
+    log = Memory()
+    first = budget(log)
+    first.begin("a", "smart", "")
+    assert budget(log).spent(NOON).usd_today == ASSUMED_USD["smart"]
+    call(first, "b", 0.2, tier="smart")
+    call(first, "c", 0.4, tier="smart")
+    after = budget(log).spent(NOON)
+    assert after.calls_today == 3 and after.usd_today == pytest.approx(0.2 + 0.4 + 0.3)
+
+
+def test_an_unknown_cost_is_assumed() -> None:
+    """A call that was killed reports nothing and may have been paid for."""
+    one = budget()
+    call(one, usd=None, why="timed out")
+    assert one.spent(NOON).usd_today == ASSUMED_USD["fast"]
+
+
+def test_a_key_is_paid_for_at_most_twice() -> None:
+    """RELIABILITY 16: killed during every call."""
+    log = Memory()
+    for _ in range(2):
+        assert isinstance(budget(log).begin("a", "fast", ""), str)
+    refused = budget(log).begin("a", "fast", "")
+    assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED and refused.blames_the_prompt
+    assert isinstance(budget(log).begin("b", "fast", ""), str)
+
+
+def test_a_stop_in_the_middle_counts_as_lost() -> None:
+    """RELIABILITY 16: it may have been paid for, and its answer never came; so with one that came and was lost."""
+    one = budget()
+    assert call(one, "a", None, "stopping") is None and call(one, "a", None, "stopping") is None
+    refused = call(one, "a")
+    assert refused is not None and refused.why is Why.REPEATED
+    assert call(one, "b") is None and call(one, "b", None, "stopping") is None
+    assert call(one, "b") is not None
+
+
+def test_answers_that_came_back_may_be_asked_again() -> None:
+    """A bad answer is the handler's to judge: nothing was lost, so nothing is refused here."""
+    one = budget()
+    assert [call(one, "a", 0.01, "bad answer") for _ in range(4)] == [None] * 4
+    assert call(one, "b", 0.0, "overloaded") is None
+
+
+@pytest.mark.parametrize("back", [3600.0, DAY, 40 * DAY, 400 * DAY])
+def test_a_clock_set_back_frees_nothing(back: float) -> None:
+    """RELIABILITY 12, 16: what is dated later counts for today."""
+    clock = Clock()
+    one = budget(clock=clock, usd_per_day=0.05, usd_per_month=99)
+    assert call(one, usd=0.05) is None
+    clock.at -= back
+    assert call(one) is not None
+
+
+def test_a_day_in_the_far_future_does_not_starve_the_present() -> None:
+    """One boot in the year 2100 with a few calls leaves the rest of each later day's budget."""
+    clock = Clock(NOON + 74 * 365 * DAY)
+    one = budget(clock=clock, calls_per_day=10)
+    call(one, usd=0.001)
+    clock.at = NOON
+    assert [call(one, f"k{n}", 0.001) for n in range(9)] == [None] * 9
+    clock.at += DAY
+    assert call(one, usd=0.001) is None
+
+
+def test_a_full_disk_stops_the_spending_not_the_answer() -> None:
+    """No record, no call; a record of the end that cannot be written is kept in memory."""
+    log = Memory()
+    one = budget(log)
+    begun = one.begin("a", "fast", "")
+    assert isinstance(begun, str)
+    log.full = True
+    one.end(begun, usd=0.5)
+    refused = one.begin("b", "fast", "")
+    assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET and "No space" in refused.detail
+    assert one.spent(NOON).usd_today == 0.5
+
+
+def test_odd_records_are_skipped() -> None:
+    """A damaged log must not keep the daemon from starting."""
+    odd: list[dict[str, Any]] = [{}, {"state": "begun"}, {"state": "begun", "id": 3, "at": 1}, {"state": "ended", "id": "x", "usd": "1"}, {"state": "total", "calls": None}, {"state": "begun", "id": "y", "at": 1e300}, {"state": 1}]  # fmt: skip
+    assert budget(Memory(odd)).spent(NOON).calls_today == 0
+
+
+def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
+    """Two months stay call by call, the rest is one record; through the real log."""
+    clock, log = Clock(NOON - 90 * DAY), Log(tmp_path / "budget.jsonl")
+    one = Budget(log, BudgetSettings(calls_per_minute=1000), clock)
+    for n in range(4):
+        call(one, f"k{n}", 0.25)
+        clock.at += 30 * DAY
+    clock.at = NOON + DAY
+    before = one.spent(clock.at)
+    log.compact(one.pruned())
+    records = list(log.read())
+    assert [r["state"] for r in records] == ["total", *["begun", "ended"] * 3]
+    assert (records[0]["calls"], records[0]["usd"], records[0]["in"]) == (1, 0.25, 10)
+    again = Budget(log, BudgetSettings(), clock)
+    assert again.spent(clock.at) == before
+    log.compact(again.pruned())
+    assert list(log.read()) == records
+    log.close()
+
+
+def test_a_wrong_clock_does_not_make_this_month_old() -> None:
+    """A machine that boots in 1970 or 2100 and compacts must not free the budget."""
+    for wrong in (0.0, NOON + 74 * 365 * DAY):
+        clock, log = Clock(), Memory()
+        one = budget(log, clock)
+        call(one)
+        clock.at = wrong
+        assert [r["state"] for r in one.pruned()] == ["begun", "ended"]
+
+
+def test_only_what_was_begun_twice_is_refused() -> None:
+    """RELIABILITY 16: prompts that joined a call later are not given up with those that were paid for twice."""
+    clock, log = Clock(), Memory()
+    budget(log, clock).begin("a", "fast", "", ("a", "b"))
+    budget(log, clock).begin("a", "fast", "", ("a", "b", "c"))
+    third = budget(log, clock)
+    refused = third.begin("a", "fast", "", ("a", "b", "c", "d"))
+    assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED and refused.repeated == ("a", "b")
+    assert isinstance(third.begin("c", "fast", "", ("c", "d")), str)
+
+
+STEP = st.tuples(
+    st.sampled_from("abc"),
+    st.sampled_from([0.0, 0.03, 0.2, None]),
+    st.sampled_from(["", "stopping", "crash"]),
+    st.integers(-2, 2),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(STEP, max_size=30))
+def test_whatever_happens_the_caps_hold(steps: list[tuple[str, float | None, str, int]]) -> None:
+    """RELIABILITY 16: over any mix of calls, crashes and clock jumps, no date has more calls than allowed, or costs
+    more than the cap and one call; and the log says the same."""
+    log, clock = Memory(), Clock()
+    one = budget(log, clock, usd_per_day=0.3, usd_per_month=100, calls_per_day=8)
+    for key, usd, how, days in steps:
+        clock.at += days * DAY
+        begun = one.begin(key, "fast", "")
+        if isinstance(begun, str) and how != "crash":
+            one.end(begun, usd=usd, why=how)
+        if how == "crash":
+            one = budget(log, clock, usd_per_day=0.3, usd_per_month=100, calls_per_day=8)
+    dates = Counter(local_date(r["at"]) for r in log.records if r["state"] == "begun")
+    assert all(calls <= 8 for calls in dates.values())
+    costs = [one.spent(at).usd_today for at in (clock.at + n * DAY for n in range(-70, 70))]
+    # What a call cost that never came back is assumed, and the assumption is revised by what later calls cost.
+    revised = 0.2 * sum(how == "crash" or usd is None for _, usd, how, _ in steps)
+    assert all(now - later <= 0.3 + 0.2 + revised + 1e-9 for now, later in pairwise(costs))
+    assert budget(log, clock).spent(clock.at) == one.spent(clock.at)
+
+
+def test_many_threads_never_pass_the_cap() -> None:
+    """Calls come from several threads."""
+    one = budget(calls_per_day=20)
+    granted: list[str | Full | NoAnswer] = []
+    threads = [
+        threading.Thread(target=lambda: granted.extend(one.begin(f"{n}", "fast", "") for n in range(10)))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(isinstance(one, str) for one in granted) == 20

@@ -1,0 +1,91 @@
+"""The child's environment (CLAUDE_CODE 3.1, SPEC S-62, S-66, ANCHORS P1, P4, P7)."""
+
+from __future__ import annotations
+
+from tacitd.model.environment import ISOLATION, NEVER, child_environment, with_directory
+
+HOME = {"HOME": "/home/dev", "PATH": "/usr/bin:/bin", "USER": "dev", "LOGNAME": "dev"}
+
+THE_EIGHT = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+    "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
+    "CLAUDE_CODE_SKIP_PROMPT_HISTORY": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "API_TIMEOUT_MS": "120000",
+}
+
+
+def test_exactly_what_the_verified_command_has() -> None:
+    """CLAUDE_CODE 3.1: the account, the eight variables, our mark, and nothing else of what the parent has."""
+    parent = HOME | {
+        "EDITOR": "vi",
+        "SSH_AUTH_SOCK": "/x",
+        "LD_PRELOAD": "/evil.so",
+        "NODE_OPTIONS": "--require x",
+    }
+    assert child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": "1"} | THE_EIGHT
+
+
+def test_a_hooks_variables_never_pass() -> None:
+    """SPEC S-66: not even when pass_env names them."""
+    parent = HOME | dict.fromkeys(NEVER, "1")
+    assert not NEVER & set(child_environment(parent, NEVER))
+
+
+def test_keys_pass_only_when_named() -> None:
+    """ANCHORS P1: a key in the environment must not turn calls into a bill. A base URL is treated alike."""
+    keys = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t", "ANTHROPIC_BASE_URL": "http://gateway"}
+    assert not set(keys) & set(child_environment(HOME | keys))
+    assert child_environment(HOME | keys, ["ANTHROPIC_API_KEY"])["ANTHROPIC_API_KEY"] == "k"
+    assert child_environment(HOME | keys, keys).items() >= keys.items()
+
+
+def test_logins_proxies_and_certificates_pass() -> None:
+    """DESIGN "The model": proxies, certificates, Bedrock and Vertex logins and the OAuth token pass by default."""
+    passing = {
+        "https_proxy": "http://p:1",
+        "HTTPS_PROXY": "http://p:1",
+        "NO_PROXY": "*",
+        "SSL_CERT_FILE": "/c",
+        "NODE_EXTRA_CA_CERTS": "/c",
+        "CLAUDE_CODE_CLIENT_CERT": "/c",
+        "AWS_PROFILE": "w",
+        "AWS_REGION": "eu-1",
+        "CLAUDE_CODE_USE_BEDROCK": "1",
+        "CLAUDE_CODE_USE_VERTEX": "1",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/g",
+        "CLOUD_ML_REGION": "g",
+        "ANTHROPIC_VERTEX_PROJECT_ID": "p",
+        "VERTEX_REGION_CLAUDE_HAIKU_4_5": "e",
+        "CLAUDE_CODE_OAUTH_TOKEN": "o",
+        "CLAUDE_CONFIG_DIR": "/elsewhere",
+        "TMPDIR": "/t",
+    }
+    assert child_environment(HOME | passing).items() >= passing.items()
+
+
+def test_unset_and_empty_variables_are_not_made_up() -> None:
+    """ANCHORS P7: CLAUDE_CONFIG_DIR set to its default selects another Keychain entry."""
+    child = child_environment(HOME | {"CLAUDE_CONFIG_DIR": "", "HTTPS_PROXY": ""})
+    assert "CLAUDE_CONFIG_DIR" not in child and "HTTPS_PROXY" not in child and "TMPDIR" not in child
+
+
+def test_nothing_overrides_the_isolation() -> None:
+    """CLAUDE_CODE fact 3: attachments off, whatever the person's environment says."""
+    parent = HOME | dict.fromkeys(ISOLATION, "0")
+    assert child_environment(parent, ISOLATION).items() >= THE_EIGHT.items()
+
+
+def test_what_a_service_manager_leaves_out() -> None:
+    """ANCHORS P7: without USER the client says "Not logged in"; then it comes from the passwd file."""
+    child = child_environment({})
+    assert all(child[name] for name in ("HOME", "USER", "LOGNAME", "PATH", "LANG"))
+
+
+def test_the_programs_own_directory_joins_the_path_once() -> None:
+    """A client installed by npm starts the `node` that lies beside it."""
+    assert with_directory("/usr/bin:/bin", "/opt/n/bin") == "/usr/bin:/bin:/opt/n/bin"
+    assert with_directory("/usr/bin:/bin", "/bin") == "/usr/bin:/bin"

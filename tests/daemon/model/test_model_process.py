@@ -1,0 +1,218 @@
+"""Real children: fed, read, bounded, killed with their group (SPEC S-65, RELIABILITY 14, 15, ANCHORS P3)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_claude import install_stand_in
+from tacitd.model.children import Children, start_time
+from tacitd.model.process import Finished, run
+
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+def python(code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = 20.0, **more: Any) -> Finished:
+    """Run a few lines of Python as the child."""
+    argv = [sys.executable, "-IS", "-c", code]
+    return run(argv, env=more.pop("env", ENV), cwd=cwd, stdin=stdin, deadline=deadline, **more)
+
+
+def gone(pid: int) -> bool:
+    """Whether a killed process goes within a moment: the kernel takes one to end an orphan."""
+    return any(is_gone(pid) or threading.Event().wait(0.01) for _ in range(500))
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no process has this pid, but for one that only waits to be reaped by init."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_in_and_out(tmp_path: Path) -> None:
+    """Input, both outputs, the exit status, the directory and the environment, to the letter."""
+    code = "import os,sys; d=sys.stdin.buffer.read(); print(len(d), os.getcwd(), sorted(os.environ)); print('e', file=sys.stderr); sys.exit(3)"
+    done = python(code, tmp_path, stdin=b"abc", env={"B": "1", "A": "2"})
+    names = [word for word in ("A", "B", "LC_CTYPE") if word != "LC_CTYPE" or b"LC_CTYPE" in done.stdout]
+    assert done.stdout.decode() == f"3 {tmp_path} {names}\n"
+    assert (done.returncode, done.stderr) == (3, b"e\n")
+    assert not (done.timed_out or done.capped or done.stopped)
+
+
+def test_large_input_and_output_at_once(tmp_path: Path) -> None:
+    """A child that writes while it is being written to: neither side waits for ever."""
+    code = "import sys\nfor b in iter(lambda: sys.stdin.buffer.read(4096), b''): sys.stdout.buffer.write(b)"
+    data = os.urandom(1 << 20)
+    assert python(code, tmp_path, stdin=data).stdout == data
+
+
+def test_a_child_that_does_not_read(tmp_path: Path) -> None:
+    """Input that nobody takes is no error."""
+    assert (
+        python("import os; os.close(0); print('fine')", tmp_path, stdin=b"x" * (1 << 20)).stdout == b"fine\n"
+    )
+
+
+def test_a_session_of_its_own(tmp_path: Path) -> None:
+    """A Ctrl-C at the daemon's terminal does not reach the child, and its group can be killed as one."""
+    assert python("import os; print(os.getsid(0)==os.getpid()==os.getpgid(0))", tmp_path).stdout == b"True\n"
+
+
+def test_what_cannot_be_started(tmp_path: Path) -> None:
+    """No shell, no guessing: the system's own error."""
+    with pytest.raises(FileNotFoundError):
+        run(["/nowhere/claude"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
+    with pytest.raises(FileNotFoundError):
+        run(["/bin/true"], env=ENV, cwd=tmp_path / "gone", stdin=b"", deadline=1)
+
+
+def test_a_deadline_ends_an_obedient_child(tmp_path: Path) -> None:
+    """SPEC S-65: SIGTERM is enough for most."""
+    done = python("import time; time.sleep(60)", tmp_path, deadline=0.3)
+    assert (done.timed_out, done.returncode) == (True, -signal.SIGTERM) and done.seconds < 2
+
+
+def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
+    """RELIABILITY 15: ignores SIGTERM, and a grandchild that ignores it too holds standard output."""
+    stand_in = install_stand_in(tmp_path / "bin", [{"fault": "hang-family"}])
+    pids: list[int] = []
+    done = run(
+        [str(stand_in.program), "-p"],
+        env=ENV,
+        cwd=tmp_path,
+        stdin=b"x",
+        deadline=0.6,
+        grace=0.2,
+        started=pids.append,
+    )
+    assert done.timed_out and done.returncode == -signal.SIGKILL and done.seconds < 3
+    assert done.stdout.startswith(b'{"type":"system"')
+    assert gone(pids[0]) and gone(stand_in.grandchild())
+
+
+def test_an_answer_is_not_held_up_by_a_grandchild(tmp_path: Path) -> None:
+    """ANCHORS P3: a grandchild that keeps the pipe open is killed with the group, and the answer is there."""
+    stand_in = install_stand_in(tmp_path / "bin", [{"fault": "leave-family"}])
+    done = run([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=20)
+    assert (done.stdout, done.returncode, done.timed_out) == (b"left\n", 0, False) and done.seconds < 5
+    assert gone(stand_in.grandchild())
+
+
+def test_a_flood_is_cut_off(tmp_path: Path) -> None:
+    """RELIABILITY 15: 100 MB on standard output; memory stays bounded and the child goes."""
+    stand_in = install_stand_in(tmp_path / "bin", [{"fault": "flood"}])
+    done = run(
+        [str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=20, output_cap=100_000
+    )
+    assert done.capped and len(done.stdout) == 100_000 and done.returncode != 0 and not done.timed_out
+
+
+def test_a_flood_of_errors_is_cut_off_too(tmp_path: Path) -> None:
+    """RELIABILITY 15: standard error is bounded as well."""
+    code = "import os\nwhile True: os.write(2, b'x'*65536)"
+    done = python(code, tmp_path, output_cap=500_000)
+    assert done.capped and len(done.stderr) <= 64_000 and done.stdout == b""
+
+
+def test_the_daemon_leaves(tmp_path: Path) -> None:
+    """RELIABILITY 14: the stop ends the child."""
+    stop = threading.Event()
+    done = python("import time; time.sleep(60)", tmp_path, stop=stop, started=lambda pid: stop.set())
+    assert (done.stopped, done.timed_out) == (True, False) and done.seconds < 2
+
+
+def test_a_call_may_finish_while_the_daemon_leaves(tmp_path: Path) -> None:
+    """RELIABILITY 14: what is nearly done is not thrown away."""
+    stop = threading.Event()
+    stop.set()
+    done = python("print('done')", tmp_path, stop=stop, stop_grace=10.0)
+    assert (done.stdout, done.stopped, done.returncode) == (b"done\n", False, 0)
+
+
+def test_no_descriptor_is_left(tmp_path: Path) -> None:
+    """RELIABILITY 18: descriptors constant, whatever way a call ends."""
+
+    def count() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    python("pass", tmp_path)
+    before = count()
+    python("print(1)", tmp_path)
+    python("import time; time.sleep(9)", tmp_path, deadline=0.05)
+    with pytest.raises(FileNotFoundError):
+        run(["/nowhere"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
+    assert count() == before
+
+
+def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
+    """A process that an earlier daemon may have left, or a stranger's."""
+    env = ENV | ({"TACITD_CHILD": "1"} if marked else {})
+    argv = [sys.executable, "-IS", "-c", "import time; print('up', flush=True); time.sleep(60)"]
+    child = subprocess.Popen(argv, env=env, cwd=cwd, start_new_session=True, stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"up\n"
+    child.stdout.close()
+    return child
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
+    """ANCHORS P3: reap at start; only what is recorded with its start time, or works in our directory, and is marked."""
+    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    work.mkdir()
+    elsewhere.mkdir()
+    children = Children(tmp_path / "children", work)
+    ours, unrecorded = sleeper(elsewhere, marked=True), sleeper(work, marked=True)
+    unmarked, other_daemons = sleeper(work, marked=False), sleeper(elsewhere, marked=True)
+    children.started(ours.pid)
+    children.started(unmarked.pid)
+    (tmp_path / "children" / "notes.json").write_text("not ours")
+    (tmp_path / "children" / "99999999.json").write_text("{broken")
+    try:
+        assert Children(tmp_path / "children", work).reap_leftovers() == 2
+        assert ours.wait(5) == unrecorded.wait(5) == -signal.SIGKILL
+        assert unmarked.poll() is None and other_daemons.poll() is None
+        assert [p.name for p in (tmp_path / "children").iterdir()] == ["notes.json"]
+    finally:
+        for process in (unmarked, other_daemons):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
+    """ANCHORS P3: a pid alone proves nothing; another start time is another process."""
+    children = Children(tmp_path / "children")
+    later = sleeper(tmp_path, marked=True)
+    try:
+        children.started(later.pid)
+        (tmp_path / "children" / f"{later.pid}.json").write_text('{"start": "1"}')
+        assert children.reap_leftovers() == 0 and later.poll() is None
+    finally:
+        later.kill()
+        later.wait()
+
+
+def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
+    """Own files 0600 in 0700 directories; nothing is left of a child that ended."""
+    children = Children(tmp_path / "children")
+    modes: list[int] = []
+
+    def started(pid: int) -> None:
+        children.started(pid)
+        modes.append((tmp_path / "children" / f"{pid}.json").stat().st_mode & 0o777)
+
+    python("pass", tmp_path, started=started, ended=children.ended)
+    assert modes == [0o600] and (tmp_path / "children").stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "children").iterdir()) == []
+    assert start_time(os.getpid()) and not start_time(2**30)

@@ -1,0 +1,68 @@
+"""Puts the stand-in for Claude Code where a test wants it, and reads what it was asked.
+
+Shared by the adapter's tests and the scenarios. What the stand-in can do is written at the top of
+`stand_in/claude`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).parent / "stand_in" / "claude"
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """An installed stand-in. Put `directory` on PATH, or use `program`."""
+
+    program: Path
+
+    @property
+    def directory(self) -> Path:
+        return self.program.parent
+
+    def path(self) -> str:
+        """A PATH with the stand-in first."""
+        return os.pathsep.join((str(self.directory), "/usr/local/bin", "/usr/bin", "/bin"))
+
+    def rules(self, rules: Sequence[Mapping[str, Any]], **config: Any) -> None:
+        """Replace the rules; calls from now on follow the new ones."""
+        target = self.program.with_name(self.program.name + ".json")
+        temporary = target.with_suffix(".new")
+        temporary.write_text(json.dumps({"rules": list(rules), **config}), encoding="utf-8")
+        temporary.replace(target)
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call so far: argv, env, cwd, stdin, pid, at, rule."""
+        log = self.program.with_name(self.program.name + ".log.jsonl")
+        return (
+            [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+            if log.exists()
+            else []
+        )
+
+    def prompts(self) -> list[str]:
+        """What was given on standard input, call by call."""
+        return [str(call["stdin"]) for call in self.calls()]
+
+    def grandchild(self) -> int:
+        """The pid of the grandchild that the faults with a family start."""
+        return int(self.program.with_name(self.program.name + ".grandchild").read_text(encoding="utf-8"))
+
+
+def install_stand_in(directory: Path, rules: Sequence[Mapping[str, Any]] = (), **config: Any) -> StandIn:
+    """Copy the stand-in into a directory as `claude`, with this interpreter, and give it its rules."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = directory / "claude"
+    body = SCRIPT.read_text(encoding="utf-8").split("\n", 1)[1]
+    program.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{body}", encoding="utf-8")
+    program.chmod(0o755)
+    stand_in = StandIn(program)
+    stand_in.rules(rules, **config)
+    return stand_in
