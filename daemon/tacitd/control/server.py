@@ -1,0 +1,219 @@
+"""The socket's server: who may connect, how much, and for how long.
+
+The socket is bound in a directory that only we can enter, and the peer's uid is checked all the same. One thread
+accepts; each connection has a thread of its own, so a slow sender delays nobody. Limits: 32 connections, 4 MB a
+request and 8 MB of all that arrive at once, 10 s for a request to arrive, 2 s of silence after an answer (then the
+connection is closed, so that `nc -U` ends by itself).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import struct
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd.clock import Clock, SystemClock
+from tacitd.control import protocol
+from tacitd.control.arriving import Arriving, Room
+from tacitd.control.client import call
+from tacitd.errors import FAILED, TacitdError, UnavailableError
+
+Method = Callable[[Mapping[str, Any]], Any]
+
+CONNECTIONS = 32
+ARRIVE = 10.0
+LINGER = 2.0
+TOO_LONG = "a request has at most 4 MB, and fewer while many arrive"
+
+
+class Server:
+    """Answers calls until it is closed."""
+
+    def __init__(self, path: Path, methods: Mapping[str, Method], clock: Clock | None = None) -> None:
+        self.path = path
+        self._clock = clock or SystemClock()
+        self._room = Room()
+        self._methods = methods
+        self._places = threading.Semaphore(CONNECTIONS)
+        self._closing = threading.Event()
+        self._socket: socket.socket | None = None
+
+    def open(self) -> None:
+        """Bind and listen. Call only while holding the daemon's lock: a socket that is there is then a leftover.
+
+        Raises UnavailableError where the path cannot be bound.
+        """
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_directory(self.path.parent)
+        _clear(self.path)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            bound.bind(str(self.path))
+        except OSError as error:
+            bound.close()
+            raise UnavailableError(
+                f"cannot bind the socket {self.path}: {error.strerror}", "set TACITD_SOCKET"
+            ) from None
+        finally:
+            os.umask(before)
+        bound.listen(CONNECTIONS)
+        self._socket = bound
+        threading.Thread(target=self._accept, name="tacitd-socket", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop accepting and remove the socket. Calls in progress are cut off."""
+        self._closing.set()
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._socket.close()
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        while not self._closing.is_set():
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                if self._closing.wait(0.1):
+                    return
+                continue
+            if not self._places.acquire(blocking=False):
+                connection.close()
+                continue
+            thread = threading.Thread(target=self._serve, args=(connection,), name="tacitd-call", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # No thread can be made now: this client is turned away, the next may be lucky.
+                self._places.release()
+                connection.close()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                if _peer(connection) in (os.getuid(), None):
+                    self._converse(connection)
+        except OSError:
+            logger.debug("a client of the socket went away")
+        finally:
+            self._places.release()
+
+    def _converse(self, connection: socket.socket) -> None:
+        arriving = Arriving(self._room)
+        try:
+            self._talk(connection, arriving)
+        finally:
+            arriving.leave()
+
+    def _talk(self, connection: socket.socket, arriving: Arriving) -> None:
+        """Answer line by line, until the client has nothing more to say or takes too long to say it."""
+        deadline = self._clock.monotonic() + ARRIVE
+        while not self._closing.is_set():
+            part = _received(connection, deadline - self._clock.monotonic())
+            if part is None:
+                return
+            lines = arriving.take(part or b"\n")  # a last line need not end in a newline
+            if lines is None:
+                connection.sendall(protocol.error(None, protocol.INVALID_REQUEST, TOO_LONG))
+                return
+            for line in lines:
+                connection.settimeout(ARRIVE)
+                connection.sendall(self._answer(line))
+            if not part:
+                return
+            if lines:
+                deadline = self._clock.monotonic() + (ARRIVE if arriving else LINGER)
+
+    def _answer(self, line: bytes) -> bytes:
+        message = protocol.parse(line)
+        if isinstance(message, protocol.Refusal):
+            return protocol.error(message.id, message.code, message.message)
+        answer = self._run(message)
+        return b"" if message.notification else answer
+
+    def _run(self, message: protocol.Request) -> bytes:
+        method = self._methods.get(message.method)
+        if method is None:
+            known = ", ".join(sorted(self._methods))
+            return protocol.error(
+                message.id, protocol.METHOD_NOT_FOUND, f"no such method; there are: {known}"
+            )
+        try:
+            return protocol.result(message.id, method(message.params))
+        except TacitdError as error:
+            return protocol.error(
+                message.id, protocol.FAILED, error.what, {"hint": error.hint, "exit": error.code}
+            )
+        except (TypeError, ValueError, KeyError) as error:
+            return protocol.error(message.id, protocol.INVALID_PARAMS, f"{type(error).__name__}: {error}")
+        except TimeoutError:
+            return protocol.error(
+                message.id, protocol.FAILED, "the daemon is too busy to answer", {"exit": FAILED}
+            )
+        except Exception as error:  # noqa: BLE001  a call must not end the daemon
+            logger.opt(exception=error).error("a call of {} failed", message.method)
+            return protocol.error(message.id, protocol.FAILED, f"{type(error).__name__} (see the log)")
+
+
+def _received(connection: socket.socket, seconds: float) -> bytes | None:
+    """What came; b"" where the client has said all; None where it said nothing for too long."""
+    if seconds <= 0:
+        return None
+    connection.settimeout(seconds)
+    try:
+        return connection.recv(65536)
+    except TimeoutError:
+        return None
+
+
+def _check_directory(directory: Path) -> None:
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise UnavailableError(
+            f"{directory} is not a directory of ours", "set TACITD_SOCKET to a path in one that is"
+        )
+    if status.st_mode & 0o077:
+        directory.chmod(0o700)
+
+
+def _clear(path: Path) -> None:
+    """Remove a leftover socket; refuse to remove anything else, or a socket on which somebody answers."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise UnavailableError(f"{path} is there and is no socket", "move it away, or set TACITD_SOCKET")
+    try:
+        call(path, "ping", timeout=1.0)
+    except UnavailableError:
+        path.unlink()
+    except TacitdError:
+        raise UnavailableError(
+            f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR"
+        ) from None
+    else:
+        raise UnavailableError(f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR")
+
+
+def _peer(connection: socket.socket) -> int | None:
+    """The uid at the other end; None where the system cannot tell (the directory's mode is the guard then)."""
+    if sys.platform.startswith("linux"):
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", raw)[1])
+    if sys.platform == "darwin":
+        # LOCAL_PEERCRED at level 0: struct xucred { u_int version; uid_t uid; … } (macOS: sys/un.h, sys/ucred.h)
+        return int(struct.unpack_from("II", connection.getsockopt(0, 1, 76))[1])
+    return None

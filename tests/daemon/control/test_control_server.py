@@ -1,0 +1,315 @@
+"""The socket: who may connect, how much, and for how long."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacitd.control import arriving, client, server
+from tacitd.control.client import CallFailedError, call
+from tacitd.control.protocol import METHOD_NOT_FOUND
+from tacitd.control.server import CONNECTIONS, Server
+from tacitd.errors import PARKED, ParkedError, UnavailableError, UsageError
+
+
+def _raises(error: Exception) -> Callable[[Mapping[str, Any]], Any]:
+    def method(params: Mapping[str, Any]) -> Any:
+        raise error
+
+    return method
+
+
+METHODS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "ping": lambda params: {"version": "x"},
+    "echo": dict,
+    "parked": _raises(ParkedError("it waits", "wait too")),
+    "usage": _raises(UsageError("no such job")),
+    "bug": _raises(RuntimeError("secret detail")),
+    "late": _raises(TimeoutError()),
+    "key": lambda params: params["absent"],
+    "odd": lambda params: {"path": Path("/x")},
+}
+
+
+@pytest.fixture
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose sockets have short names."""
+    return tmp_path_factory.mktemp("s")
+
+
+@pytest.fixture
+def served(short: Path) -> Iterator[Server]:
+    one = Server(short / "d" / "t.sock", METHODS)
+    one.open()
+    yield one
+    one.close()
+
+
+def _connect(served: Server) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(10)
+    try:
+        connection.connect(str(served.path))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _said(connection: socket.socket) -> list[dict[str, Any]]:
+    """All answers until the daemon closes."""
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return [json.loads(line) for line in b"".join(parts).splitlines()]
+
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+
+
+def test_a_call_is_answered(served: Server) -> None:
+    """Issue "Control": private directory, private socket, an answer."""
+    assert call(served.path, "ping") == {"version": "x"}
+    assert call(served.path, "echo", {"a": [1, "é"]}) == {"a": [1, "é"]}
+    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(served.path.stat().st_mode) & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "what", "code"),
+    [("parked", "it waits", PARKED), ("usage", "no such job", 2), ("bug", "RuntimeError", 1), ("late", "too busy", 1), ("key", "KeyError", 1), ("nothing", "no such method", 1)],
+)  # fmt: skip
+def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code: int) -> None:
+    """Issue "Command line": the exit code that a command should end with comes along; a bug shows no detail."""
+    with pytest.raises(CallFailedError) as caught:
+        call(served.path, method)
+    assert what in caught.value.what and caught.value.code == code and "secret" not in str(caught.value)
+    assert call(served.path, "ping"), "and the next call is answered"
+
+
+def test_one_line_as_in_the_readme(served: Server) -> None:
+    """Issue "Control": `printf … | nc -U` works: half closed, and answered; the last newline may be missing."""
+    for line in (PING, PING.rstrip()):
+        with _connect(served) as connection:
+            connection.sendall(line)
+            connection.shutdown(socket.SHUT_WR)
+            assert [answer["result"] for answer in _said(connection)] == [{"version": "x"}]
+
+
+def test_many_lines_in_one_connection(served: Server) -> None:
+    """Notifications are done and not answered; what is no request is refused; the rest goes on."""
+    lines = [PING, b'{"jsonrpc":"2.0","method":"ping"}\n', b"\n", b"garbage\n", b"[]\n", PING]
+    with _connect(served) as connection:
+        connection.sendall(b"".join(lines))
+        connection.shutdown(socket.SHUT_WR)
+        said = _said(connection)
+    assert [("result" in one, one.get("error", {}).get("code")) for one in said] == [
+        (True, None),
+        (False, -32700),
+        (False, -32600),
+        (True, None),
+    ]
+
+
+def test_an_unknown_method_names_the_known_ones(served: Server) -> None:
+    """docs/socket.md: -32601."""
+    with _connect(served) as connection:
+        connection.sendall(PING.replace(b"ping", b"pong"))
+        connection.shutdown(socket.SHUT_WR)
+        (said,) = _said(connection)
+    assert said["error"]["code"] == METHOD_NOT_FOUND and "ping" in said["error"]["message"]
+
+
+def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 17: a 100 MB request; the daemon holds no more than its limit."""
+    monkeypatch.setattr(arriving, "MAX_LINE", 200_000)
+    sent = 0
+    with _connect(served) as connection:
+        try:
+            while sent < 100 << 20:
+                sent += connection.send(b"x" * 65536)
+        except OSError:
+            pass
+        said = _said(connection) if sent < 100 << 20 else []
+    assert sent < 4 << 20 and [one["error"]["code"] for one in said] in ([-32600], [])
+    assert call(served.path, "ping") and served._room.left == arriving.ROOM
+
+
+def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 17: a byte now and then does not keep a place for ever."""
+    monkeypatch.setattr(server, "ARRIVE", 0.3)
+    one = Server(short / "t.sock", METHODS)
+    one.open()
+    try:
+        with _connect(one) as slow:
+            slow.sendall(PING[:10])
+            assert call(one.path, "ping")
+            beat = threading.Event()
+            with pytest.raises(OSError):
+                for _ in range(200):
+                    slow.sendall(b" ")
+                    beat.wait(0.01)
+    finally:
+        one.close()
+
+
+def test_a_thousand_connections(served: Server) -> None:
+    """RELIABILITY row 17: only so many are served at once, the others are turned away, and it goes on after."""
+    held: list[socket.socket] = []
+    for _ in range(1000):
+        with suppress(OSError):  # the queue of those who want in is full
+            held.append(_connect(served))
+        if len(held) > 300:
+            held.pop(0).close()
+    names = [thread.name for thread in threading.enumerate()]
+    assert names.count("tacitd-call") <= CONNECTIONS
+    for connection in held:
+        connection.close()
+    assert _once_there_is_a_place(served)[0]["result"] == {"version": "x"}
+
+
+def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
+    """What `ping` answers, behind the queue of those who are gone already."""
+    for _ in range(1000):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(BrokenPipeError):
+            connection.connect(str(served.path))  # without a timeout it waits for room in the queue
+            connection.sendall(PING)
+            connection.shutdown(socket.SHUT_WR)
+            if said := _said(connection):
+                return said
+        assert served._places.acquire(timeout=60), "the places were not given back"
+        served._places.release()
+    raise AssertionError("there was never a place")
+
+
+def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
+    """RELIABILITY row 17: who finds no room is told so, and not to start a second daemon."""
+    path = short / "t.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as deaf, ExitStack() as waiting:
+        deaf.bind(str(path))
+        deaf.listen(0)
+        with pytest.raises(UnavailableError, match="busy") as refused:
+            for _ in range(10):
+                one = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                with suppress(BlockingIOError):
+                    one.setblocking(False)
+                    one.connect(str(path))
+            call(path, "ping", timeout=0.5)
+    assert "again" in refused.value.hint
+
+
+def test_a_leftover_socket_is_replaced(short: Path) -> None:
+    """Issue "Control": kill -9 leaves the file behind; while we hold the lock it is a leftover."""
+    path = short / "t.sock"
+    left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    left.bind(str(path))
+    left.close()
+    one = Server(path, METHODS)
+    one.open()
+    assert call(path, "ping")
+    one.close()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "link"])
+def test_nothing_else_is_removed(short: Path, what: str) -> None:
+    """DESIGN first goal: a file that is in the way is somebody's."""
+    path = short / "t.sock"
+    if what == "file":
+        path.write_text("mine")
+    elif what == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(short / "elsewhere")
+    with pytest.raises(UnavailableError, match="is no socket"):
+        Server(path, METHODS).open()
+    assert os.path.lexists(path)
+
+
+def test_a_socket_on_which_somebody_answers_is_left_alone(served: Server) -> None:
+    """Two daemons never share one."""
+    with pytest.raises(UnavailableError, match="another daemon"):
+        Server(served.path, METHODS).open()
+    assert call(served.path, "ping")
+
+
+def test_a_directory_of_others_is_refused(short: Path) -> None:
+    """A link to a directory might be anybody's; one of ours that is open is closed."""
+    (short / "real").mkdir(mode=0o755)
+    (short / "link").symlink_to(short / "real")
+    with pytest.raises(UnavailableError, match="not a directory of ours"):
+        Server(short / "link" / "t.sock", METHODS).open()
+    one = Server(short / "real" / "t.sock", METHODS)
+    one.open()
+    assert stat.S_IMODE((short / "real").stat().st_mode) == 0o700
+    one.close()
+
+
+def test_another_uid_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 17: the other uid refused, whatever the directory's mode."""
+    monkeypatch.setattr(server, "_peer", lambda connection: os.getuid() + 1)
+    with pytest.raises(UnavailableError):
+        call(served.path, "ping")
+
+
+def test_close_is_safe_before_open_and_twice(short: Path) -> None:
+    """`close` is what happens after `open` failed."""
+    one = Server(short / "t.sock", METHODS)
+    one.close()
+    (short / "t.sock").write_text("mine")
+    one.close()
+    assert (short / "t.sock").read_text() == "mine"
+
+
+def test_who_asks_nobody_is_told_so(short: Path) -> None:
+    """Exit code 69, with the cure."""
+    with pytest.raises(UnavailableError) as caught:
+        call(short / "absent.sock", "ping")
+    assert "tacitd run" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"7\n", b'{"jsonrpc":"2.0"}\n', b'{"error":7}\n', b""]
+)
+def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
+    """Another program's socket is no reason for a traceback."""
+    path = short / "t.sock"
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    other.bind(str(path))
+    other.listen()
+
+    def serve() -> None:
+        connection, _ = other.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with pytest.raises(UnavailableError):
+        call(path, "ping")
+    thread.join(5)
+    other.close()
+
+
+def test_who_does_not_answer_is_not_waited_for(short: Path) -> None:
+    """`status` must not hang on a wedged daemon."""
+    path = short / "t.sock"
+    wedged = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    wedged.bind(str(path))
+    wedged.listen()
+    with pytest.raises(UnavailableError, match="did not answer"):
+        client.call(path, "ping", timeout=0.05)
+    wedged.close()
