@@ -1,0 +1,159 @@
+"""`tacitd start` on a machine with neither systemd nor launchd: a child that detaches, a parent that waits.
+
+The child enters python-daemon's context first of all, before a thread, socket, lock or log sink exists: the context
+closes descriptors, ends threads and replaces the process. The parent has to be another process, because the context
+ends the one that enters it; it waits until the socket answers and says how it went.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tacitd.control.client import call
+from tacitd.errors import FAILED, TacitdError, UnavailableError
+from tacitd.files.locks import hold, private_dir
+from tacitd.paths import Paths
+
+UP = 30.0
+"""Seconds within which the child must answer."""
+GONE = 20.0
+"""Seconds within which one that leaves must be gone."""
+
+
+class StartFailedError(TacitdError):
+    """The child did not come up."""
+
+    code = FAILED
+
+
+def program() -> list[str]:
+    """How this program is run again: the interpreter, and the script that was started."""
+    script = Path(sys.argv[0]).absolute()
+    return (
+        [sys.executable, str(script)]
+        if script.is_file()
+        else [sys.executable, "-m", "tacitd_handlers.commands"]
+    )
+
+
+def spawn(places: Paths, environ: Mapping[str, str]) -> int:
+    """Start the child and wait until it answers. Returns the daemon's pid.
+
+    Raises UnavailableError where a daemon answers already, StartFailedError with the end of what the child said.
+    """
+    if (pid := answering(places.socket)) is not None:
+        raise UnavailableError(f"a daemon runs already (process {pid})", "tacitd status")
+    private_dir(places.state_dir)
+    said = places.state_dir / "start.log"
+    heard, told = os.pipe()
+    fd = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        subprocess.Popen(
+            [*program(), "run", "--detached", str(told)],
+            stdin=subprocess.DEVNULL,
+            stdout=fd,
+            stderr=fd,
+            start_new_session=True,
+            env=dict(environ),
+            cwd=places.state_dir,
+            pass_fds=[told],
+        ).wait(UP)
+        os.close(told)
+        told = -1
+        return _waited(places, heard, said)
+    except subprocess.TimeoutExpired:
+        raise _failed(said, FAILED) from None
+    finally:
+        for one in (fd, heard, told):
+            if one >= 0:
+                os.close(one)
+
+
+def _waited(places: Paths, heard: int, said: Path) -> int:
+    """Until it answers, or the pipe says that it ended: the process that detached is not our child."""
+    deadline = time.monotonic() + UP
+    while time.monotonic() < deadline:
+        if (pid := answering(places.socket)) is not None:
+            return pid
+        if select.select([heard], [], [], 0.05)[0]:
+            code = os.read(heard, 1)
+            if (pid := answering(places.socket)) is not None:  # another was quicker, and that will do
+                return pid
+            raise _failed(said, code[0] if code else FAILED)
+    raise _failed(said, FAILED)
+
+
+def _failed(said: Path, code: int) -> TacitdError:
+    lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
+    error = StartFailedError(
+        "the daemon did not come up: " + (" / ".join(lines) or "it said nothing"), f"look at {said}"
+    )
+    error.code = code or FAILED
+    return error
+
+
+def answering(socket: Path) -> int | None:
+    """The pid of the daemon that answers; None where none does."""
+    try:
+        return int(call(socket, "ping", timeout=2.0).get("pid", 0))
+    except (TacitdError, OSError, ValueError):
+        return None
+
+
+def gone(state_dir: Path, seconds: float = GONE) -> bool:
+    """Wait until the daemon's lock is free: its socket goes first, and the process some time later."""
+    deadline = time.monotonic() + seconds
+    while state_dir.is_dir():
+        try:
+            hold(state_dir / "lock").release()
+        except UnavailableError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
+    return True
+
+
+def detached(state_dir: Path, told: int, work: Callable[[], int]) -> int:
+    """Detach, then work. Returns what `work` returns, in the daemon; the process that called never comes back here.
+
+    `told` is a pipe to whoever started us: it closes when we end, after one byte with the exit code.
+    """
+    import daemon  # python-daemon
+    from tacitd.cli import say
+
+    private_dir(state_dir)
+    os.set_inheritable(told, False)
+    # What cannot be said to anybody any more is written where the parent looks for it.
+    last_words = open(state_dir / "start.log", "ab", buffering=0, opener=_private)  # noqa: SIM115 - for life
+    context = daemon.DaemonContext(
+        working_directory=str(state_dir),
+        umask=0o077,
+        stdout=last_words,
+        stderr=last_words,
+        files_preserve=[told],
+        detach_process=True,
+    )
+    context.open()
+    code = FAILED
+    try:
+        code = work()
+    except TacitdError as error:
+        say(error)
+        code = error.code
+    finally:
+        with suppress(OSError):
+            os.write(told, bytes([code]))
+    return code
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

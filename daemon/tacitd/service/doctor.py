@@ -1,0 +1,232 @@
+"""What can be wrong with the machine, found by trying. Each finding has a stable id and names its cure.
+
+Nothing is changed, no model is asked. Ids have a section each in docs/troubleshooting.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd import __version__
+from tacitd.config import Config, load
+from tacitd.control.client import call
+from tacitd.errors import TacitdError, UnavailableError
+from tacitd.model.environment import child_environment, with_directory
+from tacitd.model.find import find_command
+from tacitd.paths import Paths
+from tacitd.service import checks
+from tacitd.service.finding import Finding
+from tacitd.service.managers import Manager
+from tacitd.service.units import Facts
+from tacitd.slices import find
+
+WATCHES = 8192
+"""inotify watches below which a busy machine runs out."""
+FREE = 100 << 20
+KEEP = 30
+"""Days after which Claude Code deletes transcripts where nothing else is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The service manager of this system, and what would be installed now."""
+
+    manager: Manager
+    facts: Facts
+
+
+def examine(paths: Paths, environ: Mapping[str, str], service: Service | None = None) -> list[Finding]:
+    """Try everything, in an order in which a person would look, in the service's own environment where there is one."""
+    found: list[Finding] = [*_python(), *_configuration(paths, environ)]
+    config, env = configured(paths, environ), environ
+    if service is not None:
+        found += checks.service(service.manager, service.facts)
+        env = service.manager.environment() or environ
+        found += checks.client(config.claude.command, environ, env)
+    found += _claude(config, env, _existing(paths.state_dir))
+    found += _directories(paths)
+    found += checks.modes(paths)
+    found += checks.projects(paths)
+    found += checks.clock(paths)
+    found += _socket(paths)
+    found += _inotify()
+    found += _retention(paths)
+    return found
+
+
+def _python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python.version", "ok", f"tacitd {__version__} on Python {version}")
+
+
+def configured(paths: Paths, environ: Mapping[str, str]) -> Config:
+    try:
+        return load(paths.config_file, environ, find().sections())
+    except TacitdError:  # it is said elsewhere; here what holds without any configuration will do
+        return load(paths.state_dir / "no such file", {}, find().sections())
+
+
+def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        load(paths.config_file, environ, find().sections())
+    except TacitdError as error:
+        yield Finding("config.wrong", "error", error.what, error.hint)
+    else:
+        there = "read" if paths.config_file.exists() else "not there, and not needed"
+        yield Finding("config.ok", "ok", f"{paths.config_file}: {there}")
+    for broken in find().failed:
+        yield Finding(broken.id, "error", broken.what, broken.hint)
+
+
+def _claude(config: Config, environ: Mapping[str, str], place: Path) -> Iterator[Finding]:
+    """`place`: a directory without project settings, as the daemon's own calls have one."""
+    program = find_command(config.claude.command, environ)
+    if program is None:
+        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
+        yield Finding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
+        return
+    env = child_environment(environ, config.claude.pass_env)
+    env["PATH"] = with_directory(env["PATH"], str(program.parent))
+    version = _output([str(program), "--version"], env, place)
+    yield Finding("model.found", "ok", f"{program} {version or '(it does not say its version)'}")
+    yield _login(program, env, place)
+
+
+def _login(program: Path, env: Mapping[str, str], place: Path) -> Finding:
+    """`claude auth status --json` answers without a call to the model; older clients do not know it."""
+    said = _output([str(program), "auth", "status", "--json"], env, place)
+    try:
+        status = json.loads(said)
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        hint = "run `claude` once by hand; or go on: a call will tell"
+        return Finding(
+            "model.login-unknown", "warning", "this client does not say whether it is logged in", hint
+        )
+    if status.get("loggedIn"):
+        return Finding("model.login", "ok", f"logged in ({status.get('authMethod', 'unknown method')})")
+    hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
+    return Finding("model.logged-out", "error", "claude is not logged in, as the daemon would call it", hint)
+
+
+def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
+    try:
+        done = subprocess.run(
+            argv,
+            env=dict(env),
+            cwd=place,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _directories(paths: Paths) -> Iterator[Finding]:
+    yield _state(paths.state_dir)
+    transcripts = paths.config_dir / "projects"
+    if transcripts.is_dir() and not os.access(transcripts, os.R_OK | os.X_OK):
+        hint = f"give yourself the right to read {transcripts}"
+        yield Finding("transcripts.unreadable", "error", f"{transcripts} cannot be read", hint)
+    elif transcripts.is_dir():
+        yield Finding("transcripts.there", "ok", f"{transcripts} is there")
+    else:
+        hint = "work in Claude Code once; set CLAUDE_CONFIG_DIR if its directory is elsewhere"
+        yield Finding("transcripts.missing", "warning", f"{transcripts} is not there yet", hint)
+    yield _room(paths)
+
+
+def _room(paths: Paths) -> Finding:
+    free = shutil.disk_usage(_existing(paths.state_dir)).free
+    if free < FREE:
+        return Finding("disk.full", "error", f"{free >> 20} MB are free for {paths.state_dir}", "make room")
+    return Finding("disk.ok", "ok", f"{free >> 20} MB are free")
+
+
+def _state(path: Path) -> Finding:
+    at = _existing(path)
+    if os.access(at, os.W_OK | os.X_OK):
+        return Finding("state.writable", "ok", f"{path} can be written")
+    return Finding(
+        "state.read-only",
+        "error",
+        f"{at} cannot be written",
+        f"chown or chmod {at}, or set TACITD_STATE_DIR",
+    )
+
+
+def _existing(path: Path) -> Path:
+    """The nearest place on the way up that is there and may be looked at."""
+    return next(p for p in (path, *path.parents) if os.access(p, os.F_OK))
+
+
+def _socket(paths: Paths) -> Iterator[Finding]:
+    try:
+        said = call(paths.socket, "ping", timeout=3.0)
+    except UnavailableError as error:
+        yield from checks.socket_place(paths, answered=False)
+        yield Finding(
+            "daemon.absent",
+            "warning",
+            error.what,
+            "`tacitd service install` keeps one running; or `tacitd start`",
+        )
+    except TacitdError as error:
+        yield Finding("daemon.odd", "error", error.what, error.hint)
+    else:
+        same = said.get("version") == __version__
+        hint = "" if same else "`tacitd restart`"
+        what = f"a daemon {said.get('version')} answers on {paths.socket}"
+        yield Finding(
+            "daemon.there" if same else "daemon.other-version", "ok" if same else "warning", what, hint
+        )
+
+
+def _inotify() -> Iterator[Finding]:
+    if not sys.platform.startswith("linux"):
+        return
+    limit = _number(Path("/proc/sys/fs/inotify/max_user_watches"))
+    if limit is not None and limit < WATCHES:
+        hint = "sudo sysctl fs.inotify.max_user_watches=524288"
+        yield Finding(
+            "watch.limit", "warning", f"only {limit} files can be watched; the rest is polled", hint
+        )
+    else:
+        yield Finding("watch.ok", "ok", f"{limit if limit is not None else 'enough'} inotify watches")
+
+
+def _number(path: Path, read: Callable[[Path], str] = Path.read_text) -> int | None:
+    try:
+        return int(read(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _retention(paths: Paths) -> Iterator[Finding]:
+    """Claude Code deletes transcripts; what was not read by then is gone."""
+    file = paths.config_dir / "settings.json"
+    days: object = KEEP
+    try:
+        settings = json.loads(file.read_bytes())
+        days = settings.get("cleanupPeriodDays", KEEP) if isinstance(settings, dict) else KEEP
+    except (OSError, ValueError):
+        pass  # no settings: the default holds
+    if isinstance(days, int) and days < 7:
+        hint = f'set "cleanupPeriodDays": 30 or more in {file}'
+        yield Finding(
+            "transcripts.short-lived", "warning", f"Claude Code deletes transcripts after {days} days", hint
+        )
+    else:
+        yield Finding("transcripts.kept", "ok", f"Claude Code keeps transcripts for {days} days")

@@ -1,0 +1,30 @@
+"""What `tacitd run` says at once: what it watches, what it may cost, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tacitd import __version__
+from tacitd.app import App
+from tacitd.durations import format_duration
+
+
+def greeting(app: App) -> Iterator[str]:
+    """Lines for a person."""
+    budget = app.config.budget
+    stamps = app.engine.follower.stamps
+    yield f"tacitd {__version__} watches {app.paths.config_dir / 'projects'} ({len(stamps)} transcripts)"
+    first = [name for name, c in app.engine.consumers.items() if (c.born or 0.0) >= app.engine.started]
+    if first:
+        yield "first start: what was said before now is not read; `tacitd scan --since 30d` goes back, and says what it costs"
+    yield (
+        f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
+        f"{budget.calls_per_day} calls a day"
+    )
+    yield f"a session's lines are written when nobody worked in it for {format_duration(app.config.session.idle)}"
+    yield f"its state is in {app.paths.state_dir}; it answers on {app.paths.socket}"
+    for one in app.engine.degradations():
+        yield f"missing: {one.what}"
+        if one.hint:
+            yield f"  hint: {one.hint}"
+    yield "Ctrl-C ends it; nothing is lost by that"

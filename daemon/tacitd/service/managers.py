@@ -1,0 +1,313 @@
+"""systemd and launchd, asked to keep tacitd running: install, uninstall, restart, how it is, its log.
+
+Each call of their tools goes through a `Run` that a test replaces. Nothing is half done: a file is written only when
+its manager answers, and taken away again when the manager refuses it.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from xml.parsers.expat import ExpatError
+
+from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError
+from tacitd.files.replaced import replace
+from tacitd.service.units import AGENT, UNIT, Facts, agent, edited, unit
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a tool ended."""
+
+    code: int
+    out: str
+
+
+Run = Callable[[Sequence[str]], Ran]
+
+
+class Manager(Protocol):
+    """A service manager of one user."""
+
+    file: Path
+
+    def available(self) -> str:
+        """Why it cannot be used here; "" where it can."""
+        ...
+
+    def text(self, facts: Facts) -> str:
+        """The file that would be installed."""
+        ...
+
+    def install(self, facts: Facts, *, now: bool) -> list[str]:
+        """Write the file where it differs, enable it, start it if `now`. Returns what was done."""
+        ...
+
+    def uninstall(self) -> list[str]:
+        """Stop it and take the file away. Nothing to do is fine."""
+        ...
+
+    def restart(self) -> None:
+        """Stop and start."""
+        ...
+
+    def status(self) -> str:
+        """What the manager says of it."""
+        ...
+
+    def logs(self, follow: bool, since: str) -> list[str]:
+        """The command that shows its log."""
+        ...
+
+    def environment(self) -> dict[str, str]:
+        """What the service has for an environment, drop-ins and all; empty where it is not installed."""
+        ...
+
+
+def run_tool(argv: Sequence[str]) -> Ran:
+    """Run a manager's tool, at most for 60 s."""
+    try:
+        done = subprocess.run(
+            list(argv), capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        return Ran(127, f"{argv[0]} is not installed")
+    except subprocess.TimeoutExpired:
+        return Ran(124, f"{argv[0]} did not answer within 60 s")
+    return Ran(done.returncode, (done.stdout + done.stderr).strip())
+
+
+def refuse_edited(file: Path, hint: str) -> None:
+    """What a person changed is not overwritten. Raises FileRefusedError."""
+    if file.exists() and edited(file.read_text(encoding="utf-8", errors="replace")):
+        raise FileRefusedError(f"{file} was edited by hand", f"{hint}, remove the file, and install again")
+
+
+class ServiceError(TacitdError):
+    """The service manager refused."""
+
+    code = FAILED
+
+
+@dataclass(slots=True)
+class Systemd:
+    """The user manager of systemd."""
+
+    file: Path
+    run: Run = run_tool
+
+    @classmethod
+    def here(cls, environ: Mapping[str, str], home: Path, run: Run = run_tool) -> Systemd:
+        """For this user: `~/.config/systemd/user/tacitd.service`."""
+        base = (
+            Path(environ["XDG_CONFIG_HOME"])
+            if environ.get("XDG_CONFIG_HOME", "").startswith("/")
+            else home / ".config"
+        )
+        return cls(base / "systemd" / "user" / UNIT, run)
+
+    def _ctl(self, *arguments: str) -> Ran:
+        return self.run(["systemctl", "--user", *arguments])
+
+    def available(self) -> str:
+        """Whether a user manager answers."""
+        said = self._ctl("show", "--property=Version")
+        if said.code == 0:
+            return ""
+        first = (said.out.splitlines() or ["it does not answer"])[0]
+        return f"there is no systemd user manager here: {first}"
+
+    def text(self, facts: Facts) -> str:
+        """The unit."""
+        return unit(facts)
+
+    def install(self, facts: Facts, *, now: bool) -> list[str]:
+        """Idempotent; drop-ins beside the unit are a person's and stay."""
+        self._must()
+        refuse_edited(self.file, "`systemctl --user edit tacitd` makes a drop-in; move your changes there")
+        before = self.file.read_bytes() if self.file.exists() else None
+        changed = replace(self.file, self.text(facts).encode())
+        try:
+            self._do("daemon-reload")
+            self._do("enable", UNIT)
+            if now:
+                self._do("restart" if changed else "start", UNIT)
+        except ServiceError:
+            self._back(before)
+            raise
+        done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: it starts at every login"]
+        return [*done, "started"] if now else done
+
+    def _back(self, before: bytes | None) -> None:
+        if before is None:
+            self._ctl("disable", UNIT)
+            self.file.unlink(missing_ok=True)
+        else:
+            replace(self.file, before)
+        self._ctl("daemon-reload")
+
+    def _must(self) -> None:
+        why = self.available()
+        if why:
+            raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+
+    def _do(self, *arguments: str) -> None:
+        said = self._ctl(*arguments)
+        if said.code != 0:
+            raise ServiceError(
+                f"systemctl --user {' '.join(arguments)}: {said.out}", "journalctl --user -u tacitd"
+            )
+
+    def uninstall(self) -> list[str]:
+        """Stop, disable, remove the unit; drop-ins of a person stay and are named."""
+        done: list[str] = []
+        if not self.available():
+            self._ctl("disable", "--now", UNIT)
+        if self.file.exists():
+            self.file.unlink()
+            done.append(f"removed {self.file}")
+        self._ctl("daemon-reload")
+        self._ctl("reset-failed", UNIT)
+        drop_ins = self.file.with_name(UNIT + ".d")
+        return [*done, f"kept your drop-ins in {drop_ins}"] if drop_ins.is_dir() else done
+
+    def restart(self) -> None:
+        """Through the manager."""
+        self._must()
+        self._do("restart", UNIT)
+
+    def status(self) -> str:
+        """As systemctl says it."""
+        return self._ctl("status", "--no-pager", "--lines=5", UNIT).out
+
+    def logs(self, follow: bool, since: str) -> list[str]:
+        """journalctl."""
+        return [
+            "journalctl",
+            "--user",
+            "-u",
+            UNIT,
+            *(["-f"] if follow else []),
+            *(["--since", since] if since else []),
+        ]
+
+    def environment(self) -> dict[str, str]:
+        """As systemd would start it."""
+        said = self._ctl("show", UNIT, "--property=Environment", "--value")
+        return pairs(said.out) if said.code == 0 and self.file.exists() else {}
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Given `Environment` as `systemctl show` prints it, return the variables; quoted words are undone."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return {}
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+@dataclass(slots=True)
+class Launchd:
+    """The agents of launchd, for the user who is logged in."""
+
+    file: Path
+    uid: int
+    log: Path
+    run: Run = run_tool
+
+    @classmethod
+    def here(cls, home: Path, log: Path, run: Run = run_tool) -> Launchd:
+        """For this user: `~/Library/LaunchAgents/dev.tacitd.plist`."""
+        return cls(home / "Library" / "LaunchAgents" / f"{AGENT}.plist", os.getuid(), log, run)
+
+    @property
+    def _target(self) -> str:
+        return f"gui/{self.uid}"
+
+    def available(self) -> str:
+        """Whether the user's domain answers; without a login window there is none."""
+        said = self.run(["launchctl", "print", self._target])
+        return "" if said.code == 0 else f"launchd has no domain {self._target}: {said.out.splitlines()[:1]}"
+
+    def text(self, facts: Facts) -> str:
+        """The agent."""
+        return agent(facts)
+
+    def install(self, facts: Facts, *, now: bool) -> list[str]:
+        """An agent that is loaded is booted out first: launchd keeps what it read."""
+        why = self.available()
+        if why:
+            raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+        refuse_edited(self.file, "keep a copy of your changes")
+        before = self.file.read_bytes() if self.file.exists() else None
+        changed = replace(self.file, self.text(facts).encode())
+        loaded = self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).code == 0
+        if loaded and changed:
+            self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
+        try:
+            if changed or not loaded:
+                self._do("bootstrap", self._target, str(self.file))
+            if now:
+                self._do("kickstart", f"{self._target}/{AGENT}")
+        except ServiceError:
+            self._back(before)
+            raise
+        return [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: it starts at every login"]
+
+    def _back(self, before: bytes | None) -> None:
+        if before is None:
+            self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
+            self.file.unlink(missing_ok=True)
+        else:
+            replace(self.file, before)
+
+    def _do(self, *arguments: str) -> None:
+        said = self.run(["launchctl", *arguments])
+        if said.code != 0:
+            raise ServiceError(f"launchctl {' '.join(arguments)}: {said.out}", f"look at {self.log}")
+
+    def uninstall(self) -> list[str]:
+        """Boot out and remove."""
+        self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
+        if not self.file.exists():
+            return []
+        self.file.unlink()
+        return [f"removed {self.file}"]
+
+    def restart(self) -> None:
+        """`kickstart -k`: kill and start."""
+        self._do("kickstart", "-k", f"{self._target}/{AGENT}")
+
+    def status(self) -> str:
+        """As launchctl says it."""
+        return self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).out
+
+    def logs(self, follow: bool, since: str) -> list[str]:
+        """The log file: launchd keeps none."""
+        return ["tail", *(["-f"] if follow else ["-n", "200"]), str(self.log)]
+
+    def environment(self) -> dict[str, str]:
+        """From its file: launchd adds next to nothing."""
+        try:
+            found = plistlib.loads(self.file.read_bytes())["EnvironmentVariables"]
+            return {str(name): str(value) for name, value in found.items()}
+        except (OSError, ValueError, ExpatError, KeyError, AttributeError):
+            return {}
+
+
+def manager(environ: Mapping[str, str], home: Path, log: Path, run: Run = run_tool) -> Manager:
+    """This system's. Raises UnavailableError where there is none that we know."""
+    if sys.platform == "darwin":
+        return Launchd.here(home, log, run)
+    if sys.platform.startswith("linux"):
+        return Systemd.here(environ, home, run)
+    raise UnavailableError(
+        f"no service manager is known for {sys.platform}", "`tacitd start` runs it without one"
+    )

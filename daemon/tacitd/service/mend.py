@@ -1,0 +1,80 @@
+"""What doctor may do when it is asked to: mend what is safe, and put one question to the model.
+
+Safe is what loses nothing and is tacitd's own: modes of its files, and a socket on which nobody answers while the
+lock is free. Everything else is a person's to decide.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tacitd.clock import SystemClock
+from tacitd.config import Config
+from tacitd.errors import UnavailableError
+from tacitd.files.locks import hold, private_dir
+from tacitd.files.log import Log
+from tacitd.model.budget import Budget
+from tacitd.model.claude import ClaudeModel
+from tacitd.model.port import Answer, Ask
+from tacitd.paths import Paths
+from tacitd.service.checks import too_open
+from tacitd.service.finding import Finding
+
+QUESTION = "Answer with the one word: yes"
+
+
+def mend(paths: Paths) -> Iterator[str]:
+    """Do what is safe, and say each thing that was done. Raises OSError."""
+    for path in list(too_open(paths.state_dir)):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        yield f"chmod {path}"
+    yield from _stale(paths)
+
+
+def _stale(paths: Paths) -> Iterator[str]:
+    try:
+        found = paths.socket.lstat()
+    except OSError:
+        return
+    if not stat.S_ISSOCK(found.st_mode) or not paths.state_dir.is_dir():
+        return
+    try:
+        lock = hold(paths.state_dir / "lock")
+    except UnavailableError:  # a daemon runs: then it is its own
+        return
+    with lock:
+        paths.socket.unlink(missing_ok=True)
+        yield f"removed {paths.socket}"
+
+
+def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
+    """One call of the small model, as the daemon would make it, and counted in the same budget."""
+    work: Path = private_dir(paths.state_dir / "model") / "work"
+    clock = SystemClock()
+    budget = Budget(Log(paths.state_dir / "budget.jsonl"), config.budget, clock)
+    sessions = Log(paths.state_dir / "own-sessions.jsonl")
+
+    def remember(session: str) -> None:
+        sessions.append({"at": clock.now(), "session": session})
+
+    model = ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, on_session=remember)
+    ask = Ask(
+        purpose="doctor",
+        tier="fast",
+        system="You answer questions.",
+        prompt=QUESTION,
+        key=f"doctor-{clock.now()}",
+    )
+    answer = model.ask(ask)
+    if isinstance(answer, Answer):
+        return Finding(
+            "model.answers", "ok", f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"
+        )
+    return Finding(
+        "model.mute",
+        "error",
+        f"the model does not answer: {answer.why}: {answer.detail}",
+        answer.hint or "run `claude` once by hand",
+    )

@@ -1,0 +1,130 @@
+"""The unit of systemd and the agent of launchd: templates filled in. Pure: facts in, text out.
+
+Public sources: systemd.unit(5), systemd.exec(5) and systemd.service(5) for quoting; launchd.plist(5) for keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import plistlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+from xml.parsers.expat import ExpatError
+from xml.sax.saxutils import escape
+
+from tacitd.errors import UsageError
+
+UNIT = "tacitd.service"
+AGENT = "dev.tacitd"
+SEAL = "tacitd-seal: none"
+PASSED = ("HOME", "USER", "LOGNAME", "LANG", "PATH")
+KEPT = (
+    "CLAUDE_CONFIG_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "TACITD_STATE_DIR",
+    "TACITD_CONFIG",
+    "TACITD_SOCKET",
+    "TACITD_CLAUDE__COMMAND",
+)
+"""Passed on only where the user set them: without them the service would look elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a template is filled with."""
+
+    program: tuple[str, ...]
+    """Absolute, with its first arguments: `/home/me/.local/share/tacitd/venv/bin/tacitd`."""
+    home: str
+    log: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def facts(
+    program: tuple[str, ...],
+    environ: Mapping[str, str],
+    account: Mapping[str, str],
+    claude: Path | None,
+    log: Path,
+) -> Facts:
+    """Given the shell's environment at installation, return what the service gets.
+
+    A service manager gives a bare PATH and no login variables; what is missing is taken from the account. A variable
+    such as CLAUDE_CONFIG_DIR is passed on only where it was really set: set to its own default, it makes the client
+    look for another login.
+    """
+    base = {**account, **{name: environ[name] for name in PASSED if environ.get(name)}}
+    base.setdefault("LANG", "C.UTF-8")
+    kept = {name: environ[name] for name in KEPT if environ.get(name)}
+    paths = [
+        part for part in base.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":") if part.startswith("/")
+    ]
+    if claude is not None and str(claude.parent) not in paths:
+        paths.insert(0, str(claude.parent))
+    base["PATH"] = ":".join(dict.fromkeys(paths))
+    return Facts(program, base["HOME"], str(log), {**base, **kept})
+
+
+def edited(text: str) -> bool:
+    """Whether a person changed an installed file: its seal is not the one of its text."""
+    found = re.search(r"tacitd-seal: ([0-9a-f]{16})", text)
+    return found is None or found[1] != _seal(text.replace(found[0], SEAL))
+
+
+def _sealed(text: str) -> str:
+    return text.replace(SEAL, f"tacitd-seal: {_seal(text)}")
+
+
+def _seal(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def unit(given: Facts) -> str:
+    """The systemd unit."""
+    environment = "\n".join(
+        f"Environment={_quoted(f'{name}={value}', 'e')}" for name, value in given.environment.items()
+    )
+    program = " ".join(_quoted(part, "x") for part in given.program)
+    return _sealed(template("systemd").replace("@PROGRAM@", program).replace("@ENVIRONMENT@", environment))
+
+
+def _quoted(text: str, kind: Literal["e", "x"]) -> str:
+    """One word of a unit file. `%` starts a specifier everywhere, `$` a variable in ExecStart only."""
+    if any(ord(char) < 32 for char in text):
+        raise UsageError(f"{text!r} cannot stand in a unit file", "it holds a control character")
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return '"' + (plain.replace("$", "$$") if kind == "x" else plain) + '"'
+
+
+def agent(given: Facts) -> str:
+    """The launchd agent. Raises UsageError where the result is no property list."""
+    arguments = "\n".join(
+        f"\t\t<string>{escape(part)}</string>" for part in (*given.program, "run", "--service")
+    )
+    pairs = (
+        f"\t\t<key>{escape(name)}</key>\n\t\t<string>{escape(value)}</string>"
+        for name, value in given.environment.items()
+    )
+    text = template("launchd").replace("@ARGUMENTS@", arguments).replace("@ENVIRONMENT@", "\n".join(pairs))
+    text = text.replace("@HOME@", escape(given.home)).replace("@LOG@", escape(given.log))
+    try:
+        plistlib.loads(text.encode())
+    except (ValueError, ExpatError) as error:
+        raise UsageError(
+            f"the agent would be no property list: {error}", "look at HOME and PATH for odd characters"
+        ) from None
+    return _sealed(text)
+
+
+def template(kind: Literal["systemd", "launchd"]) -> str:
+    """The template: package data; in a checkout, the file itself."""
+    name = UNIT if kind == "systemd" else f"{AGENT}.plist"
+    packaged = files("tacitd.service") / "templates" / name
+    if packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    return (Path(__file__).parents[3] / kind / name).read_text(encoding="utf-8")

@@ -1,0 +1,191 @@
+"""What doctor tries of the service and of the machine, and what it mends."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support_claude import install_stand_in
+from support_cli import Cli
+from tacitd.files.locks import hold
+from tacitd.paths import Paths
+from tacitd.service import checks
+from tacitd.service.finding import Finding
+from tacitd.service.managers import Ran, Systemd, pairs
+from tacitd.service.mend import mend
+from tacitd.service.units import Facts
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Paths:
+    made = Paths(
+        tmp_path, tmp_path / "claude", tmp_path / "state", tmp_path / "c.toml", tmp_path / "run" / "s"
+    )
+    made.state_dir.mkdir(mode=0o700)
+    made.socket.parent.mkdir()
+    return made
+
+
+def ids(found: object) -> list[str]:
+    assert not isinstance(found, Finding)
+    return [one.id for one in list(found)]  # type: ignore[call-overload]
+
+
+def test_the_services_file(tmp_path: Path) -> None:
+    """Absent, up to date whatever PATH the shell has, of another version, edited, unreadable: each with its cure."""
+
+    def run(argv: Sequence[str]) -> Ran:
+        return Ran(0, "")
+
+    made = Systemd.here({}, tmp_path, run)
+    given = Facts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
+    (one,) = checks.service(made, given)
+    assert (one.id, one.hint) == ("service.absent", "tacitd service install")
+    made.install(given, now=False)
+    assert ids(checks.service(made, given)) == ["service.installed"]
+    other_shell = Facts(
+        given.program, given.home, given.log, {**given.environment, "PATH": "/other:/usr/bin"}
+    )
+    assert ids(checks.service(made, other_shell)) == ["service.installed"]
+    assert ids(checks.service(made, Facts(("/new/tacitd",), given.home, given.log, {}))) == [
+        "service.outdated"
+    ]
+    made.file.write_text(made.file.read_text().replace("Nice=10", "Nice=1"))
+    assert ids(checks.service(made, given)) == ["service.edited"]
+    made.file.write_bytes(b"\xff\xfe")
+    assert ids(checks.service(made, given)) == ["service.unreadable"]
+
+
+def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
+    """No D-Bus, a container."""
+    (one,) = checks.service(Systemd.here({}, tmp_path, lambda argv: Ran(1, "no bus")), Facts((), "", ""))
+    assert one.id == "service.absent" and "no bus" in one.what and "tacitd start" in one.hint
+
+
+def test_the_services_environment() -> None:
+    """As `systemctl show` prints it, quoted words undone."""
+    text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
+    assert pairs(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
+    assert pairs('"unfinished') == pairs("") == {}
+
+
+def test_a_client_that_moved(tmp_path: Path) -> None:
+    """After an update of nvm the shell finds it and the service does not."""
+    claude = install_stand_in(tmp_path / "v22")
+    shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
+    (one,) = checks.client("claude", shell, old)
+    assert (
+        one.id == "service.client-moved" and one.severity == "error" and one.hint == "tacitd service install"
+    )
+    assert ids(checks.client("claude", shell, shell)) == []
+
+
+def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the last status names; one that is gone is no trouble, and odd snapshots neither."""
+    assert ids(checks.projects(places)) == ["project.writable"]
+    shut, fine = places.home / "shut", places.home / "fine"
+    shut.mkdir()
+    fine.mkdir()
+    named: dict[str, object] = {str(shut): {}, str(fine): {}, "/gone/for/good": {}}
+    (places.state_dir / "status.json").write_text(json.dumps({"slices": {"a": {"projects": named}, "b": 7}}))
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
+    (one,) = checks.projects(places)
+    assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
+    for text in ("", "[]", '{"slices": 1}', '{"slices": {"a": {"projects": 3}}}'):
+        (places.state_dir / "status.json").write_text(text)
+        assert ids(checks.projects(places)) == ["project.writable"]
+
+
+def test_the_clock(places: Paths) -> None:
+    """DESIGN: before the last run, or more than 400 days after the newest transcript."""
+    assert ids(checks.clock(places)) == ["clock.ok"]
+    snapshot = places.state_dir / "status.json"
+    snapshot.write_text("{}")
+    at = snapshot.stat().st_mtime
+    assert ids(checks.clock(places, at - 3600)) == ["clock.odd"]
+    (places.config_dir / "projects" / "p").mkdir(parents=True)
+    assert ids(checks.clock(places, at + 500 * 86400)) == ["clock.odd"]
+    assert ids(checks.clock(places, at + 300 * 86400)) == ["clock.ok"]
+
+
+def test_the_sockets_place(places: Paths) -> None:
+    """Nothing, a leftover, a regular file."""
+    assert ids(checks.socket_place(places, answered=False)) == []
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(places.socket))
+    assert ids(checks.socket_place(places, answered=False)) == ["socket.stale"]
+    assert ids(checks.socket_place(places, answered=True)) == []
+    places.socket.unlink()
+    places.socket.write_text("")
+    assert ids(checks.socket_place(places, answered=False)) == ["socket.taken"]
+    assert list(mend(places)) == [] and places.socket.exists()
+
+
+def test_mending_what_is_safe(places: Paths) -> None:
+    """Modes of its own files, a leftover socket; never under a daemon that runs, and never what a link leads to."""
+    outside = places.home / "outside"
+    outside.write_text("")
+    outside.chmod(0o644)
+    (places.state_dir / "link").symlink_to(outside)
+    log = places.state_dir / "budget.jsonl"
+    log.write_text("{}\n")
+    log.chmod(0o644)
+    places.state_dir.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(places.socket))
+    assert ids(checks.modes(places)) == ["state.too-open"]
+    with hold(places.state_dir / "lock"):
+        list(mend(places))
+        assert places.socket.exists()
+    assert list(mend(places)) == [f"removed {places.socket}"]
+    assert ids(checks.modes(places)) == [] and outside.stat().st_mode & 0o777 == 0o644
+    assert (log.stat().st_mode & 0o777, places.state_dir.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    made = Cli(tmp_path, monkeypatch, capsys)
+    (made.config_dir / "projects").mkdir(parents=True)
+    return made
+
+
+def test_the_model_is_asked_only_on_request_with_its_cost_first(cli: Cli, tmp_path: Path) -> None:
+    """`doctor --model`: the cost is named, a person agrees, and the call stands in the budget like any other."""
+    claude = install_stand_in(tmp_path / "bin", [{"match": "one word", "reply": "yes"}])
+    cli.set(PATH=claude.path())
+    refused = cli.run("doctor", "--model", typed="n\n")
+    assert "cent" in refused.err and refused.code == 1 and not claude.prompts()
+    said = cli.run("doctor", "--model", "--yes")
+    assert "ok   model.answers" in said.out and len(claude.prompts()) == 1
+    assert len((cli.state / "budget.jsonl").read_text().splitlines()) == 2
+    claude.rules([{"match": "one word", "fault": "overloaded"}], logged_in=False)
+    claude.program.write_text("#!/bin/sh\nexit 3\n")
+    assert "FAIL model.mute" in cli.run("doctor", "--model", "--yes").out
+
+
+def test_install_without_a_manager(cli: Cli) -> None:
+    """The whole command: exit code 69, one clear line, a hint, and nothing written; `--dry-run` works anywhere."""
+    cli.set(PATH="/nonexistent")
+    said = cli.run("service", "install")
+    assert said.code == 69 and "tacitd start" in said.err and "Traceback" not in said.err
+    assert not (cli.home / ".config").exists()
+    dry = cli.run("service", "install", "--dry-run")
+    assert dry.code == 0 and f'Environment="HOME={cli.home}"' in dry.out
+    assert cli.run("service", "status").code == 69
+    assert cli.run("service", "uninstall").code == 0
+    assert cli.run("uninstall", "--purge", "--yes").code == 0
+
+
+def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
+    """XDG_RUNTIME_DIR unset, missing, too long or another user's: the socket goes elsewhere, and commands still work."""
+    for name in ("", str(tmp_path / "none"), "/" + "x" * 200, "relative"):
+        cli.set(XDG_RUNTIME_DIR=name)
+        said = cli.run("config", "socket")
+        assert said.code == 0 and len(said.out.strip()) <= 100
+        assert cli.run("reload").code == 69

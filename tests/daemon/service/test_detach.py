@@ -1,0 +1,73 @@
+"""`tacitd start`: whether it came up is known from the socket or from a pipe, never from a guess."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacitd.errors import UnavailableError
+from tacitd.files.locks import hold
+from tacitd.paths import Paths
+from tacitd.service import detach
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Paths:
+    return Paths(tmp_path, tmp_path / "claude", tmp_path / "state", tmp_path / "c.toml", tmp_path / "s")
+
+
+def play(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """The program that is started is a script; `told` is the pipe."""
+    first = "import os, sys; told = int(sys.argv[3]); "
+    monkeypatch.setattr(detach, "program", lambda: [sys.executable, "-c", first + script])
+
+
+def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong configuration: exit code 78 and its line, at once and not after a timeout."""
+    play(monkeypatch, "os.write(2, b'tacitd: budget is wrong\\n'); os.write(told, bytes([78]))")
+    with pytest.raises(detach.StartFailedError, match="budget is wrong") as error:
+        detach.spawn(places, os.environ)
+    assert error.value.code == 78
+    assert (places.state_dir / "start.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_daemon_that_dies_without_a_word(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed while it starts: the pipe closes, and that is said."""
+    play(monkeypatch, "sys.exit(0)")
+    with pytest.raises(detach.StartFailedError, match="it said nothing") as error:
+        detach.spawn(places, os.environ)
+    assert error.value.code == 1
+
+
+def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two starts at once: one daemon, and both are told of it."""
+    play(monkeypatch, "os.write(told, bytes([69]))")
+    answers = iter([None, None, 4711])
+    monkeypatch.setattr(detach, "answering", lambda _: next(answers))
+    assert detach.spawn(places, os.environ) == 4711
+
+
+def test_one_that_runs_already(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 69, with its process."""
+    monkeypatch.setattr(detach, "answering", lambda _: 4711)
+    with pytest.raises(UnavailableError, match="4711"):
+        detach.spawn(places, os.environ)
+
+
+def test_gone_means_that_the_lock_is_free(places: Paths) -> None:
+    """The socket goes first; a start that came then would find the lock held."""
+    assert detach.gone(places.state_dir, 0)
+    lock = hold(places.state_dir / "lock")
+    assert not detach.gone(places.state_dir, 0)
+    lock.release()
+    assert detach.gone(places.state_dir, 0)
+
+
+def test_nobody_answers(places: Paths) -> None:
+    """No socket, or something that is none."""
+    assert detach.answering(places.socket) is None
+    places.socket.write_text("")
+    assert detach.answering(places.socket) is None

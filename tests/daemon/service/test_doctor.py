@@ -1,0 +1,140 @@
+"""`tacitd doctor`: it tries what the daemon needs, changes nothing, asks the model nothing, and names each cure."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support_claude import StandIn, install_stand_in
+from support_cli import Cli
+from tacitd.paths import Paths
+from tacitd.service.doctor import examine
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """A home with transcripts, and no claude."""
+    made = Cli(tmp_path, monkeypatch, capsys)
+    (made.config_dir / "projects").mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def claude(cli: Cli, tmp_path: Path) -> StandIn:
+    """A stand-in for the client on PATH."""
+    made = install_stand_in(tmp_path / "bin")
+    cli.set(PATH=made.path())
+    return made
+
+
+def found(cli: Cli) -> dict[str, dict[str, str]]:
+    return {one["id"]: one for one in cli.run("doctor", "--json").json}
+
+
+def test_without_claude_it_fails_with_the_cure(cli: Cli) -> None:
+    """Issue "`doctor` … work without a daemon and without claude": exit code 1, because something must be mended."""
+    said = cli.run("doctor")
+    assert said.code == 1 and "FAIL model.absent: `claude` was not found" in said.out
+    assert "     hint: install Claude Code" in said.out and "warn daemon.absent" in said.out
+    assert found(cli)["model.absent"]["severity"] == "error"
+
+
+def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None:
+    """Found, its version, logged in; nothing was asked of the model and nothing written."""
+    said = cli.run("doctor")
+    assert said.code == 0, said.out
+    here = found(cli)
+    assert "2.1.328" in here["model.found"]["what"] and here["model.login"]["severity"] == "ok"
+    assert here["transcripts.there"]["severity"] == "ok" and here["state.writable"]["severity"] == "ok"
+    assert not [call for call in claude.calls() if "-p" in call["argv"]]
+    assert sorted(p.name for p in cli.home.iterdir()) == [".claude"]
+
+
+def test_logged_out(cli: Cli, claude: StandIn) -> None:
+    """ANCHORS P7: as the daemon would call it, with the way out for services."""
+    claude.rules([], logged_in=False)
+    assert cli.run("doctor").code == 1
+    one = found(cli)["model.logged-out"]
+    assert one["severity"] == "error" and "setup-token" in one["hint"]
+
+
+def test_a_client_that_knows_no_auth_status(cli: Cli, tmp_path: Path) -> None:
+    """Older clients: a warning, no failure; and whatever it prints is no trace."""
+    for text in ("rubbish", "[]", "", "null"):
+        program = tmp_path / "bin" / "claude"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho '{text}'\n")
+        program.chmod(0o755)
+        cli.set(PATH=f"{program.parent}:/usr/bin:/bin")
+        assert cli.run("doctor").code == 0
+        assert found(cli)["model.login-unknown"]["severity"] == "warning"
+
+
+def test_a_read_only_state_directory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue "directories writable"; root may write everywhere, so the system is not asked."""
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and real(path, mode))
+    one = found(cli)["state.read-only"]
+    assert one["severity"] == "error" and "TACITD_STATE_DIR" in one["hint"]
+
+
+def test_transcripts_that_are_missing_or_shut(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work once, or mend the right to read."""
+    real = os.access
+    with monkeypatch.context() as patch:
+        shut = cli.config_dir / "projects"
+        patch.setattr(os, "access", lambda path, mode: path != shut and real(path, mode))
+        assert found(cli)["transcripts.unreadable"]["severity"] == "error"
+    (cli.config_dir / "projects").rmdir()
+    assert found(cli)["transcripts.missing"]["severity"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("settings", "id"),
+    [
+        ('{"cleanupPeriodDays": 3}', "transcripts.short-lived"),
+        ('{"cleanupPeriodDays": 99999}', "transcripts.kept"),
+        ('{"cleanupPeriodDays": "x"}', "transcripts.kept"),
+        ("[]", "transcripts.kept"),
+        ("not json", "transcripts.kept"),
+    ],
+)
+def test_cleanup_period(cli: Cli, settings: str, id: str) -> None:
+    """SPEC X-11: Claude Code deletes transcripts."""
+    (cli.config_dir / "settings.json").write_text(settings)
+    assert id in found(cli)
+
+
+def test_a_wrong_configuration_is_one_finding_among_others(cli: Cli, claude: StandIn) -> None:
+    """It goes on with what holds otherwise."""
+    cli.set(TACITD_SESSION__IDLE="soon")
+    here = found(cli)
+    assert "session.idle" in here["config.wrong"]["what"] and "model.found" in here
+    assert cli.run("doctor").code == 1
+
+
+def test_a_disk_that_is_full(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY 4."""
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5 << 20))
+    assert found(cli)["disk.full"]["what"].startswith("5 MB are free")
+
+
+def test_a_command_that_is_a_path(cli: Cli, claude: StandIn, tmp_path: Path) -> None:
+    """Issue `TACITD_CLAUDE__COMMAND`."""
+    cli.set(PATH="/usr/bin:/bin", TACITD_CLAUDE__COMMAND=str(claude.program))
+    assert str(claude.program) in found(cli)["model.found"]["what"]
+    cli.set(TACITD_CLAUDE__COMMAND=str(tmp_path / "nowhere"))
+    assert "nowhere" in found(cli)["model.absent"]["what"]
+
+
+def test_each_finding_has_its_own_id_and_is_json(cli: Cli) -> None:
+    """STYLE: JSON output is a contract."""
+    findings = examine(Paths.from_env(os.environ), os.environ)
+    ids = [one.id for one in findings]
+    assert len(ids) == len(set(ids)) and json.loads(json.dumps([one.as_data() for one in findings]))
+    assert all(one.hint for one in findings if one.severity != "ok")

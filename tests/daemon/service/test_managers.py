@@ -1,0 +1,200 @@
+"""systemd and launchd, with their tools replaced: what is asked of them, and that nothing is half done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tacitd.errors import FileRefusedError, UnavailableError
+from tacitd.service.managers import Launchd, Ran, ServiceError, Systemd, manager, run_tool
+from tacitd.service.units import Facts, unit
+
+NO_BUS = "Failed to connect to bus: No medium found"
+
+
+class Tools:
+    """Plays systemctl and launchctl. `fails` names words that make a call fail."""
+
+    def __init__(self, **fails: Ran) -> None:
+        self.calls: list[tuple[str, ...]] = []
+        self.fails = fails
+
+    def __call__(self, argv: Sequence[str]) -> Ran:
+        self.calls.append(tuple(argv))
+        for word, ran in self.fails.items():
+            if word.replace("_", "-") in argv:
+                return ran
+        return Ran(0, "")
+
+    @property
+    def words(self) -> list[str]:
+        """The verbs, in order."""
+        return [next(a for a in call[1:] if not a.startswith("-")) for call in self.calls]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Facts:
+    return Facts(
+        ("/venv/bin/python", "/venv/bin/tacitd"),
+        str(tmp_path),
+        str(tmp_path / "log"),
+        {"HOME": str(tmp_path)},
+    )
+
+
+def systemd(tmp_path: Path, run: Tools) -> Systemd:
+    return Systemd.here({}, tmp_path / "Höme mit Platz", run)
+
+
+def test_install_twice_changes_nothing(tmp_path: Path, given: Facts) -> None:
+    """Issue: idempotent. The second time starts it where it was stopped, and restarts nothing."""
+    run = Tools()
+    made = systemd(tmp_path, run)
+    assert made.install(given, now=True)[0].startswith("wrote ")
+    assert run.words == ["show", "daemon-reload", "enable", "restart"]
+    run.calls.clear()
+    assert made.install(given, now=True)[0].startswith("kept ")
+    assert run.words[-1] == "start"
+
+
+@pytest.mark.parametrize(
+    "ran", [Ran(1, NO_BUS), Ran(127, "systemctl is not installed"), Ran(124, ""), Ran(1, "")]
+)
+def test_without_a_user_manager_nothing_is_written(tmp_path: Path, given: Facts, ran: Ran) -> None:
+    """No systemd, no D-Bus, a container: exit code 69, a clear line and the other way."""
+    made = systemd(tmp_path, Tools(show=ran))
+    for act in (lambda: made.install(given, now=True), made.restart):
+        with pytest.raises(UnavailableError, match="no systemd user manager") as error:
+            act()
+        assert error.value.code == 69 and "tacitd start" in error.value.hint
+    assert not made.file.exists() and not made.file.parent.exists()
+    assert made.uninstall() == []
+
+
+@pytest.mark.parametrize("word", ["daemon_reload", "enable", "restart"])
+def test_what_the_manager_refuses_is_taken_back(tmp_path: Path, given: Facts, word: str) -> None:
+    """Nothing half done: no unit is left that was not there, and an older one is as it was."""
+    made = systemd(tmp_path, Tools(**{word: Ran(1, "no")}))
+    with pytest.raises(ServiceError, match=word.replace("_", "-")):
+        made.install(given, now=True)
+    assert not made.file.exists()
+    systemd(tmp_path, Tools()).install(given, now=False)
+    before = made.file.read_bytes()
+    with pytest.raises(ServiceError):
+        made.install(Facts(("/other",), given.home, given.log, {}), now=True)
+    assert made.file.read_bytes() == before
+
+
+def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, given: Facts) -> None:
+    """A unit that a person edited is refused, with the way out; a drop-in is kept through everything."""
+    made = systemd(tmp_path, Tools())
+    made.install(given, now=False)
+    drop_in = made.file.with_name("tacitd.service.d") / "mine.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\nNice=5\n")
+    text = made.file.read_text().replace("Nice=10", "Nice=1")
+    made.file.write_text(text)
+    with pytest.raises(FileRefusedError, match="edited by hand") as error:
+        made.install(given, now=True)
+    assert "drop-in" in error.value.hint and made.file.read_text() == text
+    said = made.uninstall()
+    assert not made.file.exists() and drop_in.exists() and "kept your drop-ins" in said[-1]
+
+
+def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, given: Facts) -> None:
+    """After an update of nvm: install again writes the new PATH and restarts."""
+    run = Tools()
+    made = systemd(tmp_path, run)
+    made.install(given, now=True)
+    run.calls.clear()
+    moved = Facts(given.program, given.home, given.log, {**given.environment, "PATH": "/nvm/v22/bin"})
+    assert made.install(moved, now=True)[0].startswith("wrote ")
+    assert run.words[-1] == "restart" and "/nvm/v22/bin" in made.file.read_text()
+
+
+def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, given: Facts) -> None:
+    """Each step is asked again while another install runs in it: the file is one of the two, whole."""
+    other = systemd(tmp_path, Tools())
+
+    class Meanwhile(Tools):
+        def __call__(self, argv: Sequence[str]) -> Ran:
+            other.install(given, now=True)
+            return super().__call__(argv)
+
+    made = systemd(tmp_path, Meanwhile())
+    made.install(given, now=True)
+    assert made.file.read_text() == unit(given)
+    assert [p.name for p in made.file.parent.iterdir()] == ["tacitd.service"]
+
+
+def test_where_the_unit_is(tmp_path: Path) -> None:
+    """XDG_CONFIG_HOME counts where it is absolute."""
+    assert Systemd.here({"XDG_CONFIG_HOME": "/x"}, tmp_path).file == Path("/x/systemd/user/tacitd.service")
+    assert (
+        Systemd.here({"XDG_CONFIG_HOME": "x"}, tmp_path).file
+        == tmp_path / ".config/systemd/user/tacitd.service"
+    )
+
+
+def test_launchd(tmp_path: Path, given: Facts) -> None:
+    """launchctl bootstrap gui/UID, kickstart -k, bootout; what is loaded is booted out before it is changed."""
+    run = Tools()
+    made = Launchd(tmp_path / "LaunchAgents" / "dev.tacitd.plist", 501, tmp_path / "log", run)
+    made.install(given, now=True)
+    assert run.words == ["print", "print", "bootout", "bootstrap", "kickstart"]
+    assert run.calls[3] == ("launchctl", "bootstrap", "gui/501", str(made.file))
+    run.calls.clear()
+    made.install(given, now=True)
+    assert run.words == ["print", "print", "kickstart"]
+    made.restart()
+    assert list(run.calls)[-1] == ("launchctl", "kickstart", "-k", "gui/501/dev.tacitd")
+    assert made.uninstall() == [f"removed {made.file}"] and made.uninstall() == []
+    assert list(run.calls)[-1] == ("launchctl", "bootout", "gui/501/dev.tacitd")
+
+
+def test_launchd_that_refuses(tmp_path: Path, given: Facts) -> None:
+    """Nothing half done there either; without a login window there is no domain."""
+    made = Launchd(
+        tmp_path / "dev.tacitd.plist", 501, tmp_path / "log", Tools(bootstrap=Ran(5, "Input/output error"))
+    )
+    with pytest.raises(ServiceError, match="Input/output error"):
+        made.install(given, now=True)
+    assert not made.file.exists()
+    made.run = Tools(print=Ran(113, "Could not find domain for"))
+    with pytest.raises(UnavailableError, match="no domain gui/501"):
+        made.install(given, now=True)
+
+
+def test_logs(tmp_path: Path) -> None:
+    """`service logs -f --since`."""
+    made = systemd(tmp_path, Tools())
+    assert made.logs(True, "today") == [
+        "journalctl",
+        "--user",
+        "-u",
+        "tacitd.service",
+        "-f",
+        "--since",
+        "today",
+    ]
+    assert Launchd(tmp_path / "x", 1, Path("/l")).logs(False, "") == ["tail", "-n", "200", "/l"]
+
+
+def test_tools_that_are_missing(tmp_path: Path) -> None:
+    """No tool is no trace."""
+    assert run_tool([str(tmp_path / "none")]).code == 127
+    assert run_tool(["/bin/sh", "-c", "echo no; exit 3"]) == Ran(3, "no")
+
+
+def test_this_systems_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux, macOS, and a system that we do not know."""
+    made: Callable[[], object] = lambda: manager({}, tmp_path, tmp_path / "log")  # noqa: E731
+    monkeypatch.setattr("sys.platform", "linux")
+    assert isinstance(made(), Systemd)
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert isinstance(made(), Launchd)
+    monkeypatch.setattr("sys.platform", "sunos5")
+    with pytest.raises(UnavailableError, match="no service manager is known"):
+        made()

@@ -1,0 +1,149 @@
+"""The unit and the agent: what stands in them, how words are quoted, and that an edit is noticed."""
+
+from __future__ import annotations
+
+import plistlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd.errors import UsageError
+from tacitd.service.units import Facts, agent, edited, facts, template, unit
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "service"
+ACCOUNT = {"HOME": "/Users/me", "USER": "me", "LOGNAME": "me"}
+LOG = Path("/Users/me/state/tacitd.log")
+GIVEN = Facts(
+    ("/Users/me/venv/bin/python", "/Users/me/venv/bin/tacitd"),
+    "/Users/me",
+    str(LOG),
+    {**ACCOUNT, "LANG": "en_GB.UTF-8", "PATH": "/opt/homebrew/bin:/usr/bin:/bin"},
+)
+KEYS: dict[str, type | tuple[type, ...]] = {
+    "Label": str,
+    "ProgramArguments": list,
+    "EnvironmentVariables": dict,
+    "WorkingDirectory": str,
+    "RunAtLoad": bool,
+    "KeepAlive": (bool, dict),
+    "ThrottleInterval": int,
+    "ExitTimeOut": int,
+    "ProcessType": str,
+    "LowPriorityBackgroundIO": bool,
+    "Nice": int,
+    "Umask": (int, str),
+    "StandardOutPath": str,
+    "StandardErrorPath": str,
+}
+"""Keys of launchd.plist(5) with their types."""
+
+
+def test_the_agent_is_the_golden_file() -> None:
+    """DESIGN "Life as a service": what launchd is given, byte for byte."""
+    assert agent(GIVEN) == (FIXTURES / "dev.tacitd.plist").read_text(encoding="utf-8")
+
+
+def test_the_unit_is_the_golden_file() -> None:
+    """The same for systemd."""
+    assert unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
+
+
+def test_the_agent_has_only_keys_that_launchd_knows() -> None:
+    """launchd.plist(5): names, types, absolute programs, umask 077 as decimal, restarts after failures only."""
+    made = plistlib.loads(agent(GIVEN).encode())
+    assert {name for name, value in made.items() if not isinstance(value, KEYS.get(name, ()))} == set()
+    assert made["Umask"] == 0o077 and made["KeepAlive"] == {"SuccessfulExit": False}
+    assert made["ProgramArguments"] == [*GIVEN.program, "run", "--service"]
+    assert all(one.startswith("/") for one in made["ProgramArguments"][:2])
+    assert made["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive")
+    assert all(isinstance(value, str) for value in made["EnvironmentVariables"].values())
+
+
+@pytest.mark.skipif(shutil.which("plistutil") is None, reason="plistutil (libplist-utils) is not installed")
+def test_another_reader_takes_the_agent_too(tmp_path: Path) -> None:
+    """libplist reads it and says the same as plistlib."""
+    source, target = tmp_path / "a.plist", tmp_path / "b.plist"
+    source.write_text(agent(GIVEN))
+    subprocess.run(["plistutil", "-i", str(source), "-o", str(target), "-f", "bin"], check=True, timeout=20)
+    assert plistlib.loads(target.read_bytes()) == plistlib.loads(source.read_bytes())
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+
+
+@given(WORDS)
+@settings(max_examples=60, deadline=None)
+def test_no_word_breaks_out_of_its_place(word: str) -> None:
+    """HOME with spaces, quotes, `%`, `$`, `<` and letters of all kinds: one word in the unit, one string in the plist."""
+    odd = Facts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
+    assert plistlib.loads(agent(odd).encode())["EnvironmentVariables"]["HOME"] == "/home/" + word
+    text = unit(odd)
+    (start,) = (one for one in text.split("\n") if one.startswith("ExecStart="))
+    (home,) = (one for one in text.split("\n") if one.startswith("Environment="))
+    assert (
+        _unquoted(start.removeprefix("ExecStart=").removesuffix(" run --service"), dollar=True)
+        == "/a/" + word
+    )
+    assert _unquoted(home.removeprefix("Environment="), dollar=False) == "HOME=/home/" + word
+
+
+def _unquoted(text: str, *, dollar: bool) -> str:
+    """systemd.syntax(7) the other way round."""
+    assert text[0] == text[-1] == '"'
+    out, rest = "", text[1:-1]
+    while rest:
+        pair = rest[:2]
+        known = {'\\"': '"', "\\\\": "\\", "%%": "%", **({"$$": "$"} if dollar else {})}
+        assert pair in known or rest[0] not in '"\\%' + ("$" if dollar else ""), rest
+        out += known.get(pair, rest[0])
+        rest = rest[2 if pair in known else 1 :]
+    return out
+
+
+def test_what_cannot_stand_in_a_file_is_refused() -> None:
+    """A newline in HOME would be a line of its own in a unit."""
+    with pytest.raises(UsageError, match="cannot stand"):
+        unit(Facts(("/a",), "/h", "/l", {"HOME": "/h\nExecStart=/bin/evil"}))
+    with pytest.raises(UsageError, match="no property list"):
+        agent(Facts(("/a",), "/h\x01", "/l", {}))
+
+
+def test_an_edit_is_noticed() -> None:
+    """What a person changed is not overwritten."""
+    for text in (unit(GIVEN), agent(GIVEN)):
+        assert not edited(text)
+        assert edited(text.replace("tacitd", "tacitt", 1) + "\n")
+        assert edited(text.replace("20", "30"))
+    assert edited(template("systemd")) and edited("")
+
+
+def test_the_environment_of_a_service() -> None:
+    """CLAUDE_CODE 4.5, 3.1: the shell's PATH with the client's directory, the account's names; CLAUDE_CONFIG_DIR and the
+    like only where they were set, and nothing else of the shell."""
+    shell = {"PATH": "/usr/bin:relative::/bin:/usr/bin", "HOME": "/Users/me", "ANTHROPIC_API_KEY": "secret"}
+    made = facts(("/p",), shell, ACCOUNT, Path("/nvm/bin/claude"), LOG)
+    assert made.environment["PATH"] == "/nvm/bin:/usr/bin:/bin"
+    assert set(made.environment) == {"HOME", "USER", "LOGNAME", "LANG", "PATH"}
+    set_ = facts(("/p",), {**shell, "CLAUDE_CONFIG_DIR": "/c", "XDG_STATE_HOME": "/s"}, ACCOUNT, None, LOG)
+    assert (set_.environment["CLAUDE_CONFIG_DIR"], set_.environment["XDG_STATE_HOME"]) == ("/c", "/s")
+
+
+def test_the_switches_that_matter() -> None:
+    """DESIGN: Type=notify, exit codes that are not tried again, room for two children, and nothing that kills node."""
+    lines = template("systemd").splitlines()
+    for wanted in (
+        "Type=notify",
+        "NotifyAccess=main",
+        "Restart=on-failure",
+        "RestartPreventExitStatus=2 64 69 78",
+        "KillMode=mixed",
+        "UMask=0077",
+        "MemoryMax=2G",
+        "NoNewPrivileges=yes",
+    ):
+        assert wanted in lines
+    assert not [one for one in lines if one.startswith(("MemoryDenyWriteExecute=", "Protect", "PrivateTmp"))]
