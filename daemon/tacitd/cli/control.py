@@ -1,0 +1,82 @@
+"""Commands that tell a running daemon something: stop, sync, pause, resume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tacitd.cli.places import data, directory, paths, remote, talk
+from tacitd.control.client import call
+from tacitd.errors import PARKED, UnavailableError
+
+
+@click.command(epilog="\b\nExample: tacitd stop")
+def stop() -> None:
+    """Stop the running daemon and wait until it is gone.
+
+    Nothing is lost: what it was doing is done again at the next start.
+    """
+    from tacitd.service.detach import gone
+
+    places = paths()
+    call(places.socket, "stop")
+    if not gone(places.state_dir):
+        raise UnavailableError("the daemon is still there after 20 s", "look at its log")
+    talk("stopped")
+
+
+@click.command(epilog="\b\nExample: tacitd sync --timeout 60")
+@click.option("--timeout", type=float, default=None, help="Seconds to wait at most.")
+@click.option("--json", "as_json", is_flag=True, help="What is parked and degraded, as JSON.")
+@click.pass_context
+def sync(ctx: click.Context, timeout: float | None, as_json: bool) -> None:
+    """Have everything that exists now handled, gathered prompts too, and wait for it.
+
+    Syntheses of sessions that ended are waited for up to their last file. Ends with 75 where something is parked,
+    and says what and why.
+    """
+    said = remote(paths().socket, None)("sync", timeout=timeout)
+    if as_json:
+        data(said)
+    else:
+        _tell(said)
+    ctx.exit(PARKED if said["parked"] or not said["done"] else 0)
+
+
+def _tell(said: dict[str, Any]) -> None:
+    if not said["done"]:
+        talk("not done in time; it goes on in the background")
+    for one in said["parked"]:
+        until = f", until {one['not_before']}" if one["not_before"] else ""
+        talk(f"parked: {one['what']}: {one['reason']}{until}")
+        if one["hint"]:
+            talk(f"hint: {one['hint']}")
+    if said["done"] and not said["parked"]:
+        talk("all handled")
+
+
+def _scope(project: str | None, session: str | None) -> dict[str, str]:
+    if project and session:
+        raise click.UsageError("--project and --session exclude each other")
+    if session:
+        return {"session": session}
+    return {"project": str(directory(project))} if project else {}
+
+
+@click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
+@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--session", help="Only this session, by its id.")
+def pause(project: str | None, session: str | None) -> None:
+    """Stop learning for a while. What is said meanwhile waits, and is learned after `tacitd resume`."""
+    said = remote(paths().socket)("pause", **_scope(project, session))
+    talk(f"paused: {said['scope']} {said['name']}".rstrip())
+
+
+@click.command(epilog="\b\nExample: tacitd resume")
+@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--session", help="Only this session, by its id.")
+def resume(project: str | None, session: str | None) -> None:
+    """Go on learning. Without an option, everything that was paused goes on."""
+    said = remote(paths().socket)("resume", **_scope(project, session))
+    talk(f"resumed: {said['scope']} {said['name']}".rstrip())

@@ -1,0 +1,83 @@
+"""An engine in this process, for commands that find no daemon and for `run --once`. Heavy: imported when needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from signal import SIGHUP, SIGINT, SIGTERM, Signals
+from typing import Any
+
+from tacitd.app import App, build
+from tacitd.cli.places import Call, talk
+from tacitd.errors import TacitdError, UnavailableError
+from tacitd.log import to_file
+from tacitd.paths import Paths
+from tacitd.service.signals import acting
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.verbs import verbs
+
+
+@contextmanager
+def inline(places: Paths) -> Iterator[Call]:
+    """Take the lock, run the engine in a thread, hand out its methods. Raises what `build` raises."""
+    with running(places) as app:
+        table = verbs(app)
+
+        def ask(method: str, /, **params: Any) -> Any:
+            return table[method](params)
+
+        yield ask
+
+
+@contextmanager
+def running(places: Paths) -> Iterator[App]:
+    """The same, with the app itself."""
+    app = build(places, os.environ, watcher_for=SilentWatcher)
+    to_file(places.state_dir / "tacitd.log", app.config.log.level)
+    asked: list[Signals] = []
+    try:
+        with app, _leaving(app, asked):
+            thread = threading.Thread(target=app.run, name="tacitd-engine")
+            thread.start()
+            try:
+                yield app
+            finally:
+                app.leave()
+                thread.join()
+    except UnavailableError:
+        if not asked:
+            raise
+    if asked:
+        raise InterruptedByError(
+            f"ended by {asked[0].name}; nothing is lost", "the same command goes on", asked[0]
+        )
+
+
+class InterruptedByError(TacitdError):
+    """A signal ended the command before its time: 128 and the signal's number, as a shell says it."""
+
+    def __init__(self, what: str, hint: str, signal: Signals) -> None:
+        super().__init__(what, hint)
+        self.code = 128 + signal
+
+
+@contextmanager
+def _leaving(app: App, asked: list[Signals]) -> Iterator[None]:
+    """A signal makes the engine leave as a daemon does: no child of the model outlives it."""
+
+    def leave(signal: Signals) -> Callable[[], None]:
+        def act() -> None:
+            if not asked:
+                talk("leaving; a call that runs is given some seconds")
+            asked.append(signal)
+            app.leave()
+
+        return act
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with acting({one: leave(one) for one in (SIGTERM, SIGINT, SIGHUP)}):
+        yield

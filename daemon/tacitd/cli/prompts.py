@@ -1,0 +1,105 @@
+"""`tacitd prompts`: what a person typed in transcripts. Works without a daemon and without claude, on any path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacitd.cli.places import line, paths, talk
+from tacitd.cli.places import shown as clean
+from tacitd.clock import SystemClock, utc_millis
+from tacitd.errors import FAILED, TacitdError
+from tacitd.events import Project, Prompt
+from tacitd.transcripts.dedupe import Seen
+from tacitd.transcripts.explain import prompts_of
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.tail import is_subagent
+
+
+@click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
+@click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--json", "as_json", is_flag=True, help="One object a line: kind, time, session, project, uuid, text, …"
+)
+@click.option("--explain", is_flag=True, help="Also what was left out, and by which rule.")
+@click.pass_context
+def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain: bool) -> None:
+    """What a person typed in these transcripts (files, or folders with transcripts below): what tacitd would read."""
+    seen, places = Seen(), paths()
+    projects = Projects(places.home, SystemClock(), tmpdirs=())
+    failed = False
+    for path in _files(where):
+        try:
+            for shown in _of(path, places.state_dir / "model" / "work", seen, projects, explain):
+                _print(shown, as_json)
+        except BrokenPipeError:
+            raise  # it is the reader that is gone, not the file
+        except (OSError, TacitdError) as error:
+            failed = True
+            talk(f"{path}: {getattr(error, 'strerror', None) or error}")
+    ctx.exit(FAILED if failed else 0)
+
+
+def _files(where: tuple[Path, ...]) -> Iterator[Path]:
+    for path in where:
+        if path.is_dir():
+            yield from sorted(
+                Path(folder) / name
+                for folder, _, names in os.walk(path)
+                for name in names
+                if name.endswith(".jsonl")
+            )
+        else:
+            yield path
+
+
+def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) -> Iterator[dict[str, Any]]:
+    from tacitd.model.guard import SENTINEL
+
+    if is_subagent(path):
+        if explain:
+            yield {
+                "left_out": "a sub-agent's transcript: nothing in it is the person's",
+                "rule": 1,
+                "file": str(path),
+                "at": 0,
+            }
+        return
+    for judged in prompts_of(path, Own(str(own), SENTINEL)):
+        new = [p for p in judged.prompts if not seen.has(p)]
+        for prompt in new:
+            seen.add(prompt)
+            yield _shown(prompt, projects) | (
+                {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
+            )
+        if explain and not new:
+            reason = "said already in another file" if judged.prompts else judged.verdict.reason
+            yield {"left_out": reason, "rule": judged.verdict.rule, "file": str(path), "at": judged.start}
+
+
+def _shown(prompt: Prompt, projects: Projects) -> dict[str, Any]:
+    place = projects.of(prompt.cwd)
+    return {
+        "kind": prompt.kind,
+        "time": utc_millis(prompt.time) if prompt.time is not None else None,
+        "session": prompt.session,
+        "project": str(place.root) if isinstance(place, Project) else prompt.cwd,
+        "uuid": prompt.uuid,
+        "text": prompt.text,
+        "context": prompt.context,
+        "pasted": prompt.pasted,
+    }
+
+
+def _print(shown: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        line(shown)
+    elif "left_out" in shown:
+        click.echo(clean(f"- {shown['file']}:{shown['at']}: rule {shown['rule']}: {shown['left_out']}"))
+    else:
+        click.echo(clean(f"{shown['time'] or '?'} {shown['kind']}: {shown['text']}"))

@@ -1,0 +1,127 @@
+"""`tacitd run`: the daemon in the foreground. Says at once what it watches, what it may cost, and what is missing."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from contextlib import suppress
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from tacitd.cli.places import paths, talk
+from tacitd.errors import PARKED, TacitdError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tacitd.app import App
+
+Mode = Literal["foreground", "service", "detached"]
+
+
+@click.command(epilog="\b\nExample: tacitd run\nExample: tacitd run --once   (for cron, and for trying)")
+@click.option("--once", is_flag=True, help="Handle all that waits, the ends of sessions too; then leave.")
+@click.option("--quiet", is_flag=True, help="Say only what goes wrong.")
+@click.option(
+    "--service",
+    is_flag=True,
+    help="As systemd and launchd run it: tells them how it goes, and logs for them.",
+)
+@click.option("--detached", type=int, hidden=True, default=None)
+@click.pass_context
+def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: int | None) -> None:
+    """Watch the transcripts that Claude Code writes, and learn from them.
+
+    Ends with Ctrl-C, SIGTERM or `tacitd stop`. Transcripts that are there at the very first start are taken as read:
+    the past costs nothing unless you ask for it with `tacitd scan`.
+    """
+    if detached is not None:
+        ctx.exit(_detached(detached))
+    ctx.exit(_once() if once else _forever("service" if service else "foreground", quiet))
+
+
+def _once() -> int:
+    from tacitd.cli.inline import running
+    from tacitd.verbs import verbs
+
+    with running(paths()) as app:
+        table = verbs(app)
+        table["sync"]({})
+        for job in dict.fromkeys(j.name for s in app.found.slices for j in s.jobs if j.at_start):
+            table["due"]({"job": job})  # nobody waits here until the scheduler comes round to it
+        said = table["sync"]({})
+    for one in said["parked"]:
+        talk(f"parked: {one['what']}: {one['reason']}")
+        if one["hint"]:
+            talk(f"hint: {one['hint']}")
+    return PARKED if said["parked"] else 0
+
+
+def _detached(fd: int) -> int:
+    """`fd`: where the one who started us hears that we ended."""
+    from tacitd.service.detach import detached
+
+    def work() -> int:
+        return _forever("detached", quiet=True)
+
+    return detached(paths().state_dir, fd, work)
+
+
+def _forever(mode: Mode, quiet: bool) -> int:
+    from loguru import logger
+
+    from tacitd.app import build
+    from tacitd.control.server import Server
+    from tacitd.service.greeting import greeting
+    from tacitd.service.life import Life
+    from tacitd.service.notify import Notifier
+    from tacitd.service.signals import acting, stacks_on_usr1
+    from tacitd.verbs import verbs
+
+    if mode != "foreground":
+        faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
+    places = paths()
+    notifier = Notifier.from_env(os.environ) if mode == "service" else Notifier()
+    app = build(places, os.environ, longer=notifier.extend)
+    app.server = Server(places.socket, verbs(app))
+    log = _logging(mode, quiet, app, places.state_dir / "tacitd.log")
+    with app, stacks_on_usr1(log):
+        life = Life(app, notifier)
+        hup = life.leave if mode == "foreground" else life.reload
+        if mode == "foreground" and not quiet:
+            for text in greeting(app):
+                talk(text)
+        actions = {SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup}
+        if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
+            del actions[SIGHUP]  # nohup: who started it wants it to outlive the terminal
+        with acting(actions):
+            try:
+                app.listen()  # last: whoever hears an answer may send a signal at once
+                life.begin()
+                app.run()
+            except TacitdError as error:
+                logger.error("{}", error)
+                return error.code
+    return 0
+
+
+def _logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
+    """Begin to log, and go on after a reload. Returns the log's file; None where the journal keeps it."""
+    from tacitd.log import to_file, to_journal, to_stderr
+
+    journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
+
+    def begin(level: str) -> None:
+        if journal:
+            to_journal(level)
+            return
+        with suppress(OSError):  # a full disk is no reason not to run
+            to_file(file, level)
+        if mode == "foreground":
+            to_stderr("WARNING" if quiet else level)
+
+    begin(app.config.log.level)
+    app.on_level = begin
+    return None if journal else file

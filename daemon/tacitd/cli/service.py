@@ -1,0 +1,197 @@
+"""`tacitd service`, `start`, `restart`, `reload`, `uninstall`: life on a machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli.places import paths, remote, talk
+from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from tacitd.paths import Paths
+    from tacitd.service.managers import Manager
+    from tacitd.service.units import Facts
+
+
+@click.group(epilog="\b\nExample: tacitd service install")
+def service() -> None:
+    """Run tacitd at every login, kept by systemd (Linux) or launchd (macOS)."""
+
+
+@service.command(epilog="\b\nExample: tacitd service install --dry-run")
+@click.option("--now/--no-now", default=True, show_default=True, help="Start it at once.")
+@click.option("--dry-run", is_flag=True, help="Print the file, and change nothing.")
+def install(now: bool, dry_run: bool) -> None:
+    """Write the service's file, enable it, and start it. A second time changes only what differs."""
+    places = paths()
+    manager, facts = _manager(places), _facts(places)
+    if dry_run:
+        click.echo(manager.text(facts), nl=False)
+        return
+    _would_run(places, manager, facts, now)
+    for text in manager.install(facts, now=now):
+        talk(text)
+    if sys.platform.startswith("linux"):
+        talk(
+            "it runs while you are logged in; `loginctl enable-linger` would let it run without that (not switched on)"
+        )
+
+
+def _would_run(places: Paths, manager: Manager, facts: Facts, now: bool) -> None:
+    """Say in words what would make it fail at once, before anything is written. Raises TacitdError."""
+    from tacitd.config import load
+    from tacitd.service.detach import answering
+    from tacitd.slices import find
+
+    why = manager.available()
+    if why:
+        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    found = find()
+    load(places.config_file, facts.environment, found.sections(), broken=bool(found.failed))
+    if now and not manager.file.exists() and (pid := answering(places.socket)) is not None:
+        raise UnavailableError(f"a daemon runs already (process {pid})", "`tacitd stop`, then install it")
+
+
+@service.command()
+def uninstall() -> None:
+    """Stop it and take its file away. What was learned stays."""
+    done = _manager(paths()).uninstall()
+    for text in done or ["there was nothing to remove"]:
+        talk(text)
+
+
+@service.command()
+@click.pass_context
+def status(ctx: click.Context) -> None:
+    """What the service manager says of it."""
+    manager = _manager(paths())
+    why = manager.available()
+    if why:
+        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    click.echo(manager.status())
+    ctx.exit(0 if manager.file.exists() else UNAVAILABLE)
+
+
+@service.command("restart")
+def restart_service() -> None:
+    """Restart it through the service manager."""
+    _manager(paths()).restart()
+    talk("restarted")
+
+
+@service.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on showing what comes.")
+@click.option("--since", default="", help='As journalctl takes it: "1 hour ago", today.')
+@click.pass_context
+def logs(ctx: click.Context, follow: bool, since: str) -> None:
+    """Show its log."""
+    ctx.exit(subprocess.run(_manager(paths()).logs(follow, since), check=False).returncode)
+
+
+@click.command(epilog="\b\nExample: tacitd start")
+@click.option(
+    "--detach/--foreground", default=True, show_default=True, help="In the background, or as `tacitd run`."
+)
+@click.pass_context
+def start(ctx: click.Context, detach: bool) -> None:
+    """Start tacitd in the background, on machines with neither systemd nor launchd, and wait until it answers."""
+    if not detach:
+        from tacitd.cli.run import run
+
+        ctx.invoke(run)
+        return
+    places = paths()
+    from tacitd.service.detach import spawn
+
+    if (file := _installed(places)) is not None:
+        raise UsageError(
+            f"{file} keeps tacitd running here",
+            "`tacitd service restart`, or `tacitd service uninstall` first",
+        )
+    pid = spawn(places, os.environ)
+    talk(f"tacitd runs (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+
+
+@click.command(epilog="\b\nExample: tacitd restart --when-idle")
+@click.option("--when-idle", is_flag=True, help="Wait first until nothing is being done, for 10 min at most.")
+@click.pass_context
+def restart(ctx: click.Context, when_idle: bool) -> None:
+    """Stop the daemon and start it again, the way it was started: after an update, for instance."""
+    from tacitd.cli.control import stop
+
+    places = paths()
+    if when_idle and not _idle(places):
+        raise UnavailableError("it is still busy after 10 min", "`tacitd restart` does not wait")
+    if _installed(places) is not None:
+        _manager(places).restart()
+        talk("restarted")
+        return
+    ctx.invoke(stop)
+    ctx.invoke(start, detach=True)
+
+
+@click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
+def reload() -> None:
+    """Have the daemon read its configuration again: the new one whole, or not at all."""
+    said = remote(paths().socket)("reload")
+    talk("changed: " + (", ".join(said["changed"]) or "nothing"))
+
+
+@click.command(epilog="\b\nExample: tacitd uninstall --purge")
+@click.option("--purge", is_flag=True, help="Also positions, budget, history and log.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def uninstall_all(purge: bool, yes: bool) -> None:
+    """Remove service, daemon and socket, with --purge the state as well. What was learned stays."""
+    from tacitd.service.remove import remove
+
+    if purge and not yes:
+        click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
+    places = paths()
+    manager = _manager(places)
+    for text in remove(places, manager if manager.file.exists() else None, purge=purge):
+        talk(text)
+    talk("the program itself: remove the virtual environment that it was installed into")
+
+
+def _idle(places: Paths, seconds: float = 600.0) -> bool:
+    """Wait until no handler is busy. Raises UnavailableError where no daemon runs."""
+    deadline = time.monotonic() + seconds
+    while any(one["busy"] for one in remote(places.socket)("status")["handlers"].values()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.5)
+    return True
+
+
+def _manager(places: Paths) -> Manager:
+    from tacitd.service.managers import manager
+
+    return manager(os.environ, places.home, places.state_dir / "tacitd.log")
+
+
+def _facts(places: Paths) -> Facts:
+    from tacitd.model.environment import account
+    from tacitd.model.find import find_command
+    from tacitd.service.detach import program
+    from tacitd.service.units import facts
+
+    command = os.environ.get("TACITD_CLAUDE__COMMAND", "claude")
+    claude = find_command(command, os.environ)
+    return facts(tuple(program()), os.environ, account(os.environ), claude, places.state_dir / "tacitd.log")
+
+
+def of_system(places: Paths) -> tuple[Manager, Facts]:
+    """This system's service manager, and what it would be given now. Raises UnavailableError where there is none."""
+    return _manager(places), _facts(places)
+
+
+def _installed(places: Paths) -> Path | None:
+    manager = _manager(places)
+    return manager.file if manager.file.exists() and not manager.available() else None

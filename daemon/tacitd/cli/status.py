@@ -1,0 +1,117 @@
+"""`tacitd status`: what it does, what it waits for, what it cost. Instant: nothing heavy is imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacitd.cli.places import data, paths, talk
+from tacitd.control.client import call
+from tacitd.errors import UNAVAILABLE, UnavailableError
+from tacitd.paths import SNAPSHOT
+
+
+@click.command(epilog="\b\nExample: tacitd status --json | jq .budget")
+@click.option("--json", "as_json", is_flag=True, help="The whole document; docs/status.md describes it.")
+@click.pass_context
+def status(ctx: click.Context, as_json: bool) -> None:
+    """What tacitd does, what it waits for, and what it cost.
+
+    Where no daemon runs, says what was so when the last one ended or wrote it down, and ends with 69.
+    """
+    places = paths()
+    try:
+        document = call(places.socket, "status")
+    except UnavailableError:
+        document = last(places.state_dir / SNAPSHOT)
+    if as_json:
+        data(document)
+    else:
+        for text in told(document):
+            click.echo(text)
+    if not document["running"]:
+        talk("no daemon runs; `tacitd run` starts one")
+        ctx.exit(UNAVAILABLE)
+
+
+def last(path: Path) -> dict[str, Any]:
+    """What the files say: the snapshot of the last daemon, marked as such."""
+    never: dict[str, Any] = {"schema": 1}
+    gone = {"running": False, "pid": None, "state": "stopped"}
+    try:
+        document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
+        list(told(document))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return never | gone  # none, or another version's: then it says nothing here
+    return document
+
+
+def told(document: Mapping[str, Any]) -> Iterator[str]:
+    """The document as lines for a person."""
+    if "version" not in document:
+        yield "tacitd has not run here yet"
+        return
+    since = f" since {document['since']}" if document["running"] else f", last seen {document['as_of']}"
+    yield f"tacitd {document['version']}: {document['state']}{since}"
+    watching = document["watching"]
+    yield f"watching  {watching['transcripts']} transcripts below {watching['root']}"
+    yield from _lines(watching["lines"])
+    yield from _model(document["model"], document["budget"])
+    for name, one in document["slices"].items():
+        for text in one.get("says", ()):
+            yield text if text.startswith("!") else f"{name:<9} {text}"
+    yield from _behind(document["handlers"])
+    yield from _waiting(document)
+    for one in document["degraded"]:
+        yield f"! {one['what']}"
+        if one["hint"]:
+            yield f"  hint: {one['hint']}"
+
+
+def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:
+    """Who has not handled everything yet; one line where all have."""
+    for name, one in handlers.items():
+        lag = one["lag"]
+        if lag["transcripts"] or one["gathering"]:
+            what = f"{one.get('waiting', 0)} prompts wait in {lag['transcripts']} transcripts, {lag['bytes']} bytes"
+            yield f"behind    {name}: {what}"
+    if not any(one["lag"]["transcripts"] or one["gathering"] for one in handlers.values()):
+        yield "behind    nothing: all that was said is handled"
+
+
+def _lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """What was wrong with lines of transcripts, since the start."""
+    if counts.get("damaged"):
+        yield f"! {counts['damaged']} damaged lines; {counts.get('salvaged', 0)} whole records in them were read"
+    if counts.get("long"):
+        yield f"! {counts['long']} lines were longer than 8 MB and were passed over"
+    unknown = sum(number for name, number in counts.items() if name.startswith("unknown type"))
+    if unknown:
+        yield f"  {unknown} lines of types that this version does not know were passed over"
+
+
+def _model(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]:
+    if model:
+        where = model.get("program") or "not found"
+        yield f"model     claude: {where}; {model.get('children', 0)} children"
+    yield (
+        f"spent     today {budget['calls_today']} of {budget['calls_per_day']} calls, "
+        f"${budget['usd_today']:.2f} of ${budget['usd_per_day']:.2f}; "
+        f"this month ${budget['usd_month']:.2f} of ${budget['usd_per_month']:.2f}"
+    )
+
+
+def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
+    for hold in document["paused"]:
+        yield f"paused    {hold['scope']} {hold['name']}".rstrip()
+    for one in document["parked"]:
+        until = f", until {one['not_before']}" if one["not_before"] else ""
+        yield f"parked    {one['handler']}: {one['what']}: {one['reason']}{until}"
+        if one["hint"]:
+            yield f"          hint: {one['hint']}"
+    if document["dead_letters"] or document["rescued"]:
+        yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept: `tacitd rescue`"

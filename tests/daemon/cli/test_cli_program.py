@@ -1,0 +1,147 @@
+"""The command line as a whole: help, exit codes, what goes where, and what is imported for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from support_cli import Cli
+from tacitd.cli import COMMANDS, program
+from tacitd.cli.places import shown
+from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
+from tacitd_handlers.commands import COMMANDS_OF_SLICES
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
+HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: str) -> None:
+    """Issue "Command line"; the list of commands and the command say the same of it."""
+    for switch in ("--help", "-h"):
+        said = cli.run(name, switch)
+        assert said.code == 0 and "Example: " in said.out, said.err
+    assert name in said.out.split("Example: ", 1)[1]
+    assert "Usage: tacitd" in said.out
+
+
+def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
+    """Issue "Exit codes documented"."""
+    said = cli.run("--help")
+    assert all(f"  {name} " in said.out for name in TABLE) and "75 something is parked" in said.out
+    assert [said.out.index(group) for group in ("Running:", "Looking:", "Care:")]
+
+
+def test_version(cli: Cli) -> None:
+    """Issue "`--version`"."""
+    said = cli.run("--version")
+    assert said.code == 0 and said.out.startswith("tacitd 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["status", "--nonsense"], ["prompts"], ["scan"], ["config", "nonsense"], ["exclude"]],
+)
+def test_wrong_use_ends_with_2(cli: Cli, arguments: list[str]) -> None:
+    """Exit code 2: what is wrong is said on stderr, and nothing on stdout."""
+    said = cli.run(*arguments)
+    assert said.code == 2 and said.out == "" and "Usage" in said.err
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["sync"], ["pause"], ["resume"], ["stop"]])
+def test_without_a_daemon_it_ends_with_69(cli: Cli, arguments: list[str]) -> None:
+    """Exit code 69, and how one is started."""
+    said = cli.run(*arguments)
+    assert said.code == 69 and "`tacitd run`" in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["config", "check"], ["config", "show"], ["run", "--once"], ["scan", "--since", "1d"]]
+)
+def test_a_wrong_configuration_ends_with_78(cli: Cli, arguments: list[str]) -> None:
+    """Exit code 78, with the key, the value and what is allowed."""
+    cli.set(TACITD_SESSION__IDLE="soon")
+    said = cli.run(*arguments)
+    assert said.code == 78 and "session.idle" in said.err and "soon" in said.err and "hint: " in said.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(UsageError, 2), (UnavailableError, 69), (ParkedError, 75), (ConfigError, 78), (TacitdError, 1)],
+)
+def test_each_error_has_its_code_and_says_its_hint(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: type[TacitdError], code: int
+) -> None:
+    """STYLE 6: what happened, the hint that fixes it, the exit code."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error("it broke", "mend it")
+
+    monkeypatch.setattr("tacitd.cli.status.call", fail)
+    monkeypatch.setattr("tacitd.cli.status.UnavailableError", KeyError)
+    said = cli.run("status")
+    assert said.code == code and said.err == "tacitd: it broke\nhint: mend it\n"
+
+
+def test_an_error_of_the_system_is_said_in_words(cli: Cli) -> None:
+    """ "errors that name the fix": no trace for a state directory that cannot be made."""
+    blocked = cli.home / "file"
+    blocked.write_text("")
+    cli.set(TACITD_STATE_DIR=str(blocked / "state"))
+    said = cli.run("run", "--once")
+    assert said.code == 1 and str(blocked) in said.err and "tacitd doctor" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> None:
+    """The same, for a shell whose directory was removed."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd_handlers.commands import main; main()' context"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
+    """Issue "no pydantic and no rich before they are needed", entry points are for the daemon."""
+    code = (
+        "import sys\n"
+        "from tacitd.cli import COMMANDS, program\n"
+        "from tacitd_handlers.commands import COMMANDS_OF_SLICES\n"
+        "table = program({**COMMANDS, **COMMANDS_OF_SLICES})\n"
+        "for argv in (['status'], ['prompts', '/nowhere'], ['context'], ['config', 'socket'], ['--help']):\n"
+        "    try: table.main(argv, standalone_mode=False)\n"
+        "    except BaseException: pass\n"
+        f"heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "print('HEAVY', *heavy)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cli.home
+    )
+    assert done.stdout.splitlines()[-1] == "HEAVY"
+
+
+def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
+    """`tacitd prompts | head -1` ends quietly, also where much is still to come."""
+    program = f"{sys.executable} -c 'from tacitd_handlers.commands import main; main()'"
+    for arguments in (f"prompts {FIXTURES} --json --explain", "--help"):
+        command = f"{program} {arguments} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert (done.stderr, done.stdout) == ("", "0\n")
+
+
+def test_text_of_others_cannot_drive_a_terminal() -> None:
+    """Words in a transcript may hold anything."""
+    assert shown("a\x1b[31m\nb\u202ec\ud800é") == "a\\x1b[31m\\nb\\u202ec\\ud800é"
+
+
+def test_commands_are_known_without_being_imported() -> None:
+    """Issue "a static table of lazily imported commands"."""
+    made = program(TABLE)
+    context = click.Context(made)
+    assert made.list_commands(context) == list(TABLE) and made.get_command(context, "nonsense") is None
