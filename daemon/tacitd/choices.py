@@ -1,0 +1,69 @@
+"""What a person chose for single projects: `tacitd share` and `tacitd exclude`.
+
+One log in the state directory, written by the command line and read by the daemon, which looks whether it grew
+before each use. Records: `{"at","project","write"}`; the later wins, `"write":""` takes the choice back.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Literal, cast
+
+from tacitd.clock import Clock
+from tacitd.events import Project
+from tacitd.files.log import Log
+
+WriteMode = Literal["local", "shared", "off"]
+
+
+class Choices:
+    """How each project's files are treated. Thread-safe."""
+
+    def __init__(self, log: Log, clock: Clock, default: WriteMode = "local") -> None:
+        self._log = log
+        self._clock = clock
+        self._default: WriteMode = default
+        self._lock = threading.Lock()
+        self._read_size = -1
+        self._modes: dict[str, WriteMode] = {}
+
+    def mode(self, project: Project) -> WriteMode:
+        """The project's own choice, or the configuration's; nothing overrules `off` in the configuration."""
+        with self._lock:
+            self._fresh()
+            chosen = self._modes.get(str(project.root), self._default)
+            return "off" if self._default == "off" else chosen
+
+    def by_default(self, mode: WriteMode) -> None:
+        """How projects are treated from now on of which nothing was chosen (`projects.write`)."""
+        with self._lock:
+            self._default = mode
+
+    def choose(self, root: Path, mode: WriteMode | Literal[""]) -> None:
+        """Set a project's choice; "" takes it back. Durable when it returns. Raises OSError."""
+        with self._lock:
+            self._log.append({"at": self._clock.now(), "project": str(root), "write": mode})
+            self._log.flush()
+
+    def before(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
+        """What was chosen for this project before this mode was; "" where nothing was. Raises OSError."""
+        made = [r.get("write", "") for r in self._log.read() if r.get("project") == str(root)]
+        before = next((one for one in reversed(made) if one != mode), "")
+        return cast(WriteMode | Literal[""], before)
+
+    def all(self) -> dict[str, WriteMode]:
+        """Every choice, by project."""
+        with self._lock:
+            self._fresh()
+            return dict(self._modes)
+
+    def _fresh(self) -> None:
+        size = self._log.size
+        if size == self._read_size:
+            return
+        modes: dict[str, WriteMode] = {}
+        for record in self._log.read():
+            modes[str(record.get("project", ""))] = cast(WriteMode, record.get("write", ""))
+        self._modes = {root: mode for root, mode in modes.items() if mode in ("local", "shared", "off")}
+        self._read_size = size

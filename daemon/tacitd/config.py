@@ -1,0 +1,219 @@
+"""The configuration: what may be set, what holds when nothing is, and how a wrong value is refused.
+
+None is needed. It comes from `config.toml` and from `TACITD_*` variables with `__` between levels
+(`TACITD_EXTRACTION__SETTLE=2s`); a variable wins. Slices bring sections of their own. Where files are
+(`TACITD_STATE_DIR`, `TACITD_CONFIG`, `TACITD_SOCKET`) is decided in `paths.py`, without pydantic, because the
+fast commands need that and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
+
+from tacitd.config_types import Duration, Names
+from tacitd.errors import ConfigError
+from tacitd.model.settings import BudgetSettings, ClaudeSettings
+
+PREFIX = "TACITD_"
+ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
+"""Variables with our prefix that are not configuration: `paths.py` and the model's child know them."""
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are refused, because they are typing errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionSettings(Section):
+    """When a session counts as over."""
+
+    idle: Duration = Field(
+        default=1800.0, gt=0, description="A session without a new record for so long has ended."
+    )
+
+
+class ProjectSettings(Section):
+    """Where tacitd may write."""
+
+    write: Literal["local", "shared", "off"] = Field(
+        default="local",
+        description="local: what is written is hidden from git by .git/info/exclude. shared: it is not hidden. "
+        "off: nothing is written in any project.",
+    )
+    exclude: Names = Field(
+        default=(), description="Directories that are no projects: paths or patterns, `~` allowed."
+    )
+
+
+class DispatchSettings(Section):
+    """How work that failed is tried again."""
+
+    first_pause: Duration = Field(
+        default=30.0, gt=0, description="The pause after a first failure; each next is 4 times longer."
+    )
+    longest_pause: Duration = Field(default=21600.0, gt=0, description="No pause is longer.")
+
+
+class LogSettings(Section):
+    """What tacitd says about itself."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="How much is logged."
+    )
+
+
+class Config(BaseSettings):
+    """The engine's sections. `load` adds those of the slices."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    claude: ClaudeSettings = Field(default_factory=ClaudeSettings)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    session: SessionSettings = Field(default_factory=SessionSettings)
+    projects: ProjectSettings = Field(default_factory=ProjectSettings)
+    dispatch: DispatchSettings = Field(default_factory=DispatchSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+    directives: Names = Field(
+        default=(
+            "~/.agents/docs/development/coding-directives.md",
+            "~/.agents/docs/development/testing-directives.md",
+        ),
+        description="Documents that hold for every project: what stands there is known and never learned again.",
+    )
+
+    @field_validator("directives")
+    @classmethod
+    def _absolute(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not (name.startswith(("/", "~"))):
+                raise ValueError(f"{name!r} is not an absolute path (it may begin with ~)")
+        return names
+
+    def section(self, name: str) -> Any:
+        """A slice's section by its name."""
+        return getattr(self, name)
+
+
+class _Lenient(EnvSettingsSource):
+    """Variables whose lists may be written `A,B` as well as in JSON."""
+
+    def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
+        try:
+            return json.loads(value)
+        except (ValueError, TypeError):
+            return value
+
+
+def load(
+    file: Path,
+    environ: Mapping[str, str],
+    sections: Mapping[str, type[BaseModel]] | None = None,
+    *,
+    broken: bool = False,
+) -> Config:
+    """Read the configuration whole, or refuse it. `broken`: a slice could not be loaded, so what is unknown may be its
+    section and is passed over.
+
+    Raises ConfigError that names the key, the value, and what is allowed.
+    """
+    table, known = _toml(file), {*Config.model_fields, *(sections or {})}
+    if broken:
+        table = {name: value for name, value in table.items() if name in known}
+    else:
+        _refuse_unknown(environ, known)
+    made: type[Config] = _sourced(environ, table)
+    if sections:
+        fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
+        made = create_model("Config", __base__=made, **fields)
+    try:
+        config = made()
+    except ValidationError as error:
+        raise _refused(error, file, environ) from None
+    return config
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{file} is not TOML: {error}", "mend the line it names, or remove the file"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
+
+
+def _sourced(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
+    """A Config that reads the given variables and table, not the process's own."""
+
+    class Sourced(Config):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            lenient = _Lenient(settings_cls)
+            lenient.env_vars = {k.lower(): v for k, v in environ.items() if k.upper().startswith(PREFIX)}
+            return (lenient, lambda: dict(table))  # type: ignore[return-value]
+
+    return Sourced
+
+
+def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
+    """A misspelt variable would silently do nothing: say so instead."""
+    for name in environ:
+        if not name.startswith(PREFIX) or name[len(PREFIX) :] in ELSEWHERE:
+            continue
+        if name[len(PREFIX) :].split("__")[0].lower() not in known:
+            allowed = ", ".join(sorted(PREFIX + k.upper() for k in known))
+            raise ConfigError(f"{name} is not a setting of tacitd", f"the sections are: {allowed}")
+
+
+def _refused(error: ValidationError, file: Path, environ: Mapping[str, str]) -> ConfigError:
+    """What is wrong, with the value as it was written, and where it was."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    variable = next((name for name in environ if name.upper() == _variable(key)), None)
+    value = repr(environ[variable]) if variable is not None else repr(first["input"])
+    where, named = (variable, f"{variable} ({key})") if variable is not None else (str(file), key)
+    if first["type"] == "extra_forbidden":
+        return ConfigError(
+            f"{named} = {value} is not a setting of tacitd",
+            f"`tacitd config show` lists all of them; look at {where}",
+        )
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "model_type":
+        message = "this is a section: its settings stand below it"
+    hint = f"mend it in {where}" if variable is not None else f"mend it in {file}, or set {_variable(key)}"
+    return ConfigError(f"{named} = {value} is not allowed: {message}", hint)
+
+
+def _variable(key: str) -> str:
+    return PREFIX + key.upper().replace(".", "__")
+
+
+def flat(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Every setting as (key, value, description), sections opened."""
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value, field.description or ""

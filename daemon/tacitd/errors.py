@@ -1,0 +1,69 @@
+"""Every error that tacitd raises on purpose. Nothing else belongs here.
+
+    TacitdError              what happened, the hint that fixes it, the exit code
+    ├── UsageError           2   the command line was used wrongly
+    ├── UnavailableError     69  another daemon runs, or none does
+    ├── ParkedError          75  something waits; it is not lost
+    ├── ConfigError          78  the configuration is wrong, or a state directory is from a newer version
+    ├── FileRefusedError     1   this one file cannot be read or written now: the item waits, nothing else does
+    └── LogDamagedError      1   a log could not be opened for writing
+
+Three branches, as everywhere in the project: an item failed (its handler parks it), a source is degraded
+(it is listed in `status` until it is well again), the service cannot run (the process ends with the code).
+The codes of sysexits.h are used where they fit, because systemd and cron understand them.
+"""
+
+from __future__ import annotations
+
+OK = 0
+FAILED = 1
+USAGE = 2
+UNAVAILABLE = 69
+PARKED = 75
+CONFIG = 78
+
+
+class TacitdError(Exception):
+    """What happened, what mends it, and the exit code of a command that ends with it."""
+
+    code = FAILED
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what} (hint: {self.hint})" if self.hint else self.what
+
+
+class UsageError(TacitdError):
+    """The command line was used wrongly."""
+
+    code = USAGE
+
+
+class UnavailableError(TacitdError):
+    """Another daemon holds the lock, or none answers on the socket."""
+
+    code = UNAVAILABLE
+
+
+class ParkedError(TacitdError):
+    """Work waits for something that is missing; nothing is lost."""
+
+    code = PARKED
+
+
+class ConfigError(TacitdError):
+    """A configuration value that is not allowed, or a state directory that a newer version wrote."""
+
+    code = CONFIG
+
+
+class FileRefusedError(TacitdError):
+    """One file that cannot be read or written as it is: not UTF-8, a link that leads out, read-only."""
+
+
+class LogDamagedError(TacitdError):
+    """A log of ours that cannot be opened or appended to."""

@@ -1,0 +1,215 @@
+"""What tacitd asks of a git repository: where it is, where HEAD stands, and three questions for `git` itself.
+
+Here belongs reading; nothing here changes a repository. Where a file can answer, no process is started. The
+`git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
+repository, and fetches nothing. A worktree may be hostile: whatever cannot be read is no repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 5.0
+"""Seconds that one question to `git` may take."""
+
+Run = Callable[[Sequence[str], Path], int | None]
+"""Given the arguments after `git` and a directory, return the exit code; None where git is absent or too slow."""
+
+_SMALL = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree and the directories that belong to it."""
+
+    top: Path
+    """The top level of the main work tree; of the linked one itself where the main one is bare."""
+    here: Path
+    """The top level of the work tree that was asked about."""
+    git_dir: Path
+    """That work tree's own directory: its HEAD, index, MERGE_HEAD."""
+    common_dir: Path
+    """What all work trees share: refs, packed-refs, info/exclude."""
+
+
+def find(directory: Path) -> Repository | None:
+    """Given an existing directory, return the repository whose work tree it is in, as git would find it.
+
+    None where there is none, or where a `.git` file leads nowhere (git stops there too).
+    """
+    try:
+        for here in (directory, *directory.parents):
+            mark = here / ".git"
+            if mark.is_file():
+                return _from_file(here, mark)
+            if (mark / "HEAD").is_file():
+                return Repository(here, here, mark, mark)
+    except (
+        OSError,
+        ValueError,
+    ):  # a directory on the way that we may not enter: git would not find it either
+        return None
+    return None
+
+
+def git_dir(root: Path) -> Path | None:
+    """Given a work tree's top level, return the directory that holds `info/exclude` for it; None: no git."""
+    found = _at(root)
+    return found.common_dir if found else None
+
+
+def head(root: Path) -> str:
+    """Given a work tree's top level, return a text that is another one when HEAD has moved.
+
+    The commit id; "" without a commit or without git. Where refs are no files (reftable), a hash of their table.
+    """
+    found = _at(root)
+    if found is None:
+        return ""
+    tables = found.git_dir / "reftable/tables.list"
+    if tables.is_file():
+        return "reftable:" + hashlib.sha256(_read(tables).encode()).hexdigest()[:40]
+    said = _read(found.git_dir / "HEAD").strip()
+    return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
+
+
+def in_progress(root: Path) -> bool:
+    """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
+    found = _at(root)
+    marks = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+    return found is not None and any((found.git_dir / mark).exists() for mark in marks)
+
+
+def run_git(arguments: Sequence[str], directory: Path) -> int | None:
+    """Run `git` in a directory and return its exit code; None where it is absent or takes over 5 s."""
+    program = _program()
+    if program is None:
+        return None
+    command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.returncode
+
+
+def ignored(root: Path, path: Path, run: Run = run_git) -> bool:
+    """Whether git ignores this path (which need not exist) in the work tree `root`. False where git cannot say."""
+    return run(["check-ignore", "-q", "--", os.fspath(path)], root) == 0
+
+
+def is_tracked(root: Path, path: Path, run: Run = run_git) -> bool:
+    """Whether this path is in the index of the work tree `root`. False where git cannot say."""
+    return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
+
+
+def knows_blob(root: Path, data: bytes, run: Run = run_git) -> bool:
+    """Whether the repository holds these bytes as a blob: then git put them there, and no person wrote them.
+
+    With Windows newlines the same text with plain ones is tried too (`core.autocrlf`).
+    """
+    found = _at(root)
+    if found is None:
+        return False
+    config = _read(found.common_dir / "config")
+    sha256 = re.search(r"^\s*objectformat\s*=\s*sha256", config, re.I | re.M) is not None
+    forms = {data, data.replace(b"\r\n", b"\n")}
+    return any(run(["cat-file", "-e", _blob_id(form, sha256=sha256)], root) == 0 for form in forms)
+
+
+def _blob_id(data: bytes, *, sha256: bool) -> str:
+    whole = b"blob %d\0" % len(data) + data
+    return (hashlib.sha256(whole) if sha256 else hashlib.sha1(whole, usedforsecurity=False)).hexdigest()
+
+
+def _at(root: Path) -> Repository | None:
+    """The repository whose work tree has its top level exactly here."""
+    found = find(root)
+    return found if found is not None and found.here == root else None
+
+
+def _from_file(here: Path, mark: Path) -> Repository | None:
+    """Given a `.git` file, tell a linked work tree from a submodule (or a separate git directory)."""
+    said = _read(mark)
+    if not said.startswith("gitdir:"):
+        return None
+    own = _resolved(here, said.removeprefix("gitdir:").strip())
+    if not (own / "HEAD").is_file():
+        return None
+    shared = _read(own / "commondir").strip()
+    if not shared:
+        return Repository(here, here, own, own)
+    common = _resolved(own, shared)
+    main = common.parent if common.name == ".git" else here
+    return Repository(main, here, own, common)
+
+
+def _resolve(found: Repository, ref: str) -> str:
+    """Given a ref's name, return its commit id from its file or from packed-refs; "" if it has none yet."""
+    if ".." in ref.split("/") or ref.startswith("/"):
+        return ""
+    for directory in (found.git_dir, found.common_dir):
+        said = _read(directory / ref).strip()
+        if said:
+            return _commit_id(said)
+    for line in _read(found.common_dir / "packed-refs", 64 * _SMALL).splitlines():
+        commit, _, name = line.partition(" ")
+        if name == ref:
+            return _commit_id(commit)
+    return ""
+
+
+def _commit_id(text: str) -> str:
+    return text if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", text) else ""
+
+
+def _resolved(base: Path, text: str) -> Path:
+    return Path(os.path.realpath(base / text))
+
+
+def _read(path: Path, limit: int = _SMALL) -> str:
+    """The first bytes of a small file; "" where there is no regular file that can be read."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as source:
+            return os.fsdecode(source.read(limit))
+    except (OSError, ValueError):
+        return ""
+
+
+def _environment() -> dict[str, str]:
+    """The environment of a `git` that looks at this repository only, takes no locks, asks and fetches nothing."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ours = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    return kept | ours | {"GIT_ALLOW_PROTOCOL": ""}
+
+
+def _program() -> str | None:
+    """Where `git` is. On a Mac without the developer tools /usr/bin/git only opens a window that offers them."""
+    program = shutil.which("git")
+    tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
+    if (
+        sys.platform == "darwin"
+        and program == "/usr/bin/git"
+        and not any(Path(tool).exists() for tool in tools)
+    ):
+        return None
+    return program

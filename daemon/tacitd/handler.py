@@ -1,0 +1,181 @@
+"""The contract of a handler: what it is given, what it answers, and what a slice offers to the engine.
+
+A handler has one method that matters, `handle(event, tools)`, and answers with one of a closed union. It
+never moves a position, never sleeps, never retries: the engine does, in one place, for all of them.
+`tacitd.testing` holds the fakes with which ours are tested, and yours can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from tacitd.clock import Clock
+from tacitd.events import Event, NoProject, Project
+from tacitd.model.port import Model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tacitd.files.transaction import History
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Handled. The position moves to `upto`, and `data` is committed with it in one record."""
+
+    upto: int | None = None
+    """Byte offset, at a record's end; None: all that was offered. Ignored for events without records."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """JSON that `open` and `committed` get back. Empty: only the position is kept. What stands under the key `tell`,
+    by the name of another handler, is offered to that one as `Told` once this is durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ordinary gathering: nothing is wrong and no attempt is counted. Offered again after `seconds`, on growth
+    of the transcript, or at once by `sync` (with `due` set)."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Something is missing. Parked, shown in `status`, tried again with growing pauses."""
+
+    reason: str
+    hint: str = ""
+    not_before: float | None = None
+    """Seconds since 1970, UTC, where it is known when it can go on."""
+    blame: Literal["world", "work"] = "world"
+    """`work`: the batch itself may be the cause. It is halved after three tries, and the one record that
+    fails alone is rejected. `world`: it waits as long as it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Never. Goes to the dead letters with its reason; the position moves past it."""
+
+    reason: str
+    upto: int | None = None
+    """Byte offset, at a record's end, up to which it is rejected; None: all that was offered."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """As `Done.data`: what the handler must remember of it. For events without records only."""
+
+
+Outcome = Done | Wait | Later | Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A record of the handler's log: what it did, and how far that brought it."""
+
+    at: float
+    """Seconds since 1970, UTC."""
+    event: str
+    """The class name of the event it answers."""
+    transcript: str
+    """Path of the transcript, "" for events without one."""
+    session: str
+    upto: int
+    """Byte offset, -1 for events without records."""
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """Something that is not as it should be, until it is. State, not a log line."""
+
+    id: str
+    """Stable: `model.absent`. docs/troubleshooting.md has a section for each."""
+    what: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """All that a handler may use of the world. Nothing here lets it reach another handler."""
+
+    clock: Clock
+    model: Model
+    history: History
+    """Transactions over files in projects, and the record of all that was written."""
+    settings: Mapping[str, Any]
+    """The slice's own sections of the configuration: an instance of each model in `Slice.settings`."""
+    home: Path
+    """A private directory of the handler's own, 0700."""
+    project_of: Callable[[str], Project | NoProject]
+    """Given a working directory, the project it belongs to."""
+    live: Callable[[Project], bool]
+    """Whether a session of the project is live: it grew within `session.idle`, or its client runs."""
+    degrade: Callable[[Degradation], None]
+    """Say that something is wrong; again with the same id replaces it."""
+    clear: Callable[[str], None]
+    """The degradation with this id is over. Unknown ids are ignored."""
+    directives: Sequence[Path] = ()
+    """Documents that hold for every project (`directives`)."""
+    write: Literal["local", "shared", "off"] = "local"
+    """How a project's files are treated (`projects.write`)."""
+    written: Callable[[Project], Literal["local", "shared", "off"]] | None = None
+    """The same for one project, where `share` or `exclude` said otherwise; None: `write` for all."""
+    post: Callable[[Event], None] = lambda event: None
+    """Have an event without records offered to this handler soon, in the lane of its project: work that was found
+    to be due while another event was handled. Thread-safe."""
+
+    def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
+        """How this project's files are treated."""
+        return self.written(project) if self.written is not None else self.write
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something that a handler does by the clock, as `Due(name)`."""
+
+    name: str
+    every: float = float("inf")
+    """Seconds; infinite: only when a person asks for it."""
+    at_start: bool = False
+
+
+class Handler(Protocol):
+    """What a slice's handler must have."""
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        """Before the first event: everything that was committed with data, oldest first. Build what you need
+        in memory from it, and write again what was committed but never projected into files."""
+        ...
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Answer one event. May block on the model. Never called twice at once for one project."""
+        ...
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        """The commit is durable: project it into files. Must be safe to do twice."""
+        ...
+
+    def status(self) -> Mapping[str, Any]:
+        """This slice's part of `status`: JSON. Called from another thread."""
+        ...
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """Files whose change this handler wants to hear of as `SourceChanged`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a folder of handlers offers. An entry point of the group `tacitd.handlers` names a function that
+    returns one."""
+
+    name: str
+    make: Callable[[], Handler]
+    settings: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    """The slice's sections of the configuration: `{"extraction": ExtractionSettings}`. Every field has a
+    default."""
+    jobs: Sequence[Job] = ()
+    pays: bool = True
+    """Asks the model: skips records from before the first start unless `scan` asked for them."""
+    lanes: int = 1
+    """How many projects it may be busy with at once."""

@@ -1,0 +1,60 @@
+"""What a person paused: everything, a project, or a session. Kept in a log, so that a restart does not resume it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tacitd.clock import Clock
+from tacitd.files.log import Log
+
+Scope = Literal["all", "project", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One thing that is paused."""
+
+    scope: Scope
+    name: str = ""
+    """The project's root, or the session's id; "" for all."""
+
+
+class Holds:
+    """The set of what is paused. Records: `{"at","scope","name","held":true|false}`; the later wins."""
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._held: dict[Hold, None] = {}
+        for record in log.read():
+            self._fold(record)
+
+    def _fold(self, record: Mapping[str, Any]) -> None:
+        hold = Hold(record.get("scope", "all"), str(record.get("name", "")))
+        if record.get("held"):
+            self._held[hold] = None
+        elif hold.scope == "all":
+            self._held.clear()
+        else:
+            self._held.pop(hold, None)
+
+    def set(self, hold: Hold, held: bool) -> None:
+        """Pause or resume. Resuming all resumes everything. Durable when it returns."""
+        record = {"at": self._clock.now(), "scope": hold.scope, "name": hold.name, "held": held}
+        self._log.append(record)
+        self._log.flush()
+        self._fold(record)
+
+    def held(self, root: Path | None, session: str) -> Hold | None:
+        """The hold that applies to work of this project and session, if one does."""
+        candidates = [Hold("all"), Hold("session", session)]
+        if root is not None:
+            candidates.append(Hold("project", str(root)))
+        return next((hold for hold in candidates if hold in self._held), None)
+
+    def all(self) -> list[Hold]:
+        """Everything that is paused."""
+        return list(self._held)

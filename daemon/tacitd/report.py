@@ -1,0 +1,70 @@
+"""How an App is: the status document with what only the composition root knows, and its snapshot on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from tacitd import status
+from tacitd.errors import TacitdError
+from tacitd.files.replaced import replace
+from tacitd.handler import Degradation, Slice
+from tacitd.model.health import Health
+from tacitd.paths import SNAPSHOT
+from tacitd.upgrade import outdated
+
+if TYPE_CHECKING:
+    from tacitd.app import App
+
+
+def ill(app: App) -> list[Degradation]:
+    """What is wrong with the parts that the engine does not know."""
+    return [*_unhealthy(app), *_unfinished(app), *outdated()]
+
+
+def _unhealthy(app: App) -> list[Degradation]:
+    wrong = app.model.wrong() if isinstance(app.model, Health) else None
+    return [Degradation(*wrong)] if wrong is not None else []
+
+
+def _unfinished(app: App) -> list[Degradation]:
+    """Transactions that were begun and cannot be finished now."""
+    waits = app.history.pending
+    return [
+        Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "it is tried again") for p in waits
+    ]
+
+
+def document(app: App) -> dict[str, Any]:
+    """The status document. Engine thread, or after the engine's end."""
+    describe = getattr(app.model, "describe", None)
+    model = describe() if describe is not None else {}
+    return status.document(app.engine, spent(app), model)
+
+
+def write_snapshot(app: App) -> None:
+    """Write what `tacitd status` shows where no daemon runs. Losing it loses nothing, so it must not stop anything."""
+    try:
+        replace(app.paths.state_dir / SNAPSHOT, json.dumps(document(app)).encode(), mode=0o600)
+    except (OSError, TacitdError) as error:
+        logger.warning("the status cannot be written down: {}", error)
+
+
+def spent(app: App) -> dict[str, Any]:
+    """What was spent, and the caps."""
+    caps = app.config.budget
+    limits = {
+        "calls_per_day": caps.calls_per_day,
+        "usd_per_day": caps.usd_per_day,
+        "usd_per_month": caps.usd_per_month,
+    }
+    return asdict(app.budget.spent(app.clock.now())) | limits
+
+
+def due_jobs(slices: Sequence[Slice], job: str) -> list[str]:
+    """The slices that have this job."""
+    return [s.name for s in slices if any(j.name == job for j in s.jobs)]

@@ -1,0 +1,166 @@
+"""Running handlers: in threads of their own, with their answers committed before anyone hears of them.
+
+The engine's thread starts a piece of work and gets its outcome back through `post`. Nothing here decides what is
+offered or what becomes of an outcome.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from loguru import logger
+
+from tacitd.clock import SystemClock
+from tacitd.consumer import TELL, Consumer
+from tacitd.errors import TacitdError
+from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
+from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.transcripts.position import Position, position_at
+from tacitd.turns import Offer, Owed, fault, name_of_event, unwritten
+from tacitd.workers import Pool, Threads
+
+GRACE = 12.0
+"""Seconds that a handler gets to finish when the daemon leaves: longer than its model's call gets (8 s, then 2 s
+between SIGTERM and SIGKILL), so that no child outlives the daemon."""
+
+
+class Runner:
+    """Threads and lanes. Engine thread only, but for what runs in a worker."""
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tools],
+        post: Callable[[Callable[[], None]], None],
+        settle: Callable[[Offer, Outcome | Owed], None],
+    ) -> None:
+        self.tools = tools
+        self.lanes: set[tuple[str, str]] = set()
+        """(handler, project) that are busy."""
+        self.busy_since: dict[tuple[str, str], float] = {}
+        """The same with monotonic seconds: when each began."""
+        self.monotonic: Callable[[], float] = SystemClock().monotonic
+        self.pool: Callable[[str, int], Pool] = Threads
+        """Given a handler's name and how many projects it may be busy with, its threads."""
+        self.tell: Callable[[Consumer, Commit], None] = lambda _consumer, _commit: None
+        """Hand on what a commit has for other handlers. Engine thread."""
+        self._post = post
+        self._settle = settle
+        self._pools: dict[str, Pool] = {}
+        self._gate = threading.Lock()
+        self._closed = False
+
+    def free(self, lane: tuple[str, str], consumer: Consumer) -> bool:
+        """Whether the project's lane is free, and the handler may be busy with one more."""
+        busy = sum(1 for name, _ in self.lanes if name == consumer.name)
+        return lane not in self.lanes and busy < max(1, consumer.slice.lanes)
+
+    def start(self, offer: Offer, owed: Owed | None = None) -> None:
+        """Have this handled; with `owed`, only write what was done. Raises RuntimeError where no thread can be made."""
+        consumer, turn = offer.turn.consumer, offer.turn
+        pool = self._pools.get(consumer.name)
+        if pool is None:
+            pool = self._pools[consumer.name] = self.pool(consumer.name, consumer.slice.lanes)
+        turn.busy, turn.missed = True, False
+        self.lanes.add(offer.lane)
+        self.busy_since[offer.lane] = self.monotonic()
+        try:
+            pool.submit(lambda: self._work(offer, owed))
+        except RuntimeError:
+            self.ended(offer)
+            raise
+
+    def ended(self, offer: Offer) -> None:
+        """The outcome came."""
+        offer.turn.busy = False
+        self.lanes.discard(offer.lane)
+        self.busy_since.pop(offer.lane, None)
+
+    def stop(self, grace: float = GRACE) -> None:
+        """Begin nothing more, and give what runs a moment. What comes later is dropped, as after a crash."""
+        late = [name for name, pool in self._pools.items() if not pool.stop(grace)]
+        with self._gate:
+            self._closed = True
+        if late:
+            logger.warning("left while {} was still busy", ", ".join(late))
+
+    # in a worker
+
+    def _work(self, offer: Offer, owed: Owed | None) -> None:
+        """Run the handler, commit what it did. Whatever is raised becomes a `Later` with a count."""
+        try:
+            outcome = self.write(offer, owed.done, owed.commit) if owed is not None else self._ask(offer)
+        except BaseException as error:  # noqa: BLE001  one failing handler never touches another, and nobody waits
+            outcome = fault(error)
+        result = outcome
+        self._post(lambda: self._settle(offer, result))
+
+    def _ask(self, offer: Offer) -> Outcome | Owed:
+        consumer = offer.turn.consumer
+        outcome = consumer.handler.handle(offer.event, self.tools[consumer.name])
+        match outcome:
+            case Done():
+                return self.write(offer, outcome, None)
+            case Rejected(upto=upto):
+                if offer.batch is not None:
+                    moves(offer, upto)
+                return outcome
+            case Wait() | Later():
+                return outcome
+            case _:
+                raise TypeError(f"it answered {type(outcome).__name__}, which is no outcome")
+
+    def write(self, offer: Offer, done: Done, commit: Commit | None) -> Outcome | Owed:
+        """Commit, then project. What cannot be written now is owed: it is not done, and paid for, again."""
+        consumer = offer.turn.consumer
+        try:
+            if commit is None:
+                with self._gate:
+                    if self._closed:
+                        return Later("the daemon left before it was done")
+                    commit = self._commit(offer, done)
+            if commit is not None:
+                consumer.handler.committed(commit, self.tools[consumer.name])
+                if TELL in commit.data:
+                    told = commit
+                    self._post(lambda: self.tell(consumer, told))
+        except (OSError, TacitdError) as error:
+            return Owed(offer, done, commit, unwritten(error))
+        except Exception as error:
+            if commit is None:
+                raise
+            return Owed(offer, done, commit, replace(fault(error), blame="world"))
+        return done
+
+    def _commit(self, offer: Offer, done: Done) -> Commit | None:
+        consumer, stream = offer.turn.consumer, offer.turn.stream
+        if offer.batch is not None and stream is not None:
+            upto = moves(offer, done.upto)
+            prompts = offer.batch.prompts_before(upto)
+            return consumer.commit(stream, position(stream.path, upto), prompts, done.data, offer.epoch)
+        if isinstance(offer.event, Due) and not done.data and consumer.often(offer.event.job):
+            consumer.jobs[offer.event.job] = consumer.clock.now()
+        elif done.data or isinstance(offer.event, SessionEnded | Due | Told):
+            name, kind = name_of_event(offer.event), type(offer.event).__name__
+            return consumer.finish(kind, stream, name, done.data, offer.mark)
+        return None
+
+
+def position(path: Path, offset: int) -> Position:
+    """The position there. Of a file that is gone or cannot be read only the offset is known: should it come back, it is
+    read from its first byte, and what was handled is known."""
+    try:
+        return position_at(path, offset)
+    except (OSError, TacitdError):
+        return Position(offset, 0)
+
+
+def moves(offer: Offer, upto: int | None) -> int:
+    """The offset that an answer moves to. Raises ValueError where that is nowhere: else it would be asked for ever."""
+    assert offer.batch is not None and isinstance(offer.event, TranscriptGrew)
+    reached = offer.batch.reached(upto)
+    if reached <= offer.event.start:
+        raise ValueError(f"its answer up to {upto} does not move past {offer.event.start}")
+    return reached

@@ -1,0 +1,47 @@
+"""How slices are found: entry points of the group `tacitd.handlers`. For the daemon only; the fast commands never scan.
+
+One slice that cannot be loaded is said in `status` and stops nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from pydantic import BaseModel
+
+from tacitd.handler import Degradation, Slice
+
+GROUP = "tacitd.handlers"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The slices that could be loaded, and what is said of the others."""
+
+    slices: tuple[Slice, ...]
+    failed: tuple[Degradation, ...] = ()
+
+    def sections(self) -> Mapping[str, type[BaseModel]]:
+        """The configuration's sections of all slices."""
+        return {name: model for s in self.slices for name, model in s.settings.items()}
+
+
+def find(points: Iterable[EntryPoint] | None = None) -> Found:
+    """Load every slice that is installed, in the order of their names."""
+    slices: list[Slice] = []
+    failed: list[Degradation] = []
+    for point in sorted(points if points is not None else entry_points(group=GROUP), key=lambda p: p.name):
+        try:
+            make: Callable[[], Slice] = point.load()
+            one = make()
+            if any(one.name == other.name for other in slices):
+                raise ValueError(f"there is another handler {one.name!r}")
+            slices.append(one)
+        except Exception as error:  # noqa: BLE001  a stranger's package may raise anything when imported
+            what = (
+                f"the handler {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
+            )
+            failed.append(Degradation("handler.broken", what, "update or remove the package that brings it"))
+    return Found(tuple(slices), tuple(failed))

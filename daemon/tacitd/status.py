@@ -1,0 +1,146 @@
+"""What `tacitd status` says, as data. How it looks on a terminal is in `cli/`.
+
+The document is a contract: `schema` is raised when a field changes its meaning. Times are ISO 8601, UTC.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tacitd import __version__
+from tacitd.clock import utc_seconds
+from tacitd.consumer import Consumer
+from tacitd.engine import Engine
+from tacitd.events import Project, SessionStarted
+from tacitd.handler import Degradation
+from tacitd.parking import Parked
+from tacitd.transcripts.tail import is_subagent
+from tacitd.turns import Turn
+
+SCHEMA = 1
+
+
+def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole status. Engine thread."""
+    paused = [asdict(hold) for hold in engine.holds.all()]
+    parked = [(t, p) for t, p in engine.dispatcher.agenda.parked() if not isinstance(t.event, SessionStarted)]
+    slices, silent = _slices(engine)
+    return {
+        "schema": SCHEMA,
+        "running": True,
+        "version": __version__,
+        "pid": os.getpid(),
+        "since": utc_seconds(engine.started),
+        "as_of": utc_seconds(engine.clock.now()),
+        "state": "paused" if any(hold["scope"] == "all" for hold in paused) else "running",
+        "paused": paused,
+        "watching": _watching(engine),
+        "model": dict(model),
+        "budget": dict(spent),
+        "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
+        "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
+        "dead_letters": engine.dispatcher.dead_count,
+        "rescued": len(engine.dispatcher.rescue.kept()),
+        "degraded": [asdict(d) for d in [*engine.degradations(), *silent]],
+        "slices": slices,
+    }
+
+
+def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
+    """What each slice says of itself. One that cannot is said, and hides nothing else."""
+    said: dict[str, Any] = {}
+    silent: list[Degradation] = []
+    for name, consumer in engine.consumers.items():
+        try:
+            said[name] = _json(dict(consumer.handler.status()))
+        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
+            said[name] = {}
+            what = f"the handler {name} cannot say how it is: {type(error).__name__}: {error}"
+            silent.append(Degradation("handler.status", what, "the rest of the status holds"))
+    return said, silent
+
+
+def _json(value: Any) -> Any:
+    """The value with everything that JSON does not know written as text."""
+    match value:
+        case Mapping():
+            return {str(key): _json(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_json(each) for each in value]
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return str(value)
+
+
+def _watching(engine: Engine) -> dict[str, Any]:
+    transcripts = [path for path in engine.follower.stamps if not is_subagent(path)]
+    projects = sorted(str(root) for root in engine.sources.projects)
+    counts = {"transcripts": len(transcripts), "lines": engine.tails.totals()}
+    return {"root": str(engine.root), **counts, "projects": projects}
+
+
+def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
+    """How far behind a handler is, as a log's consumer group would show it."""
+    stamps = engine.follower.stamps.items()
+    lags = (stamp.size - consumer.stands(path) for path, stamp in stamps if not is_subagent(path))
+    behind = [lag for lag in lags if lag > 0]
+    turns = [t for (name, _), t in engine.dispatcher.agenda.turns.items() if name == consumer.slice.name]
+    gathering = sum(1 for t in turns if t.wait > engine.clock.monotonic())
+    busy = sum(1 for t in turns if t.busy)
+    return {
+        "lag": {"transcripts": len(behind), "bytes": sum(behind)},
+        "gathering": gathering,
+        "waiting": sum(len(engine.tails.waiting(t.stream.path, t.stream.offset)) for t in turns if t.stream),
+        "busy": busy,
+        "parked": sum(1 for t in turns if t.parked is not None),
+        "first_start": _stamp(consumer.born),
+    }
+
+
+def _parked(engine: Engine, turn: Turn, parked: Parked) -> dict[str, Any]:
+    about: dict[str, Any] = {"handler": turn.consumer.slice.name, "what": turn.label}
+    place = getattr(turn.event, "project", None)
+    if turn.event is None and turn.stream is not None:
+        place = engine.project_of(turn.stream.cwd)
+    if isinstance(place, Project):
+        about["project"] = str(place.root)
+    until = _stamp(parked.not_before)
+    return about | {
+        "reason": parked.reason,
+        "hint": parked.hint,
+        "since": utc_seconds(parked.since),
+        "attempts": parked.attempts,
+        "not_before": until,
+    }
+
+
+def _unreadable(engine: Engine) -> list[dict[str, Any]]:
+    """Transcripts with bytes that nobody can read now: they wait like everything that is parked."""
+    rows = []
+    for path, why in engine.tails.refused.items():
+        stamp = engine.follower.stamps.get(path)
+        behind = [n for n, c in engine.consumers.items() if stamp is not None and c.stands(path) < stamp.size]
+        if behind:
+            row: dict[str, Any] = {
+                "handler": ", ".join(behind),
+                "what": str(path),
+                "reason": why.what,
+                "hint": why.hint,
+            }
+            rows.append(row | {"since": utc_seconds(engine.clock.now()), "attempts": 0, "not_before": None})
+    return rows
+
+
+def _stamp(at: float | None) -> str | None:
+    """A time that somebody else named, if it is one."""
+    try:
+        return utc_seconds(at) if at is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None

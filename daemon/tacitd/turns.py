@@ -1,0 +1,198 @@
+"""What the dispatcher keeps of its work: turns, offers, answers that could not be written. Words, no decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from loguru import logger
+
+from tacitd.consumer import Consumer, Stream
+from tacitd.events import (
+    Due,
+    Event,
+    NoProject,
+    Project,
+    SessionEnded,
+    SessionStarted,
+    SourceChanged,
+    Told,
+    TranscriptGrew,
+)
+from tacitd.handler import Commit, Done, Later
+from tacitd.offers import Batch
+from tacitd.parking import Parked
+from tacitd.transcripts.tail import Tail
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """What one handler is to do about one transcript, or one event without records. Lost at a crash, and that is fine:
+    it is made again from positions and growth."""
+
+    consumer: Consumer
+    stream: Stream | None
+    event: Event | None = None
+    """None: whatever the transcript holds by then."""
+    busy: bool = False
+    missed: bool = False
+    """It was woken while it was busy."""
+    due: bool = False
+    """Do not gather any longer."""
+    stubborn: bool = False
+    """The handler was told that it is due, and waits all the same."""
+    offered: int = -1
+    wait: float = 0.0
+    """Monotonic seconds: what is gathered is not offered before."""
+    parked: Parked | None = None
+    behind: Path | None = None
+    """The transcript that is about to hand over the same words."""
+    owed: Owed | None = None
+    limit: int | None = None
+    """How many records may go together, up to `limit_end`."""
+    limit_end: int = 0
+    ready: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people: what this turn is about."""
+        if self.event is None:
+            return f"growth of {self.stream.path}" if self.stream else ""
+        return words_for(self.event)
+
+    @property
+    def rank(self) -> int:
+        """In which order turns go that are ready together: what is made of records comes after them."""
+        if isinstance(self.event, SessionStarted):
+            return 0
+        return 1 if self.event is None else 2
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is known of it that its transcript would not tell."""
+        return not (self.busy or self.ready or self.parked or self.owed or self.behind)
+
+    def anew(self) -> None:
+        """The transcript is read from its first byte again: what was offered before says nothing any more."""
+        self.offered, self.wait, self.limit, self.limit_end = -1, 0.0, None, 0
+        self.stubborn, self.behind = False, None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a worker was given."""
+
+    turn: Turn
+    event: Event
+    batch: Batch | None
+    lane: tuple[str, str]
+    epoch: int = 0
+    """The stream's, when it was offered."""
+    mark: int = -1
+    """What the handler had done of the session, when it was told of its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What a handler did and could not be written: kept, so that it is not done, and paid for, again."""
+
+    offer: Offer
+    done: Done
+    commit: Commit | None
+    """None: not even committed. Else it is durable, and was not projected."""
+    later: Later
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the dispatcher needs of the rest of the engine, as functions."""
+
+    tail: Callable[[Path], Tail | None]
+    """The transcript's tail, read as far as it can be now; None where it is gone."""
+    project_of: Callable[[str], Project | NoProject]
+    refused: Callable[[Turn, str], Later | None]
+    """Why work from this working directory must wait (paused, growth breaker); None: it need not."""
+    post: Callable[[Callable[[], None]], None]
+    """Run something in the engine's thread soon."""
+    monotonic: Callable[[], float]
+    now: Callable[[], float]
+
+
+def fault(error: BaseException) -> Later:
+    """What the handler raised, as a reason that a person can read. The trace goes to the log."""
+    logger.opt(exception=error).warning("a handler failed: {}", type(error).__name__)
+    hint = str(getattr(error, "hint", ""))
+    what = getattr(error, "what", "") or f"{type(error).__name__}: {error}"
+    world = isinstance(error, OSError) or bool(hint)
+    return Later(str(what)[:300], hint, blame="world" if world else "work")
+
+
+def unwritten(error: Exception) -> Later:
+    """That tacitd's own state could not be written."""
+    what = getattr(error, "what", "") or f"it cannot be written down: {error}"
+    hint = (
+        str(getattr(error, "hint", "")) or "see that the state directory is writable and the disk is not full"
+    )
+    return Later(str(what)[:300], hint)
+
+
+def lane_of(place: Project | NoProject, path: Path) -> str:
+    """Records of one project, or of one transcript that belongs to none, are handled one after the other."""
+    return str(place.root) if isinstance(place, Project) else str(path)
+
+
+def lane_of_event(event: Event) -> str:
+    """The same for an event without records."""
+    match event:
+        case Due(project=Project(root=root)) | SourceChanged(project=Project(root=root)):
+            return str(root)
+        case Told(project=place):
+            return str(place.root) if isinstance(place, Project) else ""
+        case Due() | SourceChanged():
+            return ""
+        case _:
+            return lane_of(event.project, event.transcript)
+
+
+def key_of(event: Event) -> tuple[str, ...]:
+    """What tells an event from others: a second one with the same key takes the place of the first."""
+    match event:
+        case Due(job, project):
+            return ("Due", job, str(project.root) if project else "")
+        case SourceChanged(project, path):
+            return ("SourceChanged", str(project.root), str(path))
+        case Told(id=id):
+            return ("Told", id)
+        case _:
+            return (type(event).__name__, event.session, str(event.transcript))
+
+
+def words_for(event: Event) -> str:
+    """For people: what happened."""
+    match event:
+        case SessionStarted(session=session):
+            return f"the start of session {session}"
+        case SessionEnded(session=session):
+            return f"the end of session {session}"
+        case Due(job=job):
+            return f"job {job}"
+        case SourceChanged(path=path):
+            return f"a change of {path}"
+        case Told(sender=sender, session=session):
+            return f"what {sender} found in session {session}"
+        case TranscriptGrew(transcript=path):
+            return f"growth of {path}"
+
+
+def name_of_event(event: Event) -> str:
+    """What the log calls it."""
+    match event:
+        case Due(job):
+            return job
+        case SourceChanged(path=path):
+            return str(path)
+        case Told(id=id):
+            return id
+        case _:
+            return event.session

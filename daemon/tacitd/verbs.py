@@ -1,0 +1,139 @@
+"""What can be asked of a running tacitd: the methods of the socket, and of a command that runs the engine itself.
+
+Each takes parameters by name and returns JSON. docs/socket.md lists them; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacitd import __version__
+from tacitd.app import App
+from tacitd.engine import Engine
+from tacitd.errors import UsageError
+from tacitd.events import Due, NoProject, Project
+from tacitd.holds import Hold
+from tacitd.reload import reload
+from tacitd.report import document, due_jobs
+
+Verb = Callable[[Mapping[str, Any]], Any]
+
+
+def verbs(app: App) -> dict[str, Verb]:
+    """The table of methods."""
+    table: dict[str, Verb] = {
+        "ping": lambda _: {"version": __version__, "pid": os.getpid()},
+        "status": lambda _: app.engine.call(lambda: snapshot(app)),
+        "sync": lambda params: _sync(app, params),
+        "pause": lambda params: _hold(app, params, held=True),
+        "resume": lambda params: _hold(app, params, held=False),
+        "due": lambda params: _due(app, params),
+        "scan": lambda params: _scan(app, params),
+        "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
+        "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.kept()]},
+        "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
+        "reload": lambda _: {"changed": reload(app)},
+        "stop": lambda _: _stop(app),
+    }
+    if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog, and for nobody else
+        table["debug.wedge"] = lambda _: _wedge(app)
+    return table
+
+
+def _wedge(app: App) -> dict[str, Any]:
+    """The loop never comes round again."""
+
+    def stay() -> None:
+        threading.Event().wait()
+
+    app.engine.post(stay)
+    return {"wedged": True}
+
+
+def snapshot(app: App) -> dict[str, Any]:
+    """The status document. Engine thread."""
+    return document(app)
+
+
+def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Wait until everything that exists now is handled or parked; say what is parked."""
+    timeout = params.get("timeout")
+    try:
+        app.engine.sync(float(timeout) if timeout is not None else None)
+    except TimeoutError:
+        return {"done": False} | _parked(app)
+    return {"done": True} | _parked(app)
+
+
+def _parked(app: App) -> dict[str, Any]:
+    document = app.engine.call(lambda: snapshot(app))
+    return {"parked": document["parked"], "degraded": document["degraded"]}
+
+
+def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
+    hold = Hold("all")
+    if params.get("session"):
+        hold = Hold("session", str(params["session"]))
+    elif params.get("project"):
+        hold = Hold("project", str(_project(app, params["project"]).root))
+    app.engine.call(lambda: app.engine.hold(hold, held=held))
+    return {"scope": hold.scope, "name": hold.name, "held": held}
+
+
+def _project(app: App, directory: object) -> Project:
+    place = app.engine.project_of(str(directory))
+    if isinstance(place, NoProject):
+        raise UsageError(f"{place.cwd} is no project: {place.reason}", "name a directory that you work in")
+    return place
+
+
+def _due(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Have a job done now, for one project. Answers at once: `sync` waits for it."""
+    job = str(params["job"])
+    owners = due_jobs(app.found.slices, job)
+    if not owners:
+        raise UsageError(f"no handler has a job {job!r}")
+    project = _project(app, params["project"]) if params.get("project") else None
+
+    def post() -> None:
+        for name in owners:
+            app.engine.dispatcher.post(Due(job, project), only=name)
+
+    app.engine.call(post)
+    return {"job": job, "project": str(project.root) if project else None}
+
+
+def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Read these transcripts again from their first byte, for prompts not older than `since` (seconds since 1970), of
+    `projects` (roots; none: of all)."""
+    since, paths = float(params["since"]), [Path(str(name)) for name in params["transcripts"]]
+    only = [str(root) for root in params.get("projects", ())]
+    return {"transcripts": app.engine.call(lambda: app.engine.rewind(paths, since, only), None)}
+
+
+def _drop(app: App, params: Mapping[str, Any]) -> int:
+    """A person lets go of words: they leave the rescue log, and what still waits of them waits no longer. Engine thread."""
+    ids = [str(id) for id in params["ids"]]
+    dropped = sum(app.engine.dispatcher.rescue.drop(id) for id in ids)
+    app.engine.dispatcher.forget(ids)
+    return dropped
+
+
+def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:
+    """How many bytes of these transcripts are handled, of how many."""
+    done = total = 0
+    for path in map(Path, params["transcripts"]):
+        stamp = engine.follower.stamps.get(path)
+        if stamp is not None:
+            total += stamp.size
+            done += min([stamp.size, *(c.stands(path) for c in engine.consumers.values() if c.slice.pays)])
+    return {"done": done, "total": total}
+
+
+def _stop(app: App) -> dict[str, Any]:
+    app.engine.post(app.leave)
+    return {"stopping": True}

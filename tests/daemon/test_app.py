@@ -1,0 +1,311 @@
+"""The composition: what is joined is opened and closed whole, whatever fails in between."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, Scripted
+from tacitd import compaction
+from tacitd.app import App, build
+from tacitd.cli.status import last
+from tacitd.errors import FileRefusedError, UnavailableError
+from tacitd.events import Event
+from tacitd.handler import Commit, Degradation, Done, Job, Later, Slice, Tools
+from tacitd.report import document
+from tacitd.slices import Found
+from tacitd.testing import ScriptedModel
+from tacitd.transcripts import lines
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.verbs import verbs
+from tacitd.workers import Threads
+
+
+def test_one_lock_for_one_state_directory(tmp_path: Path) -> None:
+    """RELIABILITY row 13: two daemons never share a log."""
+    scene = Scene(tmp_path)
+    with pytest.raises(UnavailableError):
+        scene.start(Scripted())
+    scene.app.close()
+    scene.start(Scripted())
+
+
+def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is given back, and the error that matters is the one that is raised."""
+    scene = Scene(tmp_path)
+    scene.app.close()
+    scene.app.close()
+
+    class Broken(Exception):
+        pass
+
+    def start(self: Any) -> None:
+        raise Broken
+
+    for place in (
+        "tacitd.engine.Engine.start",
+        "tacitd.files.transaction.History.recover",
+        "tacitd.schedule.Schedule.start",
+    ):
+        with monkeypatch.context() as broken:
+            broken.setattr(place, start)
+            app = _built(scene)
+            with pytest.raises(Broken), app:
+                raise AssertionError("it must not begin")
+    scene.start(Scripted())
+    scene.type("s", "one")
+    scene.settle()
+    assert scene.handler.did == ["u1"]
+
+
+def _built(scene: Scene, *slices: Slice) -> App:
+    return build(
+        scene.app.paths,
+        {},
+        clock=scene.clock,
+        found=Found(slices or (Slice("a", Scripted),)),
+        model=lambda config, budget: ScriptedModel(),
+        watcher_for=SilentWatcher,
+    )
+
+
+def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
+    """One part that cannot be closed must not keep the lock, nor the positions, from being written."""
+    scene = Scene(tmp_path)
+    scene.append("s", scene.title("s"))
+    scene.settle()
+
+    def broken() -> None:
+        raise RuntimeError("oops")
+
+    scene.app.schedule.stop()
+    scene.app.schedule.stop = broken  # type: ignore[method-assign]
+    scene.engine.follower.stop = broken  # type: ignore[method-assign]
+    scene.app.close()
+    scene.start(Scripted())
+    assert scene.engine.consumers["a"].stands(scene.path("s")) == scene.path("s").stat().st_size
+
+
+@dataclass(slots=True)
+class Lazy(Scripted):
+    """Does not look at what it did before."""
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class Unable(Scripted):
+    """Cannot begin."""
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        raise ValueError("my file is broken")
+
+
+def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Path) -> None:
+    """The fold is the engine's affair: a handler without memory must not be born anew at each start."""
+    scene = Scene(tmp_path, Lazy())
+    scene.type("s", "one")
+    scene.settle()
+    born = scene.engine.consumers["a"].born
+    scene.clock.pass_(500)
+    scene.restart(Lazy())
+    scene.settle()
+    assert scene.handler.words == [] and scene.engine.consumers["a"].born == born
+
+
+def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:
+    """Issue "Dispatch": one failing handler never touches another; its jobs are not planned."""
+    scene = Scene(tmp_path, Unable(), Scripted(), jobs=[Job("j", 60.0)])
+    scene.type("s", "one")
+    scene.settle()
+    assert scene.handlers[1].did == ["u1"] and list(scene.engine.consumers) == ["b"]
+    (said,) = [d for d in scene.engine.degradations() if d.id == "handler.broken"]
+    assert "my file is broken" in said.what
+    assert scene.sync().done() and set(scene.app.schedule.next_in()) == {"b.j"}
+
+
+def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:
+    """The same, earlier."""
+    scene = Scene(tmp_path)
+    scene.app.close()
+
+    def make() -> Scripted:
+        raise ValueError("not today")
+
+    with _built(scene, Slice("bad", make), Slice("good", Scripted)) as app:
+        assert list(app.engine.consumers) == ["good"]
+        assert "not today" in next(d.what for d in app.engine.degradations() if d.id == "handler.broken")
+
+
+def test_a_long_log_is_made_short_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 18."""
+    monkeypatch.setattr(compaction.compact, "__kwdefaults__", {"large": 5000})
+    scene = Scene(tmp_path)
+    for i in range(60):
+        scene.type("s", f"words {i}")
+        scene.settle()
+    before = scene.engine.consumers["a"].log.size
+    scene.restart()
+    scene.settle()
+    assert scene.engine.consumers["a"].log.size < before and scene.handler.words == []
+    assert [c.data["did"] for c in scene.handler.opened] == [[f"u{i + 1}"] for i in range(60)]
+
+
+# status
+
+
+def test_status_is_given_where_a_slice_cannot(tmp_path: Path) -> None:
+    """Issue "Control": silence must not look like health, and one broken slice hides nothing."""
+
+    def broken() -> dict[str, Any]:
+        raise ValueError("oops")
+
+    odd: Any = {"path": Path("/x"), "set": {1}, Path("/key"): float("nan"), "deep": [{"when": object}]}
+    scene = Scene(tmp_path, Scripted(says=broken), Scripted(says=lambda: odd))
+    scene.type("s", "one")
+    scene.settle()
+    said = json.loads(json.dumps(document(scene.app), allow_nan=False))
+    assert said["slices"]["a"] == {} and said["slices"]["b"]["path"] == "/x"
+    assert "oops" in next(d["what"] for d in said["degraded"] if d["id"] == "handler.status")
+    assert said["handlers"]["a"]["lag"] == {"transcripts": 0, "bytes": 0}
+
+
+def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
+    """DESIGN "Control": each handler's lag, what is parked with reason and cure, in ISO times."""
+    absurd = [None, 4e9, 1e300]
+    scene = Scene(
+        tmp_path,
+        Scripted(lambda e: Later("no model", "install it", absurd[0]) if hasattr(e, "records") else Done()),
+    )
+    for when in range(3):
+        absurd.insert(0, absurd.pop())
+        scene.type(f"s{when}", "one", cwd=scene.project(f"p{when}"))
+        scene.settle()
+    scene.app.degraded["x"] = Degradation("x", "something")
+    said = document(scene.app)
+    assert {one["not_before"] for one in said["parked"]} == {None, "2096-10-02T07:06:40Z"}
+    assert {one["reason"] for one in said["parked"]} == {"no model"} and said["parked"][0][
+        "hint"
+    ] == "install it"
+    assert said["handlers"]["a"]["parked"] == 3 and said["handlers"]["a"]["lag"]["transcripts"] == 3
+    assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
+
+
+def test_the_status_is_written_down(tmp_path: Path) -> None:
+    """Issue "Command line": where no daemon runs, `status` says what the files say; 0600, every minute and at the end."""
+    scene = Scene(tmp_path)
+    path = tmp_path / "state" / "status.json"
+    assert (
+        last(path)["watching"]["transcripts"] == 0
+    )  # from the start on: also a daemon that is killed at once was here
+    scene.type("s", "one")
+    scene.settle()
+    scene.settle(61)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    written = last(path)
+    assert (
+        written["running"] is False
+        and written["state"] == "stopped"
+        and written["watching"]["transcripts"] == 1
+    )
+    scene.type("t", "two")
+    scene.settle()
+    scene.app.close()
+    assert last(path)["watching"]["transcripts"] == 2
+
+
+def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    """Losing it loses nothing."""
+    scene = Scene(tmp_path)
+    (tmp_path / "state" / "status.json").unlink()
+    (tmp_path / "state" / "status.json").mkdir()
+    scene.settle(61)
+    scene.app.close()
+    assert scene.engine.fault is None
+
+
+# what can be asked
+
+
+def test_verbs_answer_in_json(tmp_path: Path) -> None:
+    """Issue "Control": each method of the socket; run here without one, with the loop in a thread."""
+    scene = Scene(tmp_path, jobs=[Job("synthesize")])
+    scene.type("s", "one")
+    loop = threading.Thread(target=scene.app.run)
+    loop.start()
+    table = verbs(scene.app)
+    try:
+        assert table["sync"]({})["done"] is True
+        assert table["status"]({})["slices"] == {"a": {}}
+        assert table["pause"]({"project": str(scene.root)}) == {
+            "scope": "project",
+            "name": str(scene.root),
+            "held": True,
+        }
+        assert table["resume"]({}) == {"scope": "all", "name": "", "held": False}
+        assert table["due"]({"job": "synthesize", "project": str(scene.root)})["project"] == str(scene.root)
+        assert table["sync"]({"timeout": 5})["parked"] == []
+        assert table["scan"]({"since": 0, "transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {
+            "transcripts": 1
+        }
+        assert table["sync"]({})["done"] is True
+        assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]})["done"] > 0
+        assert table["rescued"]({}) == {"kept": []} and table["drop"]({"ids": ["x"]}) == {"dropped": 0}
+        assert table["stop"]({}) == {"stopping": True}
+    finally:
+        scene.app.leave()
+        loop.join(10)
+        scene.app.close()
+    assert scene.handler.did == ["u1"]
+
+
+def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
+    """`leave` from a signal or from the socket ends the loop although a handler is busy."""
+    never = threading.Event()
+
+    def hangs(event: Event) -> Any:
+        never.wait(30)
+        return Done()
+
+    scene = Scene(tmp_path, Scripted(hangs))
+    scene.dispatcher.runner.pool = Threads
+    scene.type("s", "one")
+    loop = threading.Thread(target=scene.app.run)
+    loop.start()
+    scene.engine.call(lambda: scene.engine._look(full=True))
+    scene.app.leave()
+    loop.join(10)
+    assert not loop.is_alive()
+    scene.dispatcher.stop(0.01)
+    never.set()
+    scene.app.close()
+    assert scene.handler.commits == []
+
+
+def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue "`sync` … waits until every byte that existed at the call is handled or parked, and says what is parked"."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.settle()
+    assert document(scene.app)["parked"] == []
+
+    def closed(path: Path) -> int:
+        raise FileRefusedError(f"{path} cannot be opened", "give yourself the right to read it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lines, "open_transcript", closed)
+        scene.type("s", "two")
+        scene.settle()
+        (row,) = document(scene.app)["parked"]
+        assert row["what"] == str(scene.path("s")) and "cannot be opened" in row["reason"] and row["hint"]
+    scene.type("s", "three")
+    scene.settle()
+    assert document(scene.app)["parked"] == [] and scene.handler.words == [["one"], ["two", "three"]]

@@ -1,0 +1,178 @@
+"""The whole way under random hands: everything typed is handled exactly once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_engine import Scene, Scripted, prompts_of
+from tacitd.events import Event, TranscriptGrew
+from tacitd.handler import Done, Later, Wait
+from tacitd.holds import Hold
+
+STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
+         "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move"]  # fmt: skip
+
+
+class World:
+    """One scene and what must be true of it in the end."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.calm = False
+        self.typed: dict[str, list[dict[str, Any]]] = {}
+        self.torn: dict[str, bytes] = {}
+        self.all: list[str] = []
+        self.did: list[str] = []
+        self.queued = 0
+        self.scene = Scene(folder, self._handler(), held=True, lanes=2)
+        self.other = self.scene.project("other")
+        self.last: dict[str, int] = {}
+
+    def _handler(self) -> Scripted:
+        return Scripted(self._answer, project=self._project)
+
+    def _project(self, commit: Any) -> None:
+        if not self.calm and self.random.random() < 0.05:
+            raise OSError(28, "No space left on device")
+
+    def _answer(self, event: Event) -> Any:
+        """In a mood: anything. When it is calm: everything that it is asked."""
+        if self.calm:
+            return Done(data={"did": prompts_of(event)})
+        mood = self.random.random()
+        if not isinstance(event, TranscriptGrew):
+            return Later("mood") if mood < 0.3 else Done()
+        if mood < 0.15:
+            return Wait(self.random.choice([0.0, 5.0, 600.0]))
+        if mood < 0.3:
+            return Later("mood", not_before=self.random.choice([None, 0.0, self.scene.clock.wall + 100]))
+        if mood < 0.35:
+            raise OSError("mood")
+        if mood < 0.6:
+            upto = self.random.choice(event.records).end
+            return Done(upto, {"did": [p.uuid for r in event.records if r.end <= upto for p in r.prompts]})
+        return Done(data={"did": prompts_of(event)})
+
+    def step(self, what: str) -> None:
+        scene, session = self.scene, self.random.choice("stuvw")
+        if what in ("type", "fork", "torn", "queue", "title", "move"):
+            self._write(what, session)
+        elif what == "work":
+            scene.work(self.random.randint(1, 3))
+        elif what in ("pass", "long"):
+            scene.clock.pass_(
+                self.random.choice([1, 20, 61]) if what == "pass" else self.random.choice([700, 2000])
+            )
+        elif what == "jump":
+            scene.clock.jump(self.random.choice([-86400, -60, 3600]))
+        elif what in ("kill", "close"):
+            if what == "close":
+                scene.app.close()
+            else:
+                scene.kill()
+            scene.start(self._handler())
+        elif what == "sync":
+            scene.engine._begin_sync()
+        elif what == "rewrite" and session in self.typed and session not in self.torn:
+            scene.path(session).write_bytes(b"")
+            self.typed[session] = [scene.title(session), *self.typed[session]]
+            scene.append(session, *self.typed[session])
+        elif what in ("pause", "resume"):
+            held = what == "pause"
+            hold = self.random.choice(
+                [Hold("all"), Hold("session", session), Hold("project", str(self.other))]
+            )
+            scene.engine.hold(hold, held=held)
+        elif what == "housekeeping":
+            scene.engine._next_housekeeping = 0.0
+        elif what == "scan":
+            scene.engine.rewind([scene.path(session)], 0.0)
+        scene.settle(0)
+
+    def _write(self, what: str, session: str) -> None:
+        scene = self.scene
+        if session in self.torn:
+            with scene.path(session).open("ab") as out:
+                out.write(self.torn.pop(session))
+        if what == "fork" and self.typed.get(session):
+            new = f"{session}{self.random.randint(0, 3)}"
+            if new in self.torn:
+                return
+            copied = [{**one, "sessionId": new} for one in self.typed[session]]
+            self.typed.setdefault(new, []).extend(copied)
+            scene.append(new, *copied)
+            return
+        made = (
+            scene.title(session)
+            if what == "title"
+            else scene.typed(session, f"words {len(self.all)}", cwd=self.other if what == "move" else None)
+        )
+        if what == "queue":
+            self.queued += 1
+            made = scene.queued(session, f"queued {self.queued}")
+        elif what != "title":
+            self.all.append(made["uuid"])
+        self.typed.setdefault(session, []).append(made)
+        if what == "torn":
+            whole = json.dumps(made).encode() + b"\n"
+            cut = self.random.randint(1, len(whole) - 1)
+            with scene.path(session).open("ab") as out:
+                out.write(whole[:cut])
+            self.torn[session] = whole[cut:]
+        else:
+            scene.append(session, made)
+
+    def end(self) -> None:
+        """Everybody is calm, everything is written, and all parked work has its time."""
+        scene = self.scene
+        self.calm = True
+        for session, rest in self.torn.items():
+            with scene.path(session).open("ab") as out:
+                out.write(rest)
+        scene.engine.hold(Hold("all"), held=False)
+        scene.pool.held = False
+        for _ in range(4):
+            scene.work(1000)
+            scene.settle(0)
+            scene.settle(25000)
+        future = scene.sync()
+        assert future.done(), "sync never hangs"
+
+    def check(self) -> None:
+        scene = self.scene
+        log = list(scene.engine.consumers["a"].log.read())
+        did = [w for r in log if r.get("k") == "done" for w in r["d"].get("did", ()) if w]
+        assert sorted(did) == sorted(self.all), "each prompt exactly once"
+        assert scene.parked() == [] and scene.engine.fault is None and not scene.dispatcher.runner.lanes
+        assert len(scene.dispatcher.claims) == 0 and scene.dispatcher.agenda.events == {}
+        assert [dict(s) for s in [scene.engine._unwritten]] == [{}]
+        for session in "stuvw":
+            own = [one["uuid"] for one in self.typed.get(session, []) if one["type"] == "user"]
+            mine = [
+                w
+                for r in log
+                if r.get("k") == "done" and r["t"] == str(scene.path(session))
+                for w in r["d"].get("did", ())
+            ]
+            order = [own.index(w) for w in mine if w in own]
+            assert order == sorted(order), "in order within a session"
+
+
+@given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
+@settings(max_examples=12, deadline=None)
+def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
+    """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a handler."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), seed)
+        for step in steps:
+            world.step(step)
+        world.end()
+        world.check()
+        world.scene.app.close()

@@ -1,0 +1,88 @@
+"""What other threads want done in the engine's thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import NoReturn
+
+import pytest
+
+from tacitd.errors import UnavailableError
+from tacitd.inbox import Inbox
+
+
+def _inbox() -> Inbox:
+    return Inbox(threading.Event())
+
+
+def _call(inbox: Inbox, answers: list[object]) -> threading.Thread:
+    def ask() -> None:
+        try:
+            answers.append(inbox.call(lambda: 42, 5))
+        except UnavailableError as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not inbox:
+        thread.join(0.001)
+    return thread
+
+
+def test_a_call_is_run_by_who_runs_the_inbox() -> None:
+    """DESIGN "Control": one thread owns everything; others ask it."""
+    inbox = _inbox()
+    answers: list[object] = []
+    thread = _call(inbox, answers)
+    inbox.run()
+    thread.join(5)
+    assert answers == [42]
+
+
+def test_what_is_raised_is_raised_where_it_was_asked() -> None:
+    """An error of one call is not the engine's."""
+    inbox = _inbox()
+
+    def broken() -> NoReturn:
+        raise ValueError("oops")
+
+    caught: list[object] = []
+
+    def ask() -> None:
+        try:
+            inbox.call(broken, 5)
+        except ValueError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not inbox:
+        thread.join(0.001)
+    inbox.run()
+    thread.join(5)
+    assert len(caught) == 1
+
+
+def test_a_call_that_nobody_waits_for_is_not_run() -> None:
+    """`tacitd scan` that was given up must not spend money a minute later."""
+    inbox, ran = _inbox(), []
+    with pytest.raises(TimeoutError):
+        inbox.call(lambda: ran.append(1), 0.001)
+    inbox.run()
+    assert ran == []
+
+
+def test_nobody_waits_when_it_is_closed() -> None:
+    """DESIGN "Control": while the engine ends, and after."""
+    inbox = _inbox()
+    answers: list[object] = []
+    thread = _call(inbox, answers)
+    inbox.post(lambda: answers.append("never"))
+    inbox.close()
+    thread.join(5)
+    assert len(answers) == 1 and isinstance(answers[0], UnavailableError)
+    with pytest.raises(UnavailableError):
+        inbox.call(lambda: 1, 5)
+    inbox.post(lambda: answers.append("never"))
+    inbox.run()
+    assert len(answers) == 1

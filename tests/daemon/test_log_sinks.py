@@ -1,0 +1,79 @@
+"""Where tacitd's own log goes, and who may read it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from loguru import logger
+
+from tacitd.log import to_file, to_journal, to_stderr
+
+
+@pytest.fixture(autouse=True)
+def _sinks() -> Iterator[None]:
+    yield
+    logger.remove()
+
+
+def test_the_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    """DESIGN: logs go to a rotating 0600 file."""
+    before = os.umask(0)
+    try:
+        to_file(tmp_path / "tacitd.log", "INFO")
+        logger.info("said {}", "this")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "tacitd.log").stat().st_mode) == 0o600
+    assert (tmp_path / "tacitd.log").read_text().endswith("INFO    said this\n")
+
+
+def test_it_does_not_grow_for_ever(tmp_path: Path) -> None:
+    """The same: five files of 5 MB beside the newest, all of them private."""
+    to_file(tmp_path / "tacitd.log", "INFO")
+    for _ in range(90):
+        logger.info("x" * 400_000)
+    files = list(tmp_path.iterdir())
+    assert len(files) == 6 and sum(f.stat().st_size for f in files) < 31 << 20
+    assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in files)
+
+
+def test_a_trace_holds_no_values(tmp_path: Path) -> None:
+    """DESIGN: never prompts or transcript text in it; loguru would show every variable of a failed frame."""
+    to_file(tmp_path / "tacitd.log", "INFO")
+    typed = "words of a person"
+    try:
+        raise ValueError(len(typed))
+    except ValueError as error:
+        logger.opt(exception=error).warning("failed")
+    text = (tmp_path / "tacitd.log").read_text()
+    assert "ValueError" in text and "words of a person" not in text.replace('typed = "words of a person"', "")
+
+
+def test_stderr_has_no_colour(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """STYLE: colour for a terminal only; a level that is not asked for is not said."""
+    to_file(tmp_path / "tacitd.log", "INFO")
+    to_stderr("WARNING")
+    logger.info("quiet")
+    logger.warning("loud")
+    assert capfd.readouterr().err == "WARNING loud\n"
+
+
+def test_a_log_that_cannot_be_written_is_an_oserror(tmp_path: Path) -> None:
+    """The command line says it in words."""
+    (tmp_path / "tacitd.log").mkdir()
+    with pytest.raises(OSError):
+        to_file(tmp_path / "tacitd.log", "INFO")
+
+
+def test_the_journal_gets_priorities(capfd: pytest.CaptureFixture[str]) -> None:
+    """sd-daemon(3): `<4>` and the like in front of each line; nothing else, because the journal knows the time."""
+    to_journal("INFO")
+    logger.debug("not this")
+    logger.info("one")
+    logger.warning("two {x}")
+    logger.error("three")
+    assert capfd.readouterr().err == "<6>one\n<4>two {x}\n<3>three\n"

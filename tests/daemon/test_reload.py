@@ -1,0 +1,146 @@
+"""A new configuration for a daemon that runs: whole or not at all, and everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from support_engine import Scripted
+from tacitd.app import App, build
+from tacitd.clock import Clock
+from tacitd.errors import ConfigError, UsageError
+from tacitd.events import NoProject, Project
+from tacitd.handler import Slice
+from tacitd.paths import Paths
+from tacitd.reload import differing, put, reload
+from tacitd.slices import Found
+from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.verbs import verbs
+
+GOOD = """
+[budget]
+calls_per_day = 7
+usd_per_day = 0.5
+[session]
+idle = "5m"
+[projects]
+exclude = ["~/secret"]
+write = "off"
+[dispatch]
+first_pause = "1s"
+[log]
+level = "DEBUG"
+[odd]
+words = 9
+"""
+
+
+class OddSettings(BaseModel):
+    """A slice's own."""
+
+    words: int = 1
+
+
+class Box:
+    """An app that was built."""
+
+    def __init__(self, root: Path, **environ: str) -> None:
+        self.file = root / "config.toml"
+        self.secret = root / "secret" / "app"
+        (self.secret / ".git").mkdir(parents=True)
+        (self.secret / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        self.levels: list[str] = []
+        places = Paths(root, root / "claude", root / "state", self.file, root / "s")
+        clock: Clock = FakeClock()
+        odd = Slice("odd", Scripted, settings={"odd": OddSettings})
+        self.app: App = build(
+            places,
+            environ,
+            clock=clock,
+            found=Found((odd,)),
+            model=lambda config, budget: ScriptedModel(),
+            watcher_for=SilentWatcher,
+        )
+        self.app.on_level = self.levels.append
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine answers in this thread."""
+    monkeypatch.setattr("tacitd.engine.Engine.call", lambda self, work, timeout=None: work())
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    return Box(tmp_path.resolve())
+
+
+def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
+    """Caps, the quiet of a session, excluded directories, pauses, a slice's own settings, the log, `off`."""
+    app = box.app
+    tools = app.tools["odd"]
+    assert isinstance(app.projects.of(str(box.secret)), Project)
+    box.file.write_text(GOOD)
+    changed = reload(app)
+    assert set(changed) == {
+        "budget.calls_per_day",
+        "budget.usd_per_day",
+        "session.idle",
+        "projects.exclude",
+        "projects.write",
+        "dispatch.first_pause",
+        "log.level",
+        "odd.words",
+    }
+    assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
+    assert isinstance(app.projects.of(str(box.secret)), NoProject)
+    assert app.engine.dispatcher.pauses.first == 1.0 and box.levels == ["DEBUG"]
+    assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
+    assert app.choices.mode(Project(box.secret, git=True)) == "off"
+    for number in range(7):
+        assert isinstance(app.budget.begin(f"k{number}", "fast", "x"), str)
+    assert not isinstance(app.budget.begin("k8", "fast", "x"), str)
+    app.close()
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD + "[bugdet]\nx = 1\n", GOOD.replace("7", '"many"'), "not toml", "[odd]\nwords = 'x'\n"]
+)
+def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
+    """Whole or not at all: exit code 78, and the old one holds to its last key."""
+    before = box.app.config
+    box.file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        verbs(box.app)["reload"]({})
+    assert error.value.code == 78 and box.app.config is before and box.levels == []
+    assert box.app.tools["odd"].settings["odd"].words == 1
+    box.app.close()
+
+
+def test_the_same_again_changes_nothing(box: Box) -> None:
+    """`{"changed":[]}`."""
+    assert verbs(box.app)["reload"]({}) == {"changed": []}
+    assert box.levels == []
+    box.app.close()
+
+
+def test_what_waits_for_the_budget_goes_on(box: Box) -> None:
+    """A raised cap is taken up at once."""
+    box.file.write_text("[budget]\ncalls_per_day = 900\n")
+    assert reload(box.app) == ["budget.calls_per_day"]
+    put(box.app, box.app.config, ["claude.fast"])
+    assert differing(box.app.config, box.app.config) == []
+    box.app.close()
+
+
+def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
+    """`debug.wedge` is there for nobody but tests that set TACITD_DEBUG."""
+    for name, environ in (("a", {}), ("b", {"TACITD_DEBUG": "1"})):
+        (tmp_path / name).mkdir()
+        made = Box((tmp_path / name).resolve(), **environ)
+        assert ("debug.wedge" in verbs(made.app)) == bool(environ)
+        made.app.close()
+    assert UsageError("x").code == 2

@@ -1,0 +1,427 @@
+"""A real tacitd in a home of its own, and a person who types into it. For the scenarios.
+
+`Daemon` makes the home, the project, the stand-in for Claude Code and the environment; starts, kills and stops the
+process; types; waits for a state of things, never for a time. What must hold after every scenario (no process left,
+no torn line in a log, private modes, no traceback) is checked by `finish`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from support_claude import StandIn, install_stand_in
+from tacitd.control.client import call
+from tacitd.errors import UnavailableError
+from tacitd.paths import Paths
+
+PROGRAM = [sys.executable, "-c", "from tacitd_handlers.commands import main; main()"]
+SETTINGS = {
+    "TACITD_EXTRACTION__SETTLE": "1h",
+    "TACITD_SESSION__IDLE": "1h",
+    "TACITD_BUDGET__CALLS_PER_MINUTE": "1000",
+    "TACITD_BUDGET__CALLS_PER_DAY": "5000",
+}
+EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
+ECHO_FACTS = {"match": EXTRACTION, "each": r"What the person wrote:\n```\n(.*?)\n```", "reply": r"\g<1>"}
+"""Every message comes back as one fact in its own words."""
+ECHO_LINES = {
+    "match": SYNTHESIS,
+    "each": r"^- (Prefers [^\n]+)$",
+    "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n",
+}
+"""Every fact that begins with `Prefers` comes back as one line for LEARNED.md."""
+LEARNING = (ECHO_FACTS, ECHO_LINES)
+
+
+class Daemon:
+    """A home with one project, and the daemon that watches it. Not started."""
+
+    def __init__(
+        self,
+        root: Path,
+        rules: Sequence[Mapping[str, Any]] = LEARNING,
+        *,
+        claude: bool = True,
+        **settings: str,
+    ) -> None:
+        """`settings` are variables without `TACITD_`; `claude=False` leaves the stand-in's directory empty."""
+        self.root = root.resolve()
+        self.home = self.root / "home"
+        self.projects = self.home / ".claude" / "projects"
+        self.state = self.root / "state"
+        self.projects.mkdir(parents=True)
+        self.bin = self.root / "bin"
+        self.bin.mkdir()
+        self.environ = {
+            "HOME": str(self.home),
+            "USER": "dev",
+            "PATH": os.pathsep.join((str(self.bin), "/usr/bin", "/bin")),
+            "LANG": "C.UTF-8",
+            "TACITD_STATE_DIR": str(self.state),
+            **{
+                name: os.environ[name]
+                for name in ("PYTHONPATH", "COVERAGE_PROCESS_START")
+                if name in os.environ
+            },
+            **SETTINGS,
+            **{f"TACITD_{name}": value for name, value in settings.items()},
+        }
+        self.project = self.new_project("app")
+        self.claude = install_stand_in(self.bin, rules) if claude else StandIn(self.bin / "claude")
+        self.process: subprocess.Popen[bytes] | None = None
+        self.faults_expected = False
+        """Whether a scenario provokes a traceback in the log."""
+
+    # the world
+
+    def new_project(self, name: str, *, git: bool = True) -> Path:
+        """A directory to work in, and a git work tree."""
+        project = self.home / "work" / name
+        project.mkdir(parents=True)
+        if git:
+            subprocess.run(["git", "init", "-q", str(project)], check=True, env=self.environ)
+        return project
+
+    def install_claude(self, rules: Sequence[Mapping[str, Any]] = LEARNING) -> None:
+        """The client appears on PATH."""
+        self.claude = install_stand_in(self.bin, rules)
+
+    def git(self, *arguments: str) -> str:
+        """What git says in the project."""
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.project,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    # the process
+
+    def start(self, **settings: str) -> None:
+        """Run `tacitd run` and return when it answers. `settings` hold from now on."""
+        self.environ |= {f"TACITD_{name}": value for name, value in settings.items()}
+        assert self.process is None
+        self.process = self.spawn("run")
+        process = self.process
+
+        def answers() -> bool:
+            assert process.poll() is None, f"the daemon ended with {process.returncode}: {self.said()}"
+            with suppress(UnavailableError):
+                return bool(self.call("ping"))
+            return False
+
+        until(answers, 20, self.said)
+
+    def spawn(self, *arguments: str, output: str = "output") -> subprocess.Popen[bytes]:
+        """Start the program and do not wait for it; what it says goes to a file."""
+        with (self.root / output).open("ab") as file:
+            return subprocess.Popen(
+                [*PROGRAM, *arguments], env=self.environ, cwd=self.root, stdout=file, stderr=file
+            )
+
+    def cli(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        return subprocess.run(
+            [*PROGRAM, *arguments],
+            env=self.environ,
+            cwd=cwd or self.root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+    def said(self) -> str:
+        """What the daemon said on its terminal so far."""
+        return (self.root / "output").read_text(encoding="utf-8", errors="replace")
+
+    def kill9(self) -> None:
+        """Kill the daemon as a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> float:
+        """End the daemon as a service manager would; return how many seconds that took. It must end with 0."""
+        started = time.monotonic()
+        assert self._end(signal.SIGTERM) == 0, self.said()
+        return time.monotonic() - started
+
+    def restart(self, **settings: str) -> None:
+        """Stop and start, maybe with other settings."""
+        self.stop()
+        self.start(**settings)
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(20)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    # the socket
+
+    @property
+    def socket(self) -> Path:
+        """Where it answers."""
+        return Paths.from_env(self.environ).socket
+
+    def call(self, method: str, /, timeout: float = 30.0, **params: Any) -> Any:
+        """Ask the daemon. Raises TacitdError."""
+        return call(self.socket, method, params, timeout)
+
+    def status(self) -> dict[str, Any]:
+        """The status document."""
+        return dict(self.call("status"))
+
+    def sync(self) -> list[dict[str, Any]]:
+        """Have everything handled; return what is parked."""
+        said = self.call("sync", timeout=60.0)
+        assert said["done"]
+        return list(said["parked"])
+
+    def synthesize(self, project: Path | None = None) -> list[dict[str, Any]]:
+        """Have lines made of all facts now; return what is parked."""
+        self.sync()
+        self.call("due", job="synthesize", project=str(project or self.project))
+        return self.sync()
+
+    def wait_until(
+        self, condition: Callable[[dict[str, Any]], object], what: str = "", seconds: float = 20.0
+    ) -> dict[str, Any]:
+        """Return the first status of which the condition holds."""
+        last: dict[str, Any] = {}
+
+        def holds() -> bool:
+            nonlocal last
+            last = self.status()
+            return bool(condition(last))
+
+        until(holds, seconds, lambda: f"{what}\n{json.dumps(last, indent=1)}\n{self.said()}")
+        return last
+
+    # the person
+
+    def transcript(self, session: str, project: Path | None = None) -> Path:
+        """Where the client writes this session."""
+        folder = self.projects / re.sub(r"[^A-Za-z0-9]", "-", str(project or self.project))
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{session}.jsonl"
+
+    def type_(self, session: str, words: str, project: Path | None = None, **fields: Any) -> str:
+        """Type into a session, as 2.1.328 records it: one write of whole lines. Returns the prompt's uuid."""
+        record = prompt_record(session, words, str(project or self.project), **fields)
+        append(self.transcript(session, project), line(record))
+        return str(record["uuid"])
+
+    # what was learned
+
+    @property
+    def learned(self) -> list[str]:
+        """The bullets of LEARNED.md."""
+        return bullets(self.project / "LEARNED.md")
+
+    def wait_for_lines(self, *lines: str) -> None:
+        """Return when LEARNED.md holds these lines, with the synthesis finished."""
+
+        def there(status: dict[str, Any]) -> bool:
+            handled = set(lines) <= set(self.learned) and not raw_files(self.project)
+            return handled and status["handlers"]["learning"]["busy"] == 0
+
+        self.wait_until(there, f"{lines} in {self.learned}")
+
+    def extractions(self) -> list[str]:
+        """The prompts of stage 1 that reached the model."""
+        return [text for text in self.claude.prompts() if EXTRACTION in text]
+
+    def put_to_model(self) -> list[str]:
+        """Every message that stood in a prompt of stage 1, in order."""
+        return [words for text in self.extractions() for words in messages(text)]
+
+    def snapshot(self, project: Path | None = None) -> dict[str, bytes]:
+        """Every file of a project with its bytes, but for git's objects."""
+        root = project or self.project
+        files = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
+        return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+    # after every scenario
+
+    def finish(self) -> None:
+        """Stop what runs, and check what must always hold."""
+        if self.process is not None:
+            self.stop()
+        left = leftovers(self.home)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        assert not left, f"processes were left behind: {left}"
+        assert not torn_lines(self.state)
+        assert not too_open(self.state)
+        if not self.faults_expected:
+            log = self.state / "tacitd.log"
+            logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+            assert "Traceback" not in logged, logged[-4000:]
+            assert "Traceback" not in self.terminal(), self.terminal()[-4000:]
+
+    def terminal(self) -> str:
+        """Everything that our processes said, of all starts."""
+        found = self.root.glob("output*")
+        return "".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
+
+
+MakeDaemon = Callable[..., Daemon]
+"""What the fixture `make` gives: call it as `Daemon`, without the directory."""
+
+
+def prompt_record(session: str, words: str, cwd: str, **fields: Any) -> dict[str, Any]:
+    """What Claude Code 2.1.328 writes when a person presses Enter."""
+    made = {
+        "parentUuid": None,
+        "isSidechain": False,
+        "promptId": str(uuid.uuid4()),
+        "type": "user",
+        "message": {"role": "user", "content": words},
+        "uuid": str(uuid.uuid4()),
+        "timestamp": stamp(time.time()),
+        "permissionMode": "auto",
+        "origin": {"kind": "human"},
+        "promptSource": "typed",
+        "turnOrigin": "human",
+        "turnPosition": {"promptIndex": 1, "turnIndex": 1},
+        "userType": "external",
+        "entrypoint": "cli",
+        "cwd": cwd,
+        "sessionId": session,
+        "version": "2.1.328",
+        "gitBranch": "HEAD",
+    }
+    return made | fields
+
+
+def tool_record(session: str, path: Path, cwd: str) -> dict[str, Any]:
+    """What it writes when the assistant edits a file."""
+    use = {
+        "type": "tool_use",
+        "id": f"toolu_{uuid.uuid4().hex}",
+        "name": "Edit",
+        "input": {"file_path": str(path)},
+    }
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-haiku-5-5",
+        "content": [use],
+    }
+    record = prompt_record(session, "", cwd)
+    for name in ("promptId", "origin", "promptSource", "turnOrigin", "turnPosition", "permissionMode"):
+        del record[name]
+    return record | {"type": "assistant", "message": message, "madeBy": "model"}
+
+
+def stamp(at: float) -> str:
+    """Given seconds since 1970, return the time as records have it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def line(record: Mapping[str, Any]) -> bytes:
+    """A record as the client writes it."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def append(path: Path, data: bytes) -> None:
+    """One write at the end of a file, as the client does it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        assert os.write(descriptor, data) == len(data)
+    finally:
+        os.close(descriptor)
+
+
+def messages(prompt: str) -> list[str]:
+    """The person's words in a prompt of stage 1."""
+    fenced = re.compile(r"^What the person wrote:\n(`{3,})\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
+    return [found[2] for found in fenced.finditer(prompt)]
+
+
+def bullets(path: Path) -> list[str]:
+    """The lines that a Markdown file lists; none where there is no file."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [one.removeprefix("- ") for one in text.splitlines() if one.startswith("- ")]
+
+
+def raw_files(project: Path) -> list[str]:
+    """The names of raw and claimed files that are there."""
+    return sorted(path.name for path in (project / "tmp").glob("learning-raw*"))
+
+
+def until(condition: Callable[[], bool], seconds: float, explain: Callable[[], str]) -> None:
+    """Return when the condition holds; fail with the explanation after so many seconds."""
+    last = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > last:
+            raise AssertionError(f"not within {seconds:g} s: {explain()}")
+        time.sleep(0.03)
+
+
+def leftovers(home: Path) -> list[int]:
+    """Processes whose HOME is this one (Linux; nothing is known elsewhere). One that is just ending is given time."""
+    mark = f"HOME={home}".encode()
+    last = time.monotonic() + 2
+    while found := [pid for pid in _pids() if mark in _environment(pid)]:
+        if time.monotonic() > last:
+            return found
+        time.sleep(0.02)
+    return []
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+
+
+def _environment(pid: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return []
+
+
+def torn_lines(state: Path) -> list[str]:
+    """Every line of every log that is no JSON object."""
+    return [
+        f"{path.name}: {text[:80]!r}"
+        for path in state.rglob("*.jsonl")
+        for text in path.read_bytes().split(b"\n")
+        if text and not _is_object(text)
+    ]
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def too_open(state: Path) -> list[str]:
+    """Everything in the state directory that others may look into."""
+    every = [state, *state.rglob("*")] if state.exists() else []
+    return [str(path) for path in every if stat.S_IMODE(path.lstat().st_mode) & 0o077]

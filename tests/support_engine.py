@@ -1,0 +1,271 @@
+"""An engine in a test's hands: a fake clock, handlers that follow a script, real transcripts, and no thread at all.
+
+    scene = Scene(tmp_path)
+    scene.type("s1", "use pnpm")      # appends to a real transcript
+    scene.settle()                    # turns until nothing more happens
+    assert scene.handler.words == [["use pnpm"]]
+
+`Scene(held=True)` gives handlers no thread until `scene.work()` says so: that is how two things overlap.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tacitd.app import App, build
+from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
+from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools
+from tacitd.paths import Paths
+from tacitd.slices import Found
+from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.workers import Work
+
+Script = Callable[[Event], Any]
+
+
+@dataclass(slots=True)
+class Scripted:
+    """A handler that answers by a function, and remembers all that it was told."""
+
+    answer: Script = lambda event: Done(data={"did": prompts_of(event)} if prompts_of(event) else {})
+    events: list[Event] = field(default_factory=list)
+    opened: list[Commit] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    project: Callable[[Commit], None] = lambda commit: None
+    says: Callable[[], Mapping[str, Any]] = dict
+    watched: Sequence[Path] = ()
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        self.opened = list(commits)
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        self.events.append(event)
+        outcome: Outcome = self.answer(event)
+        return outcome
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        self.project(commit)
+        self.commits.append(commit)
+
+    def status(self) -> Mapping[str, Any]:
+        return self.says()
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        return self.watched
+
+    @property
+    def words(self) -> list[list[str]]:
+        """What each offer held, in order."""
+        return [said for event in self.events if (said := words_of(event))]
+
+    @property
+    def ends(self) -> list[SessionEnded]:
+        return [event for event in self.events if isinstance(event, SessionEnded)]
+
+    @property
+    def did(self) -> list[str]:
+        """Every word whose handling was committed, in order: what must be exactly once."""
+        return [word for commit in [*self.opened, *self.commits] for word in commit.data.get("did", ())]
+
+
+def words_of(event: Event) -> list[str]:
+    """What a person said in the records of an event."""
+    return [p.text for p in offered(event)]
+
+
+def prompts_of(event: Event) -> list[str]:
+    return [p.uuid for p in offered(event)]
+
+
+def offered(event: Event) -> list[Prompt]:
+    records = event.records if isinstance(event, TranscriptGrew) else ()
+    return [prompt for record in records for prompt in record.prompts]
+
+
+class Inline:
+    """Works at once, in the engine's thread."""
+
+    def __init__(self) -> None:
+        self.works: deque[Work] = deque()
+        self.held = False
+
+    def submit(self, work: Work) -> None:
+        if self.held:
+            self.works.append(work)
+        else:
+            work()
+
+    def stop(self, grace: float) -> bool:
+        return not self.works
+
+
+class Scene:
+    """A home, projects, an app with its engine, and the person who types."""
+
+    def __init__(
+        self,
+        tmp: Path,
+        *handlers: Scripted,
+        held: bool = False,
+        lanes: int = 4,
+        pays: Sequence[bool] = (),
+        jobs: Sequence[Job] = (),
+        clock: FakeClock | None = None,
+        **environ: str,
+    ) -> None:
+        self.tmp = tmp.resolve()
+        self.clock = clock or FakeClock()
+        self.held = held
+        self.lanes, self.pays, self.jobs = lanes, pays, jobs
+        self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
+        self.folder = self.tmp / "claude" / "projects" / "folder"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.root = self.project("app")
+        self.serial = 0
+        self.start(*handlers or (Scripted(),))
+
+    # the daemon
+
+    def start(self, *handlers: Scripted) -> None:
+        """A new daemon on the same disk."""
+        self.handlers = handlers
+        self.pool = Inline()
+        self.pool.held = self.held
+        slices = [self._slice(i, handler) for i, handler in enumerate(handlers)]
+        places = Paths(
+            self.tmp, self.tmp / "claude", self.tmp / "state", self.tmp / "none.toml", self.tmp / "s"
+        )
+        self.app: App = build(
+            places,
+            self.environ,
+            clock=self.clock,
+            found=Found(tuple(slices)),
+            model=lambda config, budget: ScriptedModel(),
+            watcher_for=SilentWatcher,
+        )
+        self.engine = self.app.engine
+        self.dispatcher.runner.pool = lambda name, count: self.pool
+        self.app.open()
+
+    def _slice(self, number: int, handler: Scripted) -> Slice:
+        pays = self.pays[number] if number < len(self.pays) else True
+        return Slice("abc"[number], lambda: handler, lanes=self.lanes, pays=pays, jobs=self.jobs)
+
+    def restart(self, *handlers: Scripted) -> None:
+        """Kill it, as kill -9 would, and start anew. Without handlers: with ones that answer as these did."""
+        self.kill()
+        self.start(*handlers or [Scripted(h.answer) for h in self.handlers])
+
+    def kill(self) -> None:
+        """Nothing is saved."""
+        self.app.schedule.stop()
+        self.app.engine.follower.stop()
+        self.app.lock.release()
+
+    @property
+    def handler(self) -> Scripted:
+        return self.handlers[0]
+
+    @property
+    def dispatcher(self) -> Any:
+        return self.engine.dispatcher
+
+    # time
+
+    def settle(self, seconds: float = 2.0) -> None:
+        """Let time pass, look at everything, and turn until nothing more happens."""
+        self.clock.pass_(seconds)
+        self.engine._look(full=True)
+        for _ in range(300):
+            self.engine.turn()
+            if not (self.engine._inbox or self.engine.tails.unread or self.dispatcher.agenda.ready):
+                return
+        raise AssertionError("it never comes to rest")
+
+    def work(self, count: int = 1) -> None:
+        """Let handlers do what they were given."""
+        for _ in range(min(count, len(self.pool.works))):
+            self.pool.works.popleft()()
+
+    def sync(self) -> Any:
+        """Begin a sync, and turn until nothing more happens: its future."""
+        future = self.engine._begin_sync().future
+        self.settle(0)
+        return future
+
+    def parked(self) -> list[str]:
+        return [why.reason for _, why in self.dispatcher.agenda.parked()]
+
+    # the person
+
+    def project(self, name: str) -> Path:
+        """A git work tree, because a temporary folder is no project otherwise."""
+        root = self.tmp / "work" / name
+        (root / ".git").mkdir(parents=True, exist_ok=True)
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        return root
+
+    def path(self, session: str) -> Path:
+        return self.folder / f"{session}.jsonl"
+
+    def type(
+        self, session: str, *words: str, cwd: Path | None = None, age: float = 0.0
+    ) -> list[dict[str, Any]]:
+        """A person types: one record for each text."""
+        made = [self.typed(session, text, cwd=cwd, age=age) for text in words]
+        self.append(session, *made)
+        return made
+
+    def typed(self, session: str, text: str, cwd: Path | None = None, age: float = 0.0) -> dict[str, Any]:
+        return self._record("user", session, {"role": "user", "content": text}, cwd, age)
+
+    def said(self, session: str, text: str, cwd: Path | None = None, age: float = 0.0) -> dict[str, Any]:
+        blocks = [{"type": "text", "text": text}]
+        return self._record("assistant", session, {"role": "assistant", "content": blocks}, cwd, age)
+
+    def title(self, session: str) -> dict[str, Any]:
+        """A record in which nobody says anything."""
+        return {"type": "ai-title", "sessionId": session, "aiTitle": "x" * 20}
+
+    def queued(self, session: str, text: str, operation: str = "enqueue") -> dict[str, Any]:
+        made = {
+            "type": "queue-operation",
+            "operation": operation,
+            "timestamp": self._stamp(0),
+            "sessionId": session,
+        }
+        return made | ({"content": text} if operation == "enqueue" else {})
+
+    def append(self, session: str, *records: Mapping[str, Any], path: Path | None = None) -> Path:
+        path = path or self.path(session)
+        with path.open("ab") as out:
+            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
+        os.utime(path, (self.clock.wall, self.clock.wall))
+        return path
+
+    def _record(
+        self, kind: str, session: str, message: Mapping[str, Any], cwd: Path | None, age: float
+    ) -> dict[str, Any]:
+        self.serial += 1
+        return {
+            "type": kind,
+            "message": message,
+            "uuid": f"u{self.serial}",
+            "sessionId": session,
+            "cwd": str(cwd or self.root),
+            "timestamp": self._stamp(age),
+            "version": "2.1.328",
+            "isSidechain": False,
+            "userType": "external",
+        }
+
+    def _stamp(self, age: float) -> str:
+        return datetime.fromtimestamp(self.clock.wall - age, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
