@@ -1,0 +1,23 @@
+"""Learning (seed 003): what a person corrected or prefers becomes lines in LEARNED.md and in modules' AGENTS.md.
+
+Two stages: prompts become facts (`extract.py`), facts become lines (`synthesize.py`). Pure rules stand beside them;
+`handler.py` says which event leads to which.
+"""
+
+from tacitd.handler import Job, Slice
+
+__all__ = ["slice"]
+
+
+def slice() -> Slice:
+    """The entry point."""
+    from tacitd_handlers.learning.handler import INIT, RECOVER, SYNTHESIZE, Learning
+    from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
+
+    return Slice(
+        "learning",
+        Learning,
+        settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},
+        jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT)),
+        lanes=2,
+    )

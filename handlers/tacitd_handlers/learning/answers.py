@@ -1,0 +1,126 @@
+"""What every answer of the model is put through before it is read: size, refusals, NONE, echoes, marks.
+
+An answer is data from a stranger. Nothing here knows what an answer is for; `facts`, `synthesis` and
+`summary` do.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """An answer that is not one: it is kept, asked for again, then put aside with this reason (SPEC S-23)."""
+
+    reason: str
+
+
+_BULLET = re.compile(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
+_QUOTES = "\"'`“”‘’«»„"
+_JOINERS = "\u200c\u200d"
+_NONE = re.compile(
+    r"""(?:none|n/a)
+        (?:[.!:;](?:\s.*)?|\s*[(\[].*[)\]]\.?|\s+[–—-].*|[–—].*|\s+(?:new|found|detected|identified|nothing)\b.*)?
+      | (?:nil|null|nothing|nothing\ new|keine[rs]?|aucune?|ninguno|ninguna|geen|rien|nada)[.!]?
+      | (?:there\ (?:are|is|were)\ )?(?:no|nothing)\ (?:(?:new|updated|extractable|additional|other|novel|clear|further|or)\ )*
+        (?:preferences?|facts?|opinions?|beliefs?|corrections?|information|to\ extract|to\ add)
+        (?:(?:,|\ or|\ and)\ (?:(?:new|updated|extractable)\ )*(?:preferences?|facts?|opinions?|beliefs?|corrections?|stances?))*
+        (?:\ (?:were\ |was\ |are\ |to\ be\ |could\ be\ |can\ be\ )?
+           (?:found|identified|detected|expressed|extracted|stated|present|here|mentioned|to\ extract|to\ report).*
+          |\ (?:in|from)\ (?:this|the|these|your)\ (?:user[’']?s?\ )?(?:messages?|conversation|input|facts|session|prompts?))?[.!]?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_SAID = re.compile(r"^(?:output|answer|result|facts?)\s*:\s*", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"""(?:i[’']?m|i\ am)\ (?:really\ |very\ |so\ )?(?:sorry|afraid|unable|not\ able)\b
+      | sorry\b.{0,12}\bi\b | i\ apologi[sz]e\b | as\ an\ ai\b
+      | i\ (?:can(?:no|[’'])?t|can\ not|won[’']?t|do\ not|don[’']?t)\ (?:help|assist|do|process|extract|provide|comply|fulfil
+          |perform|access|see|find|identify|have|proceed|complete|answer|determine)
+      | (?:could|can|would)\ you\ (?:please\ )?(?:provide|share|clarify|send|paste)
+      | please\ (?:provide|share|send|paste)\ (?:the|a|me|your)\ (?:message|text|facts|document|user)
+      | i\ (?:need|would\ need|[’']d\ need)\ (?:more|the|to\ see)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def printable(text: str) -> str:
+    """Given any text, return it in one line: no control or invisible characters, single spaces (SPEC S-67)."""
+    kept = (" " if char.isspace() else char for char in text if _visible(char))
+    return " ".join("".join(kept).split())
+
+
+def without_marks(line: str) -> str:
+    """Given a line of a list, return what it says: no bullet, number, quotes or emphasis around it."""
+    text = printable(line)
+    before = None
+    while text != before:
+        before = text
+        text = _BULLET.sub("", text).strip()
+        for mark in ("**", "__", "*"):
+            if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
+                text = text[len(mark) : -len(mark)].strip()
+        if len(text) >= 2 and text[0] in _QUOTES and text[-1] in _QUOTES and _one_quotation(text):
+            text = text[1:-1].strip()
+    return text
+
+
+def is_fence(line: str) -> bool:
+    """Whether the line opens or closes a block of code."""
+    return line.lstrip().startswith(("```", "~~~"))
+
+
+def is_none(text: str) -> bool:
+    """Whether the text is NONE in one of its spellings; "None of the tests may sleep" is not (SPEC S-03)."""
+    lines = [
+        _SAID.sub("", without_marks(line).replace("*", ""))
+        for line in text.splitlines()
+        if not is_fence(line)
+    ]
+    said = [line for line in lines if line]
+    return bool(said) and all(_NONE.fullmatch(line) for line in said)
+
+
+def refuses(answer: str) -> bool:
+    """Whether the answer begins by declining, or by asking back."""
+    return _REFUSAL.match(answer.lstrip("\"'*_`> \n")) is not None
+
+
+def flat(text: str) -> str:
+    """Given any text, return it as one folded line without bullets: what echoes are looked for in."""
+    return " ".join(_BULLET.sub("", printable(line)).casefold() for line in text.splitlines()).strip()
+
+
+def echoes(answer: str, sentences: Iterable[str], given: str = "") -> bool:
+    """Whether the answer holds one of the prompt's own sentences that the data did not hold (SPEC S-35)."""
+    said, data = " ".join(flat(answer).split()), " ".join(flat(given).split())
+    return any(sentence in said and sentence not in data for sentence in sentences)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Given one line, return at most `limit` characters of it, ended at a sentence or else at a word."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 1]
+    sentence = max(head.rfind(end) for end in (". ", "! ", "? ", "; ", "。"))
+    if sentence >= limit // 3:
+        return head[: sentence + 1].rstrip(" ;")
+    word = head.rfind(" ")
+    return (head[:word] if word >= limit // 2 else head).rstrip(" ,;:") + "…"
+
+
+def _visible(char: str) -> bool:
+    if char.isspace():
+        return True
+    return char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def _one_quotation(text: str) -> bool:
+    """`"a" and "b"` begins and ends with quotes too, but they are not around all of it."""
+    inner = text[1:-1]
+    return not any(quote in inner for quote in {text[0], text[-1]} - {"'", "’"})

@@ -1,0 +1,26 @@
+"""`tacitd init`: what a person asked for, so an empty LEARNED.md is made (SPEC S-42)."""
+
+from __future__ import annotations
+
+from tacitd.events import Project
+from tacitd.files.operations import Operation, WriteFile
+from tacitd.handler import Tools
+from tacitd_handlers.learning import reach
+from tacitd_handlers.learning.store import LEARNED, TITLE
+
+
+def begin(project: Project, tools: Tools) -> None:
+    """Make LEARNED.md with its title, the pointer and the local excludes, where LEARNED.md is missing.
+
+    A LEARNED.md that is there is left alone. Raises TacitdError.
+    """
+    learned = project.root / LEARNED
+    if learned.exists():
+        return
+    pointers = reach.pointer(project, tools.history)
+    hidden: list[Operation] = []
+    if tools.write_mode(project) == "local":
+        hidden = reach.excludes(project, reach.created(project, [learned, *(p.path for p in pointers)]))
+    operations = [*hidden, WriteFile(learned, f"# {TITLE}\n"), *pointers]
+    cause, key = {"by": "person", "what": "init"}, f"init:{project.root}:{tools.clock.now()}"
+    tools.history.run(project.root, operations, cause, key, also=reach.allowed(project))

@@ -1,0 +1,141 @@
+"""The known-facts summary: made when it is missing, made again when its sources changed (SPEC S-40 to S-44).
+
+The model is asked only when a directive's text changed, and what it said is kept by what it was asked about, so that
+the summary can be made again from the files for nothing, and directives that many projects share are paid for once. An
+answer that cannot be used is remembered too: the same text would get the same. Where the model does not answer, the
+documents' own lines do. A person who edits AGENTS.md for an afternoon saves it many times: between two questions about
+one project half an hour passes, and in between the documents' own lines stand in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tacitd.events import Project
+from tacitd.files.log import Log
+from tacitd.handler import Tools
+from tacitd.model.port import Ask, NoAnswer
+from tacitd.redact import redact
+from tacitd_handlers.learning import prompting, reach
+from tacitd_handlers.learning.answers import Unusable
+from tacitd_handlers.learning.known import Documents, Part, read_documents
+from tacitd_handlers.learning.store import Files, text_of, write_summary
+from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
+
+By = Literal["model", "files"]
+GAP = 1800.0
+"""Seconds between two questions about one project, or about all, that no person asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a summary came to be, and why not better."""
+
+    by: By
+    changed: bool
+    waits: NoAnswer | None = None
+
+
+class Bootstrap:
+    """Makes summaries. Remembers what the model made of each directive. Thread-safe: projects are handled side by side."""
+
+    def __init__(self, home: Path) -> None:
+        self._log = Log(home / "summaries.jsonl")
+        self._lock = threading.Lock()
+        self._distilled: dict[str, str] = {}
+        """By fingerprint; "" where the answer could not be used."""
+        self._used: dict[str, frozenset[str]] = {}
+        """By project, the fingerprints that its summary was made of."""
+        self._asked: dict[str, float] = {}
+        for record in self._log.read():
+            self._fold(record)
+
+    def _fold(self, record: Mapping[str, Any]) -> None:
+        if "fingerprint" in record:
+            self._distilled[str(record["fingerprint"])] = str(record.get("text", ""))
+        if isinstance(record.get("uses"), list):
+            self._used[str(record.get("project", ""))] = frozenset(map(str, record["uses"]))
+
+    def _note(self, record: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._log.append(record)
+            self._log.flush()
+            self._fold(record)
+
+    def ensure(self, project: Project, tools: Tools) -> Documents:
+        """Before an extraction: make the summary if it is missing or its directives were not distilled yet, and return
+        what is known (SPEC S-04). Raises OSError and TacitdError."""
+        files = Files(project.root)
+        documents = read_documents(files, tools.directives)
+        if not files.summary.is_file() or self._stale(project, documents):
+            self.refresh(project, tools, ask=True)
+            documents = read_documents(files, tools.directives)
+        hide(project, tools, reach.temporary(project))
+        return documents
+
+    def _stale(self, project: Project, documents: Documents) -> bool:
+        """Whether the model made something of this project's directives once, and they are others now."""
+        used = self._used.get(str(project.root))
+        return used is not None and bool(documents.parts) and used != documents.fingerprints
+
+    def refresh(self, project: Project, tools: Tools, *, ask: bool, at_once: bool = False) -> Made:
+        """Make the summary anew; with `ask`, the model is asked where a directive's text changed, `at_once` also where it
+        was asked a moment ago or could not say anything. Raises OSError and TacitdError."""
+        files = Files(project.root)
+        documents = read_documents(files, tools.directives)
+        waits: NoAnswer | None = None
+        for part in documents.parts if ask else ():
+            waits = self._ask(project, part, tools, at_once=at_once) or waits
+        hide(project, tools, reach.temporary(project))
+        self._use(project, documents)
+        changed = write_summary(files, deterministic_summary(documents.sources(self._distilled)))
+        made = any(self._distilled.get(one) for one in documents.fingerprints)
+        return Made("model" if made else "files", changed, waits)
+
+    def _use(self, project: Project, documents: Documents) -> None:
+        """Remember what the summary is made of, once the model was asked about all of it."""
+        uses, name = documents.fingerprints, str(project.root)
+        if uses and uses <= self._distilled.keys() and self._used.get(name) != uses:
+            self._note({"project": name, "uses": sorted(uses)})
+
+    def _ask(self, project: Project, part: Part, tools: Tools, *, at_once: bool) -> NoAnswer | None:
+        """Ask about one part, where that was not done yet. None: there is nothing to wait for."""
+        made = self._distilled.get(part.fingerprint)
+        if made or (made == "" and not at_once) or not self._may_ask(project, part, tools, at_once):
+            return None
+        texts = {name: redact(text)[0] for name, text in part.texts}
+        key = f"summary:{part.fingerprint}"
+        answer = tools.model.ask(Ask(prompting.summary_prompt(texts), "smart", key, purpose="summary"))
+        if isinstance(answer, NoAnswer):
+            return answer
+        text = parse_summary_answer(answer.text, [text for _, text in part.texts])
+        useless = isinstance(text, Unusable) or not summary_lines(text)
+        # A document that says something was asked about: where the answer is nothing, its own lines do better.
+        self._note({"fingerprint": part.fingerprint, "text": "" if useless else text})
+        return None
+
+    def _may_ask(self, project: Project, part: Part, tools: Tools, at_once: bool) -> bool:
+        """Whether it is time; if so, it is taken as asked. What all projects share is asked about by one of them."""
+        scope, now = str(project.root) if part.own else "", tools.clock.monotonic()
+        with self._lock:
+            asked = self._asked.get(scope)
+            if not at_once and asked is not None and now - asked < GAP:
+                return False
+            self._asked[scope] = now
+            return True
+
+
+def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
+    """Keep what is about to be written out of git, in this clone only. Nothing where it is kept out already."""
+    path = reach.exclude_file(project)
+    missing = [p for p in patterns if path is not None and p not in text_of(path).splitlines()]
+    if missing:
+        cause = {"by": "learning", "what": "kept out of git"}
+        key = f"exclude:{project.root}:{','.join(missing)}:{tools.clock.now()}"
+        tools.history.run(
+            project.root, reach.excludes(project, missing), cause, key, also=reach.allowed(project)
+        )

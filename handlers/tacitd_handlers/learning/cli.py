@@ -1,0 +1,112 @@
+"""The learning slice's commands: learned, init, synthesize, demo. `scan` and those about git have modules of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tacitd.cli.places import data, directory, paths, somewhere, talk
+from tacitd.errors import PARKED, UsageError
+
+
+@click.command(epilog="\b\nExample: tacitd learned ~/work/app --json | jq -r '.[].line'")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.option(
+    "--json", "as_json", is_flag=True, help="File, heading, line, when, from which session, how often said."
+)
+@click.option(
+    "--withheld", "offered", is_flag=True, help="Lines that you removed, and that were said again since."
+)
+def learned(project: str | None, as_json: bool, offered: bool) -> None:
+    """What was learned in a project: every line that tacitd wrote and that still stands."""
+    from tacitd_handlers.learning.inventory import inventory
+
+    if offered:
+        _withheld(directory(project), as_json)
+        return
+    found = inventory(directory(project), paths().state_dir)
+    if as_json:
+        data([entry.as_data() for entry in found])
+        return
+    at = ("", "")
+    for entry in found:
+        if (entry.file, entry.heading) != at:
+            at = (entry.file, entry.heading)
+            click.echo(f"{entry.file} · {entry.heading}" if entry.heading else entry.file)
+        click.echo(f"  - {entry.line}")
+    if not found:
+        talk("nothing was learned here yet")
+
+
+def _withheld(project: Path, as_json: bool) -> None:
+    """They are offered, not written: put one back by hand, and it stays."""
+    from tacitd_handlers.learning.inventory import withheld
+
+    found = withheld(project, paths().state_dir)
+    if as_json:
+        data([{"line": one, "file": file} for one, file in found.items()])
+        return
+    for one, file in found.items():
+        click.echo(f"{file}: {one}")
+    if not found:
+        talk("nothing is withheld here")
+
+
+@click.command(epilog="\b\nExample: tacitd init ~/work/app")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.pass_context
+def init(ctx: click.Context, project: str | None) -> None:
+    """Begin in a project: make LEARNED.md where there is none, and the summary of what is known already.
+
+    Asks the model once where there are directives or an AGENTS.md; without a model the documents' own lines are taken.
+    """
+    root = directory(project)
+    with somewhere() as call:
+        where = call("due", job="init", project=str(root))["project"]
+        said = call("sync")
+    code = _tell(said, where)
+    if not code and not (Path(where) / "LEARNED.md").exists():
+        raise UsageError(f"{where} is excluded: nothing was written", f"`tacitd exclude --undo {where}`")
+    if not code:
+        talk(f"{where}/LEARNED.md and its summary are there")
+    ctx.exit(code)
+
+
+@click.command(epilog="\b\nExample: tacitd synthesize")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.pass_context
+def synthesize(ctx: click.Context, project: str | None) -> None:
+    """Make lines of the facts that wait in a project, without waiting for its session to end."""
+    with somewhere() as call:
+        call("sync")
+        where = call("due", job="synthesize", project=str(directory(project)))["project"]
+        said = call("sync")
+    ctx.exit(_tell(said, where))
+
+
+def _tell(said: dict[str, list[dict[str, str]]], where: str) -> int:
+    """Only what concerns this project decides how the command ends."""
+    parked = [one for one in said["parked"] if one.get("project", where) == where]
+    for one in parked:
+        talk(f"parked: {one['what']}: {one['reason']}")
+        if one["hint"]:
+            talk(f"hint: {one['hint']}")
+    return PARKED if parked else 0
+
+
+@click.command(epilog="\b\nExample: tacitd demo")
+def demo() -> None:
+    """See the whole way: typed words, extracted facts, LEARNED.md, status.
+
+    No Claude is asked: a small scripted model answers, and says so. Nothing outside a temporary directory is touched.
+    """
+    import signal
+    import sys
+
+    from tacitd_handlers.learning.demo import play
+
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the directory goes with us, however we go
+        signal.signal(number, lambda got, _: sys.exit(128 + got))
+    for text in play():
+        click.echo(text)

@@ -1,0 +1,117 @@
+"""The demonstration: a transcript of its own, a scripted model that is labelled as such, and the real engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from loguru import logger
+
+from tacitd.app import App, build
+from tacitd.cli.status import told
+from tacitd.paths import Paths
+from tacitd.slices import Found
+from tacitd.testing import ScriptedModel
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.verbs import snapshot, verbs
+from tacitd_handlers.learning import slice
+
+TYPED = (
+    ("no, use pnpm here, never npm", "I ran `npm install`."),
+    ("please keep answers short, no summary at the end", "Done! In summary, I have …"),
+    ("thanks, looks good", "All tests pass."),
+)
+FACTS = "Use pnpm in this project, never npm\nPrefers short answers without a summary at the end"
+LINES = """FILE: LEARNED.md
+SECTION: Coding
+FACT: Use pnpm in this project, never npm
+
+FILE: LEARNED.md
+SECTION: Communication
+FACT: Prefers short answers without a summary at the end"""
+
+
+def play() -> Iterator[str]:
+    """Yield what a person should see, line by line, while it happens."""
+    logger.remove()
+    box = Path(tempfile.mkdtemp(prefix="tacitd-demo-"))
+    try:
+        yield from _play(box.resolve())
+    finally:
+        shutil.rmtree(box, ignore_errors=True)
+
+
+def _play(box: Path) -> Iterator[str]:
+    yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
+    project, transcript = _project(box), box / "claude" / "projects" / "demo" / "session.jsonl"
+    transcript.parent.mkdir(parents=True)
+    places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
+    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
+    app = build(
+        places,
+        {"TACITD_EXTRACTION__SETTLE": "0s"},
+        found=Found((slice(),)),
+        model=lambda config, budget: model,
+        watcher_for=SilentWatcher,
+    )
+    with app:
+        thread = threading.Thread(target=app.run)
+        thread.start()
+        try:
+            yield from _watched(app, project, transcript, model)
+        finally:
+            app.leave()
+            thread.join()
+    yield ""
+    yield "The directory is gone again. `tacitd run` does this for your own sessions."
+
+
+def _project(box: Path) -> Path:
+    """A git work tree, because temporary folders are no projects otherwise."""
+    project = box / "app"
+    (project / ".git" / "info").mkdir(parents=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    return project
+
+
+def _watched(app: App, project: Path, transcript: Path, model: ScriptedModel) -> Iterator[str]:
+    table = verbs(app)
+    yield "\n1. Somebody types into Claude Code; its transcript grows:"
+    with transcript.open("ab") as file:
+        for number, (words, before) in enumerate(TYPED):
+            file.write(_records(number, words, before, project))
+            yield f"     > {words}"
+    table["sync"]({})
+    yield f"\n2. {len(TYPED)} prompts went out together, in one call of the fast model. It answered:"
+    yield from (f"     {fact}" for fact in FACTS.splitlines())
+    table["due"]({"job": "synthesize", "project": str(project)})
+    table["sync"]({})
+    yield f"\n3. At the session's end one call of the smart model made lines of them ({len(model.asked)} calls in all)."
+    yield f"   {project.name}/LEARNED.md:"
+    yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
+    yield "\n4. `tacitd status` says:"
+    yield from (f"     {text}" for text in told(app.engine.call(lambda: snapshot(app))))
+
+
+def _records(number: int, words: str, before: str, project: Path) -> bytes:
+    """What the client writes for one turn."""
+    stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    common = {
+        "cwd": str(project),
+        "sessionId": "demo",
+        "timestamp": stamp,
+        "version": "2.1.328",
+        "isSidechain": False,
+    }
+    said = {"role": "assistant", "content": [{"type": "text", "text": before}]}
+    lines = [
+        {"type": "assistant", "message": said, "uuid": f"a{number}", **common},
+        {"type": "user", "message": {"role": "user", "content": words}, "uuid": f"u{number}", **common},
+    ]
+    return b"".join(json.dumps(one).encode() + b"\n" for one in lines)

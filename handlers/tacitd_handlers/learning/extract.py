@@ -1,0 +1,146 @@
+"""Stage 1: prompts that were gathered become facts, with one call of the fast tier (SPEC S-01 to S-08).
+
+A decision in five steps, each a small function: is there anything to say, is it time, may we write here, what did
+the model say, what of it is new. Nothing is written here: the facts go back to the engine with the position, in one
+record, and the raw file is written from it afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tacitd.events import NoProject, Project, Prompt, TranscriptGrew
+from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.redact import redact
+from tacitd.transcripts.spoken import CONTEXT
+from tacitd_handlers.learning import prompting
+from tacitd_handlers.learning.answers import Unusable
+from tacitd_handlers.learning.bootstrap import Bootstrap
+from tacitd_handlers.learning.facts import parse_facts
+from tacitd_handlers.learning.gather import Gathered, gather, quiet_for, shortened, speaks
+from tacitd_handlers.learning.known import Documents
+from tacitd_handlers.learning.sameness import known
+from tacitd_handlers.learning.settings import ExtractionSettings
+from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.store import Files, refused
+from tacitd_handlers.riders import EXTRACTION, laden, parted, riders
+
+WORDS_LIMIT = 200
+"""Characters of each prompt that are kept, secrets blanked, so that it can be said from which words a line came."""
+
+
+def extract(event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap, tools: Tools) -> Outcome:
+    """Answer growth of a transcript. Raises OSError and TacitdError; the batch is then offered again."""
+    settings: ExtractionSettings = tools.settings["extraction"]
+    prompts = [p for record in event.records for p in record.prompts]
+    if not any(speaks(p) for p in prompts):
+        return _skipped(len(prompts), "nothing in it can be a preference") if prompts else Done()
+    place = _place(event.project, len(prompts), tools)
+    if not isinstance(place, Project):
+        return place
+    gathered = gather(event.records, event.end, settings.max_prompts, settings.max_bytes)
+    quiet = quiet_for(gathered.prompts, tools.clock.now())
+    if not (gathered.full or event.due) and quiet < settings.settle:
+        return Wait(settings.settle - quiet)
+    if (why := refused(Files(place.root))) is not None:
+        return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
+    return _ask(event, place, gathered, folders, bootstrap, tools)
+
+
+def _skipped(seen: int, why: str) -> Done:
+    return Done(data={"kind": "skipped", "seen": seen, "why": why})
+
+
+def _place(project: Project | NoProject, seen: int, tools: Tools) -> Project | Done | Later:
+    """The project to learn for, or what becomes of words that belong to none."""
+    if isinstance(project, NoProject):
+        if project.gone:
+            hint = "bring the directory back, or let go of the words: `tacitd rescue` lists them after a day"
+            return Later(f"{project.cwd} is not there any more", hint)
+        return _skipped(seen, project.reason)
+    if tools.write_mode(project) == "off":
+        return _skipped(seen, f"{project.root} is excluded")
+    return project
+
+
+def _ask(
+    event: TranscriptGrew,
+    project: Project,
+    gathered: Gathered,
+    folders: Sequence[str],
+    bootstrap: Bootstrap,
+    tools: Tools,
+) -> Outcome:
+    documents = bootstrap.ensure(project, tools)
+    settings: ExtractionSettings = tools.settings["extraction"]
+    messages = [_message(p, settings.max_bytes) for p in gathered.prompts]
+    aboard = riders(EXTRACTION)
+    prompt = prompting.extraction_prompt(documents.summary, messages)
+    prompt = redact(laden(prompt, aboard, str(project.root)))[0]
+    key = f"extraction:{gathered.prompts[0].id}"
+    parts = tuple(prompt.id for prompt in gathered.prompts)
+    answer = tools.model.ask(Ask(prompt, "fast", key, parts=parts, purpose="extraction"))
+    if isinstance(answer, NoAnswer):
+        return unanswered(answer, _last(event, answer.repeated) or gathered.upto)
+    said = parted(answer.text, aboard)
+    parsed = parse_facts(said.answer, "\n".join(message.text for message in messages))
+    if isinstance(parsed, Unusable):
+        return Later(f"the model's answer cannot be used: {parsed.reason}", "it is asked again", blame="work")
+    words = [redact(shortened(prompt.text, WORDS_LIMIT))[0] for prompt in gathered.prompts]
+    data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": words}
+    if said.found:
+        data["tell"] = dict(said.found)
+    left_out = {SECRET_FACT: parsed.withheld, TOO_MANY_FACTS: parsed.over}
+    if any(left_out.values()):
+        data["left_out"] = {why: number for why, number in left_out.items() if number}
+    return _facts(event, project, gathered, parsed.facts, documents, data)
+
+
+def _last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
+    """The end of the last record that holds one of these prompts: what was typed after it was not begun twice."""
+    ends = [record.end for record in event.records if any(p.id in ids for p in record.prompts)]
+    return max(ends, default=None)
+
+
+def _message(prompt: Prompt, limit: int) -> prompting.Message:
+    """Secrets are blanked before anything leaves the machine, and before a cut could halve one out of recognition."""
+    text = redact(shortened(prompt.text, 4 * limit))[0]
+    return prompting.Message(shortened(text, limit), redact(_whole(prompt.context))[0])
+
+
+def _whole(context: str) -> str:
+    """What the assistant said was cut to its end, and may begin in the middle of a secret: that word is left out."""
+    return re.sub(r"\A[!-~]+", "…", context) if len(context) >= CONTEXT else context
+
+
+def _facts(
+    event: TranscriptGrew,
+    project: Project,
+    gathered: Gathered,
+    facts: Sequence[str],
+    documents: Documents,
+    data: Mapping[str, Any],
+) -> Done:
+    """What is kept of the facts: those that no document says, and which learned lines the others repeated."""
+    lines, learned = documents.lines(), known_lines(documents.learned)
+    new = [fact for fact in facts if known(fact, lines) is None]
+    again = [line for fact in facts if (line := known(fact, learned)) is not None]
+    ids = [p.id for p in gathered.prompts]
+    batch = hashlib.sha256("\0".join([event.session, *ids]).encode(errors="replace")).hexdigest()[:16]
+    seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
+    made = {"kind": "batch", "id": batch, "project": str(project.root), "prompts": ids}
+    counts = {"seen": seen, "asked": len(ids), "facts": len(new), "dropped": len(facts) - len(new)}
+    return Done(gathered.upto, {**made, "new": new, "again": again, **data, **counts})
+
+
+def unanswered(no: NoAnswer, upto: int | None = None) -> Later | Rejected:
+    """What becomes of work that the model did not answer."""
+    if no.why is Why.REPEATED:
+        return Rejected(f"the daemon was killed twice during this call: {no.detail}", upto)
+    what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
+    return Later(what, no.hint, no.retry_at, "work" if no.blames_the_prompt else "world")

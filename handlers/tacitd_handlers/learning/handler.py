@@ -1,0 +1,329 @@
+"""The learning handler: which event leads to which stage. The stages themselves are in their own modules."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd import git
+from tacitd.clock import local_date, utc_seconds
+from tacitd.errors import TacitdError
+from tacitd.events import (
+    Due,
+    Event,
+    NoProject,
+    Project,
+    SessionEnded,
+    SessionStarted,
+    SourceChanged,
+    Told,
+    TranscriptGrew,
+)
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd_handlers.learning import reach
+from tacitd_handlers.learning.begin import begin
+from tacitd_handlers.learning.bootstrap import Bootstrap
+from tacitd_handlers.learning.extract import extract
+from tacitd_handlers.learning.folders import folders_of
+from tacitd_handlers.learning.looks import is_news, look
+from tacitd_handlers.learning.material import done_batches
+from tacitd_handlers.learning.saying import says
+from tacitd_handlers.learning.state import COUNTED, State
+from tacitd_handlers.learning.store import Files, append_raw, refused
+from tacitd_handlers.learning.synthesize import Synthesis
+from tacitd_handlers.learning.view import spliceable
+
+SILENT = 50
+"""Prompts put to the model without a fact before `status` says so: silence must not look like health."""
+
+RECOVER = "recover"
+SYNTHESIZE = "synthesize"
+INIT = "init"
+
+
+class Touched:
+    """Which folders a session worked in, most often touched first (SPEC S-30). Records are offered more than once while
+    prompts are gathered, and counted once."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._read: dict[Path, int] = {}
+
+    def note(self, event: TranscriptGrew, project: Project) -> None:
+        """Count what the records' tools read and wrote."""
+        mark = self._read.get(event.transcript, 0)
+        uses = [use for record in event.records if record.start >= mark for use in record.tools]
+        self._read[event.transcript] = max(mark, event.end)
+        cwd = next((r.cwd for r in reversed(event.records) if r.cwd), "")
+        here = git.find(Path(cwd)) if cwd.startswith("/") and uses else None
+        worktrees = [str(here.here)] if here is not None and here.top == project.root else []
+        for use in uses:
+            self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
+
+    def folders(self) -> tuple[str, ...]:
+        """At most thirty."""
+        return tuple(name for name, _ in self._counts.most_common(30))
+
+
+class Learning:
+    """Seed 003, as one handler. Events of one project never overlap; those of two may."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._state = State()
+        self._touched: dict[str, Touched] = {}
+        self._projects: dict[Path, Project] = {}
+        self._shut: dict[Path, str] = {}
+        """Why a project's synthesis was refused: a degradation already, that need not be said twice."""
+        self._bootstrap: Bootstrap
+        self._synthesis: Synthesis
+        self._tools: Tools
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        """Remember what was done; write facts again that a crash kept from their raw file."""
+        self._tools = tools
+        for commit in commits:
+            try:
+                self._state.fold(commit)
+            except (KeyError, TypeError, ValueError) as error:  # a newer version's: not ours to judge
+                logger.warning("a commit of {} is not understood: {}", commit.event, error)
+        self._bootstrap = Bootstrap(tools.home)
+        self._synthesis = Synthesis(self._bootstrap, tools.home)
+        for root in [root for root, made in self._state.waiting.items() if made]:
+            self._project_raw(root, done_batches(tools.history, root))
+        self._say_silence(tools)
+        self._say_aside(tools)
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Answer one event. Raises OSError and TacitdError where the world refuses; then it is offered again."""
+        match event:
+            case TranscriptGrew():
+                return self._grew(event, tools)
+            case SessionEnded(project=Project() as project):
+                self._note(project)
+                outcome = self._synthesize(project, tools)
+                if isinstance(outcome, Done):
+                    self._touched.pop(event.session, None)
+                return outcome
+            case SourceChanged():
+                return self._changed(event, tools)
+            case Due():
+                return self._due(event, tools)
+            case SessionStarted(project=Project() as project):
+                self._note(project)
+                return Done()
+            case SessionStarted() | SessionEnded() | Told():
+                self._touched.pop(event.session, None)
+                return Done()
+
+    def _note(self, project: Project | NoProject) -> None:
+        if isinstance(project, Project):
+            with self._lock:
+                self._projects[project.root] = project
+
+    # stage 1
+
+    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+        self._note(event.project)
+        try:
+            outcome = extract(event, self._folders(event), self._bootstrap, tools)
+        except TacitdError as error:  # a file is in the way: that is not the fault of these words
+            outcome = Later(error.what, error.hint)
+        if isinstance(outcome, Later) and outcome.blame == "work":
+            hint = "it is asked again, with fewer prompts at a time; what stays in the way is kept: `tacitd rescue`"
+            tools.degrade(Degradation("learning.answers", outcome.reason, hint))
+        elif isinstance(outcome, Done) and outcome.data.get("asked"):
+            tools.clear("learning.answers")
+        return outcome
+
+    def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
+        if not isinstance(event.project, Project):
+            return ()
+        touched = self._touched.setdefault(event.session, Touched())
+        touched.note(event, event.project)
+        return touched.folders()
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        """What was done is durable: write new facts into the raw file, and say what a person should know."""
+        kind, root = commit.data.get("kind"), Path(str(commit.data.get("project", "")))
+        with self._lock:
+            before = root in self._state.since
+            self._state.fold(commit)
+            first = root in self._state.since and not before
+        if first:
+            logger.info("tacitd writes in {} from now on; `tacitd exclude` ends that", root)
+        if kind == "batch":
+            self._say_silence(tools)
+            if commit.data.get("new"):
+                self._project_raw(root)
+        if kind == "aside":
+            self._say_aside(tools)
+
+    def _say_silence(self, tools: Tools) -> None:
+        asked = self._state.since_fact
+        if asked < SILENT:
+            tools.clear("learning.silent")
+            return
+        what = f"{asked} prompts were put to the model since the last fact"
+        hint = "`tacitd prompts` shows what is read; the known-facts summary in `tmp/` what is taken as known"
+        tools.degrade(Degradation("learning.silent", what, hint))
+
+    def _say_aside(self, tools: Tools) -> None:
+        """Facts that no answer could make lines of, as long as their files are there (SPEC S-23)."""
+        with self._lock:
+            aside = list(self._state.aside)
+        for one in aside:
+            files = [Files(one.root).tmp / name for name in one.names]
+            left = [str(path) for path in files if path.exists()]
+            id = f"learning.aside:{one.root}:{','.join(one.names)}"
+            if left:
+                raw = Files(one.root).raw
+                hint = f"`cat` them to {raw} to have them tried again, or remove them"
+                tools.degrade(
+                    Degradation(id, f"facts were put aside in {', '.join(left)}: {one.reason}", hint)
+                )
+            else:
+                tools.clear(id)
+
+    def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
+        """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""
+        tools, files, id = self._tools, Files(root), f"learning.raw-unwritable:{root}"
+        with self._lock:
+            batches = [b for b in self._state.waiting.get(root, {}).values() if b.id not in set(done)]
+        if tools.write_mode(Project(root, False)) == "off" or not root.is_dir():
+            return
+        try:
+            append_raw(files, batches)
+        except (OSError, TacitdError) as error:
+            why = getattr(error, "what", "") or getattr(error, "strerror", "") or str(error)
+            what = f"{files.raw} cannot be written: {why}"
+            tools.degrade(Degradation(id, what, "the facts are kept, and written when it can be"))
+        else:
+            tools.clear(id)
+
+    # stage 2
+
+    def _synthesize(self, project: Project, tools: Tools) -> Outcome:
+        id = f"learning.file:{project.root}"
+        try:
+            outcome = self._synthesis.run(project, self._state, tools)
+        except TacitdError as error:
+            self._shut[project.root] = error.what
+            tools.degrade(Degradation(id, error.what, error.hint))
+            return Later(error.what, error.hint)
+        self._shut.pop(project.root, None)
+        tools.clear(id)
+        if isinstance(outcome, Done):
+            tools.clear(f"learning.raw-unwritable:{project.root}")
+        return outcome
+
+    # what happens by the clock, and by hand
+
+    def _due(self, event: Due, tools: Tools) -> Outcome:
+        match event.job, event.project:
+            case "init", Project() as project:
+                return self._init(project, tools)
+            case "synthesize", Project() as project:
+                self._note(project)
+                return self._synthesize(project, tools)
+            case "recover", _:
+                self._recover(tools)
+                return Done()
+            case _:
+                return Done()
+
+    def _init(self, project: Project, tools: Tools) -> Outcome:
+        self._note(project)
+        if tools.write_mode(project) == "off":
+            return Done()
+        begin(project, tools)
+        made = self._bootstrap.refresh(project, tools, ask=True, at_once=True)
+        return Done(data={"kind": "summary", "project": str(project.root), "by": made.by})
+
+    def _recover(self, tools: Tools) -> None:
+        """SPEC S-52: facts of projects without a live session, in files or in the log alone. Each project's synthesis is
+        an event of its own, so that one that fails stops no other, and none overlaps another of its project."""
+        self._say_aside(tools)
+        for project in self._known_projects(tools):
+            with self._lock:
+                waits = bool(self._state.waiting.get(project.root))
+            if (waits or Files(project.root).waiting()) and not tools.live(project):
+                tools.post(Due(SYNTHESIZE, project))
+
+    def _known_projects(self, tools: Tools) -> list[Project]:
+        with self._lock:
+            roots = dict.fromkeys([*self._state.waiting, *self._state.since])
+            known = dict(self._projects)
+        for root in roots:
+            if root not in known and root.is_dir():
+                place = tools.project_of(str(root))
+                if isinstance(place, Project):
+                    known[place.root] = place
+        return [p for p in known.values() if tools.write_mode(p) != "off" and p.root.is_dir()]
+
+    def _changed(self, event: SourceChanged, tools: Tools) -> Outcome:
+        """A source changed: judge our lines in it, and make the summary anew; own writes change nothing (SPEC S-43)."""
+        project, files = event.project, Files(event.project.root)
+        data: Mapping[str, Any] = {}
+        if event.path in (files.learned, _reflog(project)):
+            data = look(project, self._state, tools.history, tools.clock.now())
+            data = data if is_news(data, project, self._state) else {}
+        writes = tools.write_mode(project) != "off" and refused(files) is None
+        if event.path != _reflog(project) and files.summary.exists() and writes:
+            self._bootstrap.refresh(project, tools, ask=event.path != files.learned)
+        return Done(data=data)
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """SPEC S-40: what the summary is made of. And what moves with HEAD: a line that is missing later was taken out
+        by a person only if HEAD stood still meanwhile (SPEC S-28)."""
+        files, reflog = Files(project.root), _reflog(project)
+        found = [*self._tools.directives, files.agents, files.learned]
+        return [*found, reflog] if reflog is not None else found
+
+    # status
+
+    def status(self) -> Mapping[str, Any]:
+        """Counts of today and in all, and where what was learned is not seen."""
+        with self._lock:
+            state = self._state
+            today = state.days.get(local_date(self._tools.clock.now()), Counter())
+            waiting = {
+                str(root): sum(len(b.facts) for b in made.values()) for root, made in state.waiting.items()
+            }
+            counted = {
+                "today": {name: today[name] for name in COUNTED},
+                "total": {name: state.total[name] for name in COUNTED},
+                "skipped": dict(state.skipped),
+            }
+            since = {str(root): utc_seconds(at) for root, at in state.since.items()}
+            withheld = sum(len(lines) for lines in state.withheld.values())
+            roots = [root for root, seen in state.looks.items() if seen]
+        found: dict[str, Any] = counted | {
+            "facts_waiting": {root: n for root, n in waiting.items() if n},
+            "withheld": withheld,
+            "projects": since,
+            "not_referred_to": [str(root) for root in roots if reach.unseen(Files(root))],
+            "files_refused": [what for root in roots if (what := _wrong(root))],
+        }
+        once = [what for what in found["files_refused"] if what not in self._shut.values()]
+        return found | {"says": list(says(found | {"files_refused": once}))}
+
+
+def _wrong(root: Path) -> str:
+    """Why LEARNED.md could not get a line now, "" where it could."""
+    try:
+        spliceable(Files(root).learned, root)
+    except TacitdError as error:
+        return error.what
+    return ""
+
+
+def _reflog(project: Project) -> Path | None:
+    """A file that changes whenever HEAD moves; None outside git."""
+    directory = git.git_dir(project.root) if project.git else None
+    return directory / "logs" / "HEAD" if directory is not None else None

@@ -1,0 +1,61 @@
+"""Which group a line belongs to: Coding, Testing, Communication, Architecture, else General (SPEC S-25, S-42)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+GENERAL = "General"
+GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
+"""In the order in which the summary shows them."""
+_TITLE_LIMIT = 40
+_TITLE = re.compile(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
+
+# Beginnings of words. The first group with the most hits wins; the order settles ties, because a line about
+# tests or answers nearly always names some code as well.
+_KEYWORDS: Mapping[str, str] = {
+    "Testing": "test|tests|tested|testing|pytest|unittest|jest|vitest|tdd|coverage|mock\\w*|fixture\\w*|e2e|assert\\w*|"
+    "stubs?|flaky|playwright|cypress|hypothesis|snapshots?",
+    "Communication": "respons\\w*|respond\\w*|answer\\w*|repl(?:y|ies)|explain\\w*|explanation\\w*|summar\\w*|concise|"
+    "verbos\\w*|tone|emojis?|ask|asks|asking|questions?|apolog\\w*|chat|speak\\w*|language of|in english|in german|"
+    "in french|in dutch|in spanish|bullet points?|wording|polite\\w*|flatter\\w*|praise",
+    "Coding": "functions?|classes|class|typ(?:e|es|ed|ing)|annotations?|docstrings?|comments?|imports?|naming|"
+    "names?|indent\\w*|tabs?|spaces?|lint\\w*|format\\w*|npm|pnpm|yarn|bun|pip|uv|poetry|cargo|commit\\w*|git|"
+    "branch\\w*|code|coding|variables?|abstractions?|loops?|async|await|exceptions?|errors?|refactor\\w*|python|"
+    "typescript|javascript|rust|golang|java|semicolons?|quotes?|camelcase|snake_case|prettier|ruff|eslint|black|"
+    "logging|pull requests?|dataclass\\w*|pydantic|dependenc\\w*",
+    "Architecture": "architect\\w*|event bus|modules?|services?|microservices?|layers?|patterns?|database\\w*|"
+    "schemas?|apis?|endpoints?|monorepo|handlers?|interfaces?|adapters?|queues?|cach(?:e|es|ing)|plugins?|"
+    "postgres\\w*|sqlite|redis|docker|kubernetes|deploy\\w*|backend|frontend|hexagonal|coupl\\w*|rest|graphql",
+}
+_PATTERNS = {
+    group: re.compile(rf"(?<![\w-])(?:{words})(?!\w)", re.IGNORECASE) for group, words in _KEYWORDS.items()
+}
+_ALIASES = {"code": "Coding", "code style": "Coding", "coding style": "Coding", "tests": "Testing"}
+
+
+def group_of(text: str) -> str:
+    """Given a line, return its group by the words in it; General where none speaks for one."""
+    hits = {group: len(pattern.findall(text)) for group, pattern in _PATTERNS.items()}
+    best = max(hits, key=lambda group: hits[group])
+    return best if hits[best] else GENERAL
+
+
+def known_group(title: str) -> str | None:
+    """Given a heading in any case, return the group it names, if it names one."""
+    wanted = title.strip().rstrip(":").casefold()
+    return next((group for group in GROUPS if group.casefold() == wanted), _ALIASES.get(wanted))
+
+
+def heading_for(section: str, line: str) -> str:
+    """Given what the answer's SECTION said ("" for nothing) and the line, return the heading without its `##`.
+
+    A group in any case, else a short clean title as it stands, else the line's group.
+    """
+    title = section.strip().lstrip("#").strip().strip("*_`\"'").strip()
+    named = known_group(title)
+    if named:
+        return named
+    if title and len(title) <= _TITLE_LIMIT and _TITLE.fullmatch(title):
+        return title
+    return group_of(line)

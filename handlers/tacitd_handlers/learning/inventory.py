@@ -1,0 +1,109 @@
+"""What was learned in a project, from its files and the history: no daemon, no model, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import SystemClock, utc_seconds
+from tacitd.errors import FileRefusedError
+from tacitd.files.log import Log
+from tacitd.files.markdown import lines_of
+from tacitd.files.transaction import History
+from tacitd.handler import Commit
+from tacitd_handlers.learning.confidence import Standing, confidence, seen
+from tacitd_handlers.learning.context import root_of
+from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.state import State
+
+LIMIT = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line that tacitd wrote and that still stands."""
+
+    file: str
+    heading: str
+    line: str
+    at: str
+    """When: UTC, `2025-12-17T01:50:00Z`."""
+    sessions: tuple[str, ...]
+    prompts: tuple[str, ...]
+    standing: Standing
+    confidence: float
+    """As of now: 0 to 1."""
+    projects: int
+    """In how many projects it was learned (SPEC S-55)."""
+
+    def as_data(self) -> dict[str, Any]:
+        """JSON. `firstSeen` and its like are SPEC S-54's names."""
+        return {
+            "file": self.file,
+            "heading": self.heading,
+            "line": self.line,
+            "at": self.at,
+            "sessions": list(self.sessions),
+            "prompts": list(self.prompts),
+            "firstSeen": utc_seconds(self.standing.first_seen),
+            "lastSeen": utc_seconds(self.standing.last_seen),
+            "confidence": round(self.confidence, 4),
+            "seenCount": self.standing.seen_count,
+            "projects": self.projects,
+        }
+
+
+def inventory(directory: Path, state_dir: Path) -> list[Entry]:
+    """Given a directory in the project, return its learned lines, in the files' order."""
+    root, now = root_of(directory), SystemClock().now()
+    history = History(Log(state_dir / "history.jsonl"), SystemClock())
+    state, ours = state_of(state_dir), history.lines(root)
+    standings = state.standings.get(root, {})
+    found: list[Entry] = []
+    for path in dict.fromkeys(path for path, _ in ours):
+        for heading, line in _lines(path):
+            past = ours.get((path, line))
+            if past is None or past.put_at is None or past.taken_at is not None:
+                continue
+            file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+            standing = standings.get(line) or seen(None, past.put_at)
+            where = (tuple(past.cause.get("sessions", ())), tuple(past.cause.get("prompts", ())))
+            at, projects = utc_seconds(past.put_at), max(1, state.projects(line))
+            found.append(
+                Entry(file, heading, line, at, *where, standing, confidence(standing, now), projects)
+            )
+    return found
+
+
+def withheld(directory: Path, state_dir: Path) -> dict[str, str]:
+    """Given a directory in the project, return the lines that a person removed and that were said again, with the file
+    that they are meant for."""
+    return dict(state_of(state_dir).withheld.get(root_of(directory), {}))
+
+
+def state_of(state_dir: Path) -> State:
+    """What the learning handler has committed so far."""
+    state = State()
+    for commit in _commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
+        with suppress(KeyError, TypeError, ValueError):  # a newer version's: not ours to judge
+            state.fold(commit)
+    return state
+
+
+def _commits(log: Log) -> Iterator[Commit]:
+    for record in log.read():
+        data = record.get("d")
+        if record.get("k") in ("done", "kept") and isinstance(data, dict) and data:
+            event, transcript, session = (str(record.get(key, "")) for key in ("ev", "t", "s"))
+            at, upto = float(record.get("at", 0.0)), int(record.get("o", -1))
+            yield Commit(at, event, transcript, session, upto, data)
+
+
+def _lines(path: Path) -> list[tuple[str, str]]:
+    try:
+        return lines_of(plain_bytes(path, LIMIT))
+    except (OSError, FileRefusedError):
+        return []

@@ -1,0 +1,177 @@
+"""Commands about who sees what was learned: link, share, exclude. They ask before they touch a person's file."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from tacitd.choices import Choices
+from tacitd.cli.places import directory, paths, talk
+from tacitd.clock import SystemClock
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd.events import NoProject, Project
+from tacitd.files.log import Log
+from tacitd.files.replaced import edit
+from tacitd.files.transaction import History
+from tacitd.transcripts.projects import Projects
+from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.reach import (
+    POINTER,
+    POINTER_TEXT,
+    exclude_file,
+    hidden_by_us,
+    referring,
+    refers,
+    temporary,
+    without_code,
+)
+from tacitd_handlers.learning.store import LEARNED, text_of
+
+IMPORT = "@LEARNED.md"
+SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
+LIMIT = 16 << 20
+
+
+@click.command(epilog="\b\nExample: tacitd link ~/work/app")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def link(project: str | None, yes: bool) -> None:
+    """Offer the line by which agents find LEARNED.md, as a diff.
+
+    In CLAUDE.md, where there is one, that is `@LEARNED.md`, which Claude Code reads; else the "See also" in AGENTS.md.
+    """
+    root = _project(project).root
+    target, line = _offer(root)
+    if refers(target, root):
+        talk(f"{target} refers to LEARNED.md already")
+        return
+    before = _bytes(target)
+    after = with_line(before, line)
+    click.echo(_diff(target, before or b"", after), nl=False)
+    if not yes:
+        click.confirm(f"Write this into {target}?", abort=True, err=True)
+    edit(target, lambda now: with_line(now, line))
+    talk(f"{target} refers to LEARNED.md now")
+    if line != SEE_ALSO:
+        _without_pointer(root)
+
+
+def _offer(root: Path) -> tuple[Path, str]:
+    """The file for the line, and the line. Where neither CLAUDE.md nor AGENTS.md is there, the file that refers to
+    LEARNED.md already, or a new CLAUDE.md."""
+    for name in ("CLAUDE.md", ".claude/CLAUDE.md"):
+        if (root / name).is_file():
+            return root / name, IMPORT if name == "CLAUDE.md" else "@../LEARNED.md"
+    if (root / "AGENTS.md").is_file():
+        return root / "AGENTS.md", SEE_ALSO
+    return referring(root) or root / "CLAUDE.md", IMPORT
+
+
+def with_line(data: bytes | None, line: str) -> bytes:
+    """The bytes with the line at their end, in the file's own newlines; as they are where it stands there.
+
+    Raises FileRefusedError for what is not UTF-8 (the line would be rubbish in it), and where an open fence or comment
+    would swallow the line.
+    """
+    before = data or b""
+    try:
+        text = before.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileRefusedError("the file is not UTF-8", "save it as UTF-8") from None
+    if b"\0" in before:
+        raise FileRefusedError("the file holds NUL bytes: it is no text", "save it as UTF-8")
+    newline = b"\r\n" if b"\r\n" in before else b"\n"
+    if line in without_code(text).splitlines():
+        return before
+    end = b"" if not before or before.endswith(b"\n") else newline
+    gap = newline if before.strip() else b""
+    after = before + end + gap + line.encode() + newline
+    if line not in without_code(after.decode("utf-8")).splitlines():
+        raise FileRefusedError("a code fence or a comment in the file is not closed", "close it")
+    return after
+
+
+def _without_pointer(root: Path) -> None:
+    """The pointer would have LEARNED.md loaded twice now. It is ours, as long as it says what we wrote."""
+    path = root / POINTER
+    if not path.is_symlink() and text_of(path) == POINTER_TEXT:
+        path.unlink()
+        talk(f"{path} was removed: it said the same")
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return plain_bytes(path, LIMIT)
+    except OSError as error:
+        raise FileRefusedError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _diff(path: Path, before: bytes, after: bytes) -> str:
+    old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (before, after))
+    made = difflib.unified_diff(old, new, str(path), str(path))
+    return "".join(
+        text if text.endswith("\n") else f"{text}\n\\ No newline at end of file\n" for text in made
+    )
+
+
+@click.command(epilog="\b\nExample: tacitd share ~/work/app")
+@click.argument("project", metavar="[DIR]", required=False)
+def share(project: str | None) -> None:
+    """Let a team have LEARNED.md and AGENTS.md: take them out of this clone's `.git/info/exclude`.
+
+    Nothing is added or committed; from then on git shows them, and new ones, as any other file.
+    """
+    place = _project(project)
+    if _choices().mode(place) == "off":
+        raise UsageError(f"{place.root} is excluded", f"tacitd exclude --undo {place.root}")
+    path = exclude_file(place)
+    if path is not None and path.exists():
+        history = History(Log(paths().state_dir / "history.jsonl"), SystemClock())
+        ours = {line.encode() for line in hidden_by_us(history, place) - set(temporary(place))}
+        edit(path, lambda data: _without(data or b"", ours))
+    _choices().choose(place.root, "shared")
+    talk(f"git shows {place.root / LEARNED} now; add and commit it as you like")
+
+
+def _without(data: bytes, ours: set[bytes]) -> bytes:
+    """Only lines that we put there, and not those of temporary files."""
+    return b"".join(line for line in data.splitlines(keepends=True) if line.strip() not in ours)
+
+
+@click.command(
+    epilog="\b\nExample: tacitd exclude ~/work/secret\nExample: tacitd exclude --undo ~/work/secret"
+)
+@click.argument("project", metavar="DIR")
+@click.option("--undo", is_flag=True, help="Write there again.")
+def exclude(project: str, undo: bool) -> None:
+    """Stop writing in a project. What was learned there stays; nothing of it is sent to the model any more."""
+    root = _project(project).root
+    choices = _choices()
+    if undo:
+        choices.choose(root, choices.before(root, "off"))
+    else:
+        choices.choose(root, "off")
+    talk(f"{root} is {'learned from again' if undo else 'excluded'}")
+    if not undo and text_of(root / POINTER) == POINTER_TEXT:
+        talk(
+            f"hint: {root / POINTER} still shows LEARNED.md to new sessions; delete it if you do not want that"
+        )
+
+
+def _project(given: str | None) -> Project:
+    """The project that a directory belongs to. Raises UsageError where it is none."""
+    places = paths()
+    wanted = directory(given)
+    if not wanted.is_dir():
+        raise UsageError(f"{wanted} is not there", "name a directory of the project")
+    private = [places.state_dir, places.config_dir]
+    place = Projects(places.home, SystemClock(), private=private).of(str(wanted))
+    if isinstance(place, NoProject):
+        raise UsageError(f"{place.cwd} is no project: {place.reason}", "name a directory that you work in")
+    return place
+
+
+def _choices() -> Choices:
+    return Choices(Log(paths().state_dir / "projects.jsonl"), SystemClock())

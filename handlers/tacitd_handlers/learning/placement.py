@@ -1,0 +1,120 @@
+"""Where an item of the plan goes: which file, under which heading, as which line; or why nowhere (SPEC S-24).
+
+The answer's `FILE:` is data from a stranger. Paths are judged here as text; what the project's folders are is
+asked of a `ProjectView`, so that this module needs no disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from tacitd_handlers.learning.answers import printable
+from tacitd_handlers.learning.cleaning import Unfit, cleaned
+from tacitd_handlers.learning.headings import heading_for
+from tacitd_handlers.learning.synthesis import Item
+
+LEARNED = "LEARNED.md"
+AGENTS = "AGENTS.md"
+_VENDORED = """
+    node_modules bower_components jspm_packages vendor third_party third-party site-packages
+    dist build __pycache__ .venv venv .tox .nox .eggs .gradle .next .nuxt .cache
+    .mypy_cache .pytest_cache .ruff_cache .git .hg .svn .idea .vscode .claude tmp
+"""
+VENDORED = frozenset(_VENDORED.split())
+"""Folder names, in any case, below which nothing is ever written."""
+
+FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "outside"]
+_PATH_LIMIT = 300
+_ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    """What the disk and git say about a project."""
+
+    kind: Callable[[str], FolderKind]
+    """Given a relative folder such as `src/auth`, what it is. `missing` also where it is a file; `outside`
+    where it, or a folder above it, is a symlink that leads out of the project; `ignored` by git."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A line with its place."""
+
+    item: Item
+    path: str
+    """Relative to the project: `LEARNED.md`, or `{folder}/AGENTS.md`."""
+    heading: str
+    """Without `##`."""
+    line: str
+    """Without `- `."""
+    note: str = ""
+    """Why it stands in LEARNED.md though the answer said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An item of which nothing is stored, and why."""
+
+    item: Item
+    reason: str
+
+
+def place(item: Item, view: ProjectView) -> Placed | Refused:
+    """Given an item and what the project looks like, return its place or the reason for refusing it."""
+    parts = _parts(item.file)
+    if isinstance(parts, str):
+        return Refused(item, parts)
+    *folders, name = parts
+    if name.casefold() == LEARNED.casefold():
+        return (
+            Refused(item, "LEARNED.md stands only in the project's root") if folders else _line(item, LEARNED)
+        )
+    if name.casefold() != AGENTS.casefold():
+        return Refused(item, f"{printable(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
+    if not folders:
+        return _line(item, LEARNED, "the root AGENTS.md belongs to the person")
+    return _in_folder(item, folders, view)
+
+
+def _in_folder(item: Item, folders: list[str], view: ProjectView) -> Placed | Refused:
+    folder = "/".join(folders)
+    vendored = any(part.casefold() in VENDORED for part in folders)
+    match view.kind(folder):
+        case "outside":
+            return Refused(item, f"{folder} leads out of the project")
+        case "folder" if not vendored:
+            return _line(item, f"{folder}/{AGENTS}")
+        case "folder":
+            return _line(item, LEARNED, f"{folder} is vendored")
+        case kind:
+            return _line(item, LEARNED, f"{folder} is {kind}")
+
+
+def _line(item: Item, path: str, note: str = "") -> Placed | Refused:
+    line = cleaned(item.fact)
+    if isinstance(line, Unfit):
+        return Refused(item, line.reason)
+    return Placed(item, path, heading_for(item.section, line), line, note)
+
+
+def _parts(file: str) -> list[str] | str:
+    """The path's parts, without `.` and empty ones; or, as one string, why it is refused."""
+    path = _ROOT_NOTE.sub("", file.strip())
+    if not path or len(path) > _PATH_LIMIT:
+        return "the path is empty or too long"
+    if path != printable(path):
+        return "the path holds control characters"
+    if "\\" in path or "://" in path or re.match(r"[A-Za-z]:", path):
+        return "the path is not a plain relative one"
+    if path.startswith("/"):
+        return "the path is absolute"
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        return "the path leads out of the project"
+    if not parts or any(part.startswith("~") or "$" in part for part in parts):
+        return "the path would be expanded"
+    return parts

@@ -1,0 +1,29 @@
+"""Reading a file that may be anything: a link, a FIFO, a device. Imports next to nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+
+
+def real(path: Path) -> Path:
+    """The path behind every link. Unlike `Path.resolve` it raises nothing where links run in a circle."""
+    return Path(os.path.realpath(path))
+
+
+def plain_bytes(path: Path, limit: int) -> bytes | None:
+    """At most `limit` bytes of an ordinary file, links followed; None where there is none.
+
+    Raises FileRefusedError for a directory, a FIFO or a device (nothing waits for those), and OSError.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
+        return file.read(limit)

@@ -1,0 +1,29 @@
+"""What learning says of itself in `tacitd status`, for a person. Pure: its part of the status document in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
+
+WORDS = {"seen": "prompts seen", "asked": "put to the model", "facts": "facts", "lines": "lines written"}
+
+
+def says(status: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines; one that begins with `!` wants something done."""
+    for span in ("today", "total"):
+        yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in WORDS.items())
+    for root, since in status["projects"].items():
+        yield f"writes in {root} since {since}"
+    for root, number in status["facts_waiting"].items():
+        yield f"{number} facts wait for the session's end in {root}"
+    for why, number in status["skipped"].items():
+        what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"
+        yield f"{number} {what} were left out: {why}"
+    if status["withheld"]:
+        yield f"{status['withheld']} lines that you removed were said again: `tacitd learned --withheld`"
+    for root in status["not_referred_to"]:
+        yield f"! nothing refers to {root}/LEARNED.md: `tacitd link {root}`"
+    for what in status["files_refused"]:
+        yield f"! {what}"

@@ -1,0 +1,186 @@
+"""`tacitd scan`: learn from transcripts of the past, after saying what it may cost."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli.places import Call, data, directory, paths, somewhere, talk
+from tacitd.clock import SystemClock
+from tacitd.durations import ALLOWED, parse_duration
+from tacitd.errors import PARKED, TacitdError
+from tacitd.events import Project
+from tacitd.transcripts.dedupe import Seen
+from tacitd.transcripts.explain import prompts_of
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.tail import is_subagent
+from tacitd_handlers.learning.estimate import Estimate, Sitting, estimate
+
+if TYPE_CHECKING:
+    from tacitd.config import Config
+    from tacitd_handlers.learning.settings import ExtractionSettings
+
+
+@click.command(
+    epilog="\b\nExample: tacitd scan --since 30d --dry-run\nExample: tacitd scan --since 7d --project . --yes"
+)
+@click.option("--since", required=True, help="How far back: 12h, 30d, or a date such as 2026-01-31.")
+@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--dry-run", is_flag=True, help="Say what it would take, and do nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="What it takes, as JSON on stdout.")
+@click.pass_context
+def scan(
+    ctx: click.Context, since: str, project: str | None, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Learn from what was said before tacitd came.
+
+    Says first how many prompts, calls and, at most, how much money. The budget's caps hold: what is over them waits for
+    the next day.
+    """
+    floor = _floor(since)
+    found = dict(_found(floor, project))
+    est = _estimated([sitting for sittings in found.values() for sitting in sittings])
+    _say(est, as_json)
+    if dry_run or not est.prompts:
+        return
+    if not yes:
+        click.confirm("Go on?", abort=True, err=True)
+    roots = sorted({sitting.project for sittings in found.values() for sitting in sittings})
+    with somewhere() as call:
+        ctx.exit(_work(call, [str(path) for path in found], floor, roots))
+
+
+def _floor(since: str) -> float:
+    """Seconds since 1970, UTC."""
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}(T.*)?", since):
+        from datetime import datetime
+
+        with suppress(ValueError, OverflowError):
+            return datetime.fromisoformat(since).astimezone().timestamp()
+    try:
+        return time.time() - parse_duration(since)
+    except ValueError:
+        raise click.BadParameter(f"{since!r}: {ALLOWED}, or a date", param_hint="--since") from None
+
+
+def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitting]]]:
+    """Transcripts with prompts from since then, and how much is in each."""
+    from tacitd.model.guard import SENTINEL
+
+    places = paths()
+    config = _config()
+    own = Own(str(places.state_dir / "model" / "work"), SENTINEL)
+    private = [places.state_dir, places.config_dir]
+    projects = Projects(places.home, SystemClock(), excludes=config.projects.exclude, private=private)
+    wanted = projects.of(str(directory(project))) if project else None
+    if project and not isinstance(wanted, Project):
+        raise click.BadParameter(
+            f"{project} is no project: {getattr(wanted, 'reason', '')}", param_hint="--project"
+        )
+    seen = Seen()
+    for path in _transcripts(places.config_dir / "projects", floor):
+        sittings = _sittings(
+            path, own, projects, seen, floor, wanted if isinstance(wanted, Project) else None
+        )
+        if sittings:
+            yield path, sittings
+
+
+def _transcripts(root: Path, floor: float) -> list[Path]:
+    found = []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder) / name
+            with suppress(OSError):
+                if (
+                    name.endswith(".jsonl")
+                    and not is_subagent(path)
+                    and not path.is_symlink()
+                    and path.stat().st_mtime >= floor
+                ):
+                    found.append(path)
+    return sorted(found)
+
+
+def _sittings(
+    path: Path, own: Own, projects: Projects, seen: Seen, floor: float, wanted: Project | None
+) -> list[Sitting]:
+    counts: dict[str, list[int]] = defaultdict(list)
+    try:
+        for judged in prompts_of(path, own):
+            for prompt in judged.prompts:
+                place = projects.of(prompt.cwd)
+                old = prompt.time is not None and prompt.time < floor
+                if old or seen.has(prompt) or not isinstance(place, Project) or wanted not in (None, place):
+                    continue
+                seen.add(prompt)
+                counts[str(place.root)].append(
+                    len(prompt.text.encode(errors="replace")) + len(prompt.context)
+                )
+    except (OSError, TacitdError) as error:
+        talk(f"{path}: {error}")
+    return [Sitting(root, len(sizes), sum(sizes)) for root, sizes in counts.items()]
+
+
+def _config() -> Config:
+    from tacitd.config import load
+    from tacitd.slices import find
+
+    return load(paths().config_file, os.environ, find().sections())
+
+
+def _estimated(sittings: list[Sitting]) -> Estimate:
+    gathering: ExtractionSettings = _config().section("extraction")
+    return estimate(sittings, gathering.max_prompts, gathering.max_bytes)
+
+
+def _say(est: Estimate, as_json: bool) -> None:
+    if as_json:
+        data(asdict(est))
+    if not est.prompts:
+        talk("nothing was typed since then that could be learned from")
+        return
+    cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
+    talk(f"{est.prompts} prompts in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}")
+
+
+def _work(call: Call, transcripts: list[str], floor: float, roots: list[str]) -> int:
+    call("scan", since=floor, transcripts=transcripts, projects=roots)
+    _watch(call, transcripts)
+    said = call("sync")
+    for root in roots:
+        call("due", job="synthesize", project=root)
+    said = call("sync")
+    for one in said["parked"]:
+        talk(f"parked: {one['what']}: {one['reason']}")
+    return PARKED if said["parked"] else 0
+
+
+def _watch(call: Call, transcripts: list[str]) -> None:
+    """A progress bar on a terminal, until everything is handled or something is parked."""
+    if not sys.stderr.isatty():
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("learning", total=None)
+        while True:
+            lag = call("lag", transcripts=transcripts)
+            bar.update(task, total=lag["total"], completed=lag["done"])
+            if lag["done"] >= lag["total"] or call("status")["parked"]:
+                return
+            time.sleep(0.2)

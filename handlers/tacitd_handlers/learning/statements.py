@@ -1,0 +1,75 @@
+"""What a Markdown document says, line by line: its bullets and sentences, each with the heading it stands under.
+
+Reads text only. How files are changed is the business of the transactions, which keep every byte.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tacitd_handlers.learning.answers import is_fence, without_marks
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One bullet or one paragraph, in one line and without its marks."""
+
+    text: str
+    heading: str
+    bullet: bool
+
+
+def statements(markdown: str) -> tuple[Statement, ...]:
+    """Given a document, return its bullets and paragraphs in order. Code, comments and front matter say nothing."""
+    text = _COMMENT.sub("", _FRONT_MATTER.sub("", markdown.replace("\r\n", "\n").lstrip("\ufeff")))
+    found: list[Statement] = []
+    heading, block, in_code = "", list[str](), False
+    for line in [*text.split("\n"), ""]:
+        title = None if in_code else _HEADING.match(line)
+        if is_fence(line) or in_code or title or not line.strip() or _BULLET.match(line):
+            found += _closed(block, heading)
+            block = []
+        if is_fence(line):
+            in_code = not in_code
+        elif title:
+            heading = without_marks(title[1]).rstrip(":")
+        elif line.strip() and not in_code:
+            block.append(line)
+    return tuple(found)
+
+
+def bullets(markdown: str) -> tuple[str, ...]:
+    """The text of each bullet, without its mark."""
+    return tuple(statement.text for statement in statements(markdown) if statement.bullet)
+
+
+def known_lines(*documents: str) -> tuple[str, ...]:
+    """Given directives, AGENTS.md, LEARNED.md and the summary, return what a fact is compared with (SPEC S-06).
+
+    Each bullet and paragraph whole, and each of its sentences; every line once.
+    """
+    lines: dict[str, None] = {}
+    for document in documents:
+        for statement in statements(document):
+            lines[statement.text] = None
+            lines.update(dict.fromkeys(sentences(statement.text)))
+    return tuple(lines)
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """Given one line, return its sentences."""
+    return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
+
+
+def _closed(block: list[str], heading: str) -> list[Statement]:
+    text = without_marks(" ".join(line.strip() for line in block))
+    if not any(char.isalnum() for char in text):
+        return []
+    return [Statement(text, heading, _BULLET.match(block[0]) is not None)]

@@ -1,0 +1,204 @@
+"""The files of one project that learning reads and writes. What is written and why is decided elsewhere.
+
+`tmp/learning-raw.jsonl` is a projection of the handler's log: it can be written again if someone cleans `tmp/`.
+Shared Markdown is never written here, only through a transaction.
+
+A project is a stranger's directory: a link, a FIFO or a device may stand where a file of ours belongs, and git brings
+links along. Nothing here follows one out of the project, and nothing waits for one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd.clock import utc_seconds
+from tacitd.errors import FileRefusedError
+from tacitd.files.disk import RealDisk, make_dirs
+from tacitd.files.log import Log
+from tacitd.files.replaced import replace
+from tacitd_handlers.learning.plain import plain_bytes, real
+from tacitd_handlers.learning.raw import Raw, parse
+from tacitd_handlers.learning.state import Extracted
+
+RAW = "learning-raw.jsonl"
+SUMMARY = "known-facts-summary.md"
+LEARNED = "LEARNED.md"
+TITLE = "Learned Preferences"
+CLAIMED = ".processing.jsonl"
+TEXT_LIMIT = 200_000
+"""Bytes of a directive or a Markdown file that are read: more is no document for a prompt."""
+RAW_LIMIT = 16 << 20
+"""Bytes of one file of facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The paths of one project."""
+
+    root: Path
+
+    @property
+    def tmp(self) -> Path:
+        """Where what is not kept lies."""
+        return self.root / "tmp"
+
+    @property
+    def raw(self) -> Path:
+        """Facts that are not in any LEARNED.md yet, one line a call."""
+        return self.tmp / RAW
+
+    @property
+    def summary(self) -> Path:
+        """What is known already, for the fast tier."""
+        return self.tmp / SUMMARY
+
+    @property
+    def learned(self) -> Path:
+        """What was learned, for people and agents."""
+        return self.root / LEARNED
+
+    @property
+    def agents(self) -> Path:
+        """The project's own instructions: the person's, never written by learning."""
+        return self.root / "AGENTS.md"
+
+    def claimed(self) -> list[Path]:
+        """Raw files that a synthesis took, oldest name first. Plain files only."""
+        try:
+            return sorted(path for path in self.tmp.glob(f"learning-raw.*{CLAIMED}") if _is_plain(path))
+        except OSError:
+            return []
+
+    def waiting(self) -> bool:
+        """Whether facts lie here that no synthesis has finished."""
+        return _is_plain(self.raw) or bool(self.claimed())
+
+
+def refused(files: Files) -> str | None:
+    """Why nothing can be written in this project now; None where it can. Asked before money is spent."""
+    if not files.root.is_dir():
+        return f"{files.root} is not there"
+    for directory in (files.root, files.tmp):
+        if not real(directory).is_relative_to(real(files.root)):
+            return f"{directory} is a link that leads out of the project"
+        if directory.exists() and not directory.is_dir():
+            return f"{directory} is not a directory"
+        if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
+            return f"{directory} is read-only"
+    return next((why for path in (files.raw, files.summary) if (why := _unfit(path))), None)
+
+
+def _unfit(path: Path) -> str | None:
+    """Why a file of ours cannot be written under this name."""
+    if path.is_symlink():
+        return f"{path} is a link; remove it"
+    if path.exists() and not path.is_file():
+        return f"{path} is not an ordinary file; remove it"
+    if path.exists() and not os.access(path, os.W_OK):
+        return f"{path} is read-only"
+    return None
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def append_raw(files: Files, batches: Iterable[Extracted]) -> None:
+    """Write batches into the raw file, each once: its id tells whether it is there.
+
+    Raises OSError, and FileRefusedError where the files cannot be ours.
+    """
+    wanted = list(batches)
+    if not wanted:
+        return
+    if (why := refused(files)) is not None:
+        raise FileRefusedError(why)
+    there = {line.batch for line in read_raw(files).lines}
+    missing = [b for b in wanted if b.id not in there]
+    if not missing:
+        return
+    make_dirs(files.tmp, RealDisk(), private=False)
+    log = Log(files.raw, private=False)
+    try:
+        for made in missing:
+            log.append(_line(made))
+    finally:
+        log.close()
+
+
+def _line(made: Extracted) -> Mapping[str, object]:
+    """Seed 003's form, with what a replay is recognised by besides."""
+    seed = {"ts": utc_seconds(made.at), "facts": list(made.facts)}
+    return seed | {
+        "session": made.session,
+        "prompts": list(made.prompts),
+        "folders": list(made.folders),
+        "batch": made.id,
+    }
+
+
+def read_raw(files: Files) -> Raw:
+    """Everything in the raw file and in claimed ones; lines that are no facts are told apart."""
+    return parse(b"".join(facts_in(path) for path in [*files.claimed(), files.raw]))
+
+
+def facts_in(path: Path) -> bytes:
+    """The bytes of one file of facts, ended by a newline.
+
+    Raises OSError, and FileRefusedError where there are more than 16 MB of them: cutting would lose some.
+    """
+    data = plain_bytes(path, RAW_LIMIT) or b""
+    if len(data) == RAW_LIMIT:
+        raise FileRefusedError(f"{path} is longer than 16 MB", "move it away, or split it")
+    return data if data.endswith(b"\n") or not data else data + b"\n"
+
+
+def claim(files: Files, now: float) -> None:
+    """Take the raw file for a synthesis: what other tools append from now on goes into a new one (SPEC S-22).
+
+    `now` is seconds since 1970, UTC: claimed files are worked on in the order of their names.
+    """
+    if _is_plain(files.raw):
+        name = f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
+        files.raw.rename(files.tmp / name)
+
+
+def release(paths: Iterable[Path]) -> None:
+    """The facts of these files stand in Markdown now."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def put_aside(paths: Iterable[Path]) -> list[Path]:
+    """These facts could not be used: rename their files, so that a person can look at them."""
+    aside = []
+    for path in paths:
+        target = path.with_name(path.name.replace(CLAIMED, ".dead.jsonl"))
+        path.rename(target)
+        aside.append(target)
+    return aside
+
+
+def text_of(path: Path) -> str:
+    """A document's text; "" where there is none or it is not UTF-8 (then it says nothing to a model either)."""
+    try:
+        data = plain_bytes(path, TEXT_LIMIT) or b""
+    except (OSError, FileRefusedError):
+        return ""
+    return data.decode("utf-8", "ignore").removeprefix("\ufeff")
+
+
+def write_summary(files: Files, text: str) -> bool:
+    """Replace the summary. Raises OSError and FileRefusedError. Returns whether it changed."""
+    if (why := refused(files)) is not None:
+        raise FileRefusedError(why)
+    make_dirs(files.tmp, RealDisk(), private=False)
+    return replace(files.summary, text.encode("utf-8", "replace"))

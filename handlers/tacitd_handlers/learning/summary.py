@@ -1,0 +1,133 @@
+"""The known-facts summary: made from the files without a model, or read out of the model's answer (S-40 to S-44).
+
+    # Known facts
+
+    ## Coding
+    - Prefers functions over classes
+
+At most 49 lines, none of them cut. Reads texts and returns a text; who writes it is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tacitd.redact import has_secret
+from tacitd_handlers.learning.answers import (
+    Unusable,
+    echoes,
+    is_fence,
+    is_none,
+    refuses,
+    shortened,
+    without_marks,
+)
+from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
+from tacitd_handlers.learning.phrasing import FACT_LIMIT, without_user
+from tacitd_handlers.learning.prompting import instructions
+from tacitd_handlers.learning.sameness import normalise
+from tacitd_handlers.learning.statements import bullets, known_lines, sentences, statements
+
+__all__ = ["Source", "deterministic_summary", "known_lines", "parse_summary_answer", "summary_lines"]
+
+TITLE = "# Known facts"
+LINES_LIMIT = 49
+ANSWER_LIMIT = 32_768
+_HEADING = re.compile(
+    r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<bold>\*\*[^*]+\*\*:?)|(?P<plain>[A-Z][\w &/-]{2,40}:))\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document that holds known facts."""
+
+    name: str
+    """LEARNED.md, AGENTS.md, coding-directives.md: a LEARNED.md grows at its end, so its last line is its newest."""
+    text: str
+    rank: int
+    """0 is the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    group: str
+    text: str
+
+
+def deterministic_summary(sources: Sequence[Source]) -> str:
+    """Given the sources, return the summary: newest first, whole lines, at most 49 (SPEC S-41 to S-44)."""
+    ordered = sorted(sources, key=lambda source: source.rank)
+    return _rendered(line for source in ordered for line in _lines_of(source))
+
+
+def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusable:
+    """Given the model's answer and the documents it was asked about, return the summary in our form."""
+    if len(answer) > ANSWER_LIMIT:
+        return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
+    if is_none(answer):
+        return _rendered(())
+    if refuses(answer):
+        return Unusable("the model declined or asked back")
+    if echoes(answer, instructions("summary"), "\n".join(given)):
+        return Unusable("the answer repeats the prompt")
+    text = _rendered(_answer_lines(answer))
+    return text if len(text.splitlines()) > 1 else Unusable("no statement in the answer")
+
+
+def summary_lines(summary: str) -> tuple[str, ...]:
+    """The statements of a summary, without their groups."""
+    return bullets(summary)
+
+
+def _lines_of(source: Source) -> Iterator[_Line]:
+    """A document's bullets; the sentences of its paragraphs where it has no bullets."""
+    said = statements(source.text)
+    listed = [statement for statement in said if statement.bullet]
+    if source.name.rsplit("/", 1)[-1].casefold() == "learned.md":
+        listed.reverse()
+    for statement in listed:
+        yield _Line(known_group(statement.heading) or group_of(statement.text), statement.text)
+    for statement in said if not listed else ():
+        for sentence in sentences(statement.text):
+            yield _Line(known_group(statement.heading) or group_of(sentence), sentence)
+
+
+def _answer_lines(answer: str) -> Iterator[_Line]:
+    group: str | None = None
+    for line in answer.splitlines():
+        heading = _HEADING.match(line)
+        if heading:
+            title = without_marks(heading["marked"] or heading["bold"] or heading["plain"]).strip("*: ")
+            group = known_group(title)
+        elif line.strip() and not is_fence(line):
+            text = without_marks(line)
+            if not is_none(text) and not text.endswith(":"):
+                yield _Line(group or group_of(text), text)
+
+
+def _rendered(lines: Iterable[_Line]) -> str:
+    """Take lines while they fit, then show them by group; within a group they keep their order."""
+    groups: dict[str, list[str]] = {name: [] for name in GROUPS}
+    seen: set[str] = set()
+    height = 1
+    for line in lines:
+        text = shortened(without_user(line.text), FACT_LIMIT)
+        key = normalise(text)
+        group = line.group if line.group in groups else GENERAL
+        if not key or key in seen or has_secret(text) or height + _cost(groups[group]) > LINES_LIMIT:
+            continue
+        seen.add(key)
+        height += _cost(groups[group])
+        groups[group].append(text)
+    blocks = [
+        f"## {name}\n" + "\n".join(f"- {text}" for text in texts) for name, texts in groups.items() if texts
+    ]
+    return "\n\n".join([TITLE, *blocks]) + "\n"
+
+
+def _cost(group: Sequence[str]) -> int:
+    """Lines that one more statement takes: a group's first also takes a blank line and the heading."""
+    return 1 if group else 3

@@ -1,0 +1,337 @@
+"""Stage 2: the facts of a project become lines that people and agents read, with the smart tier (SPEC S-20 to S-37).
+
+The order is what makes it safe: the raw file is claimed, the model is asked on a snapshot, the lines are written as one
+transaction, the summary is made anew, and only then is the claimed file deleted. A crash at any point finds the claimed
+file again; a transaction that was done is known by the batches and files that it names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd.events import Project
+from tacitd.files.log import Log
+from tacitd.files.operations import Operation, PutLine, SwapLine
+from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
+from tacitd.model.port import Ask, NoAnswer
+from tacitd.redact import redact
+from tacitd_handlers.learning import prompting, reach
+from tacitd_handlers.learning.answers import Unusable
+from tacitd_handlers.learning.bootstrap import Bootstrap
+from tacitd_handlers.learning.extract import unanswered
+from tacitd_handlers.learning.known import read_documents
+from tacitd_handlers.learning.looks import look, ours
+from tacitd_handlers.learning.material import Material, portions, take
+from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
+from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
+from tacitd_handlers.learning.sameness import known, normalise
+from tacitd_handlers.learning.settings import SynthesisSettings
+from tacitd_handlers.learning.state import SECRET_FACT, State
+from tacitd_handlers.learning.store import Files, put_aside, refused, release
+from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
+from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
+from tacitd_handlers.riders import SYNTHESIS, laden, parted, riders
+
+EXISTING_LIMIT = 60_000
+"""Characters of what stands in one file already that go to the model. What is beyond is compared all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What lies ready for one synthesis: the facts, and the files that they may end up in."""
+
+    project: Project
+    material: Material
+    facts: tuple[str, ...]
+    """Those that no document says already."""
+    again: tuple[str, ...]
+    """Lines of LEARNED.md that other facts repeated."""
+    shared: Mapping[str, Shared]
+    closed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the model proposed, and what riders found beside it."""
+
+    plan: Plan
+    found: Mapping[str, list[Any]]
+    """By the name of the slice that it is for."""
+
+
+class Synthesis:
+    """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
+
+    def __init__(self, bootstrap: Bootstrap, home: Path) -> None:
+        self._bootstrap = bootstrap
+        self._quarantine = Log(home / "quarantine.jsonl")
+        self._refused = Log(home / "refused.jsonl")
+        self._paid: dict[str, Answered] = {}
+        self._failures: Counter[Path] = Counter()
+
+    def run(self, project: Project, state: State, tools: Tools) -> Outcome:
+        """Make lines of everything that waits in this project.
+
+        Raises OSError and TacitdError; then nothing is lost, and the next run goes on from there.
+        """
+        files = Files(project.root)
+        if tools.write_mode(project) == "off":
+            return Done()
+        if not files.waiting() and not state.waiting.get(project.root):
+            return Done()
+        if (why := refused(files)) is not None:
+            return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
+        material = take(project, files, state, tools.history, tools.clock.now())
+        if not material.facts:
+            return self._finish(project, material, {}, state, tools)
+        desk = _desk(project, material, tools)
+        answered = self._plan(desk, state, tools)
+        if not isinstance(answered, Answered):
+            return answered
+        return self._write(desk, answered, state, tools)
+
+    def _plan(self, desk: Desk, state: State, tools: Tools) -> Answered | Outcome:
+        """What the model proposes: one call, or some where there are very many facts."""
+        items: dict[Item, None] = {}
+        found: dict[str, list[Any]] = {}
+        for number, facts in enumerate(portions(desk.facts)):
+            key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
+            if key not in self._paid:
+                plan = _asked(desk, facts, key, state, tools)
+                if not isinstance(plan, Answered):
+                    return self._failed(desk, plan, tools)
+                self._paid[key] = plan
+            items.update(dict.fromkeys(self._paid[key].plan.items))
+            for name, what in self._paid[key].found.items():
+                found.setdefault(name, []).extend(what)
+        self._failures.pop(desk.project.root, None)
+        return Answered(Plan(tuple(items)), found)
+
+    def _failed(self, desk: Desk, outcome: Later | Rejected, tools: Tools) -> Outcome:
+        """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight."""
+        settings: SynthesisSettings = tools.settings["synthesis"]
+        root = desk.project.root
+        if isinstance(outcome, Later):
+            self._failures[root] += outcome.blame == "work"
+            if self._failures[root] < settings.tries:
+                return outcome
+        self._failures.pop(root, None)
+        aside = [path.name for path in put_aside(desk.material.claimed)]
+        data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
+        data["batches"] = [*desk.material.batches, *desk.material.settled]
+        where = ", ".join(str(Files(root).tmp / name) for name in aside)
+        return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
+
+    def _write(self, desk: Desk, answered: Answered, state: State, tools: Tools) -> Outcome:
+        project, material = desk.project, desk.material
+        placed, refusals = _placed(desk, answered.plan)
+        self._note_refusals(project, refusals, tools)
+        now, _ = read_all(project, _folders([*desk.shared, *(one.path for one in placed)]))
+        decision = decide(
+            placed,
+            {name: (*one.lines, *one.said, *_blanked(one)) for name, one in now.items()},
+            _removed(project, state, tools),
+            {name: set(lines) for name, lines in ours(tools.history, project).items()},
+            limit=max(LINES_LIMIT, len(desk.facts)),
+        )
+        operations = _operations(project, decision)
+        written = 0
+        if operations:
+            operations = [*_reach(project, operations, tools), *operations]
+            key = f"synthesis:{material.id}"
+            also = reach.allowed(project)
+            done = tools.history.run(project.root, operations, _cause(material), key, also=also)
+            written = sum(effect.did in ("put", "swapped") for effect in done.effects)
+        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered, state)
+        return self._finish(project, material, data | _learned(decision, desk), state, tools)
+
+    def _note_refusals(self, project: Project, refusals: Sequence[Refused], tools: Tools) -> None:
+        id = f"learning.refused:{project.root}"
+        if not refusals:
+            tools.clear(id)
+            return
+        for one in refusals:
+            file = redact(one.item.file[:200])[0]
+            self._refused.append({"project": str(project.root), "file": file, "reason": one.reason})
+        what = f"{len(refusals)} proposals of the model were refused in {project.root}: {refusals[0].reason}"
+        tools.degrade(Degradation(id, what, "nothing of them was stored"))
+
+    def _finish(
+        self, project: Project, material: Material, data: Mapping[str, Any], state: State, tools: Tools
+    ) -> Outcome:
+        """Lines are durable: summary, then the claimed files, then the record that all of it is done."""
+        if material.claimed or material.settled or data.get("lines"):
+            self._bootstrap.refresh(project, tools, ask=False)
+        self._set_bad_aside(project, material, tools)
+        release(material.claimed)
+        for key in [key for key in list(self._paid) if key.startswith(f"synthesis:{material.id}")]:
+            self._paid.pop(key, None)
+        made: dict[str, Any] = {"kind": "synthesis", "project": str(project.root)}
+        made["batches"] = [*material.batches, *material.settled]
+        made |= {"lines": 0, **data}
+        if withheld := sum(line.withheld for line in material.lines):
+            made["left_out"] = {SECRET_FACT: withheld}
+        made["lines"] += material.settled_lines
+        if not material.lines and not material.settled and not made["lines"]:
+            return Done()
+        return Done(data=made | {"look": look(project, state, tools.history, tools.clock.now())})
+
+    def _set_bad_aside(self, project: Project, material: Material, tools: Tools) -> None:
+        """SPEC S-21: what is no fact is kept, not fatal."""
+        id = f"learning.raw:{project.root}"
+        if not material.bad:
+            if material.claimed:
+                tools.clear(id)
+            return
+        for bad in material.bad:
+            line = redact(bad[:2000].decode("utf-8", "replace"))[0]
+            self._quarantine.append({"project": str(project.root), "line": line})
+        self._quarantine.flush()
+        what = f"{len(material.bad)} lines of {Files(project.root).raw} are no facts"
+        hint = f"they are kept in {self._quarantine.path}"
+        tools.degrade(Degradation(id, what, hint))
+
+
+def _desk(project: Project, material: Material, tools: Tools) -> Desk:
+    """Read what the facts may end up in, and leave out what is said already. Raises FileRefusedError."""
+    shared, closed = read_all(project, open_folders(project, material.folders))
+    _say_closed(project, closed, tools)
+    documents = read_documents(Files(project.root), tools.directives)
+    lines, more = shared[LEARNED].said, documents.lines()
+    again = {fact: line for fact in material.facts if (line := known(fact, lines)) is not None}
+    facts = tuple(f for f in material.facts if f not in again and known(f, more) is None)
+    return Desk(project, material, facts, tuple(dict.fromkeys(again.values())), shared, closed)
+
+
+def _say_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
+    id = f"learning.folder:{project.root}"
+    if not closed:
+        tools.clear(id)
+        return
+    what = "; ".join(closed.values())
+    tools.degrade(
+        Degradation(id, what, f"what is meant for it goes into {project.root / LEARNED} until then")
+    )
+
+
+def _asked(
+    desk: Desk, facts: Sequence[str], key: str, state: State, tools: Tools
+) -> Answered | Later | Rejected:
+    """One call of the smart tier. Secrets are blanked before a cut could halve one out of recognition."""
+    there = {name: one.text for name, one in desk.shared.items() if one.data is not None}
+    existing = {name: redact(text)[0][:EXISTING_LIMIT] for name, text in there.items()}
+    folders = [name.removesuffix(f"/{AGENTS}") for name in desk.shared if name != LEARNED]
+    folders += [folder for folder in desk.closed if folder not in folders]
+    aboard = riders(SYNTHESIS)
+    prompt = prompting.synthesis_prompt(folders, existing, facts, _repeated(state, facts))
+    prompt = redact(laden(prompt, aboard, str(desk.project.root)))[0]
+    answer = tools.model.ask(Ask(prompt, "smart", key, purpose="synthesis"))
+    if isinstance(answer, NoAnswer):
+        return unanswered(answer)
+    said = parted(answer.text, aboard)
+    plan = parse_plan(said.answer, [*facts, *(line for one in desk.shared.values() for line in one.said)])
+    if isinstance(plan, Unusable):
+        what = f"the model's answer cannot be used: {plan.reason}"
+        tools.degrade(
+            Degradation("learning.answers", what, "it is asked again, and after some tries put aside")
+        )
+        return Later(what, "it is asked again", blame="work")
+    tools.clear("learning.answers")
+    return Answered(plan, {name: [what] for name, what in said.found.items()})
+
+
+def _blanked(shared: Shared) -> list[str]:
+    """The file's lines with a secret as the model saw them: it may say them again, and they are not new."""
+    return [text for line in shared.said if (text := redact(line)[0]) != line]
+
+
+def _tell(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
+    """What riders found, with the words that it came from: told once the lines are durable."""
+    if not answered.found:
+        return {}
+    waiting = state.waiting.get(desk.project.root, {})
+    words = [word for id in desk.material.batches if id in waiting for word in waiting[id].words]
+    cause = _cause(desk.material)
+    origin = {
+        "sessions": cause["sessions"],
+        "prompts": cause["prompts"],
+        "facts": list(desk.facts),
+        "words": words,
+    }
+    return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
+
+
+def _placed(desk: Desk, plan: Plan) -> tuple[list[Placed], list[Refused]]:
+    """Where each item goes. A folder whose AGENTS.md turns out to be closed is as good as missing."""
+    first = [place(item, view(desk.project, desk.closed)) for item in plan.items]
+    _, closed = read_all(desk.project, _folders(p.path for p in first if isinstance(p, Placed)))
+    judged = [place(item, view(desk.project, {**desk.closed, **closed})) for item in plan.items]
+    return [p for p in judged if isinstance(p, Placed)], [p for p in judged if isinstance(p, Refused)]
+
+
+def _folders(names: Iterable[str]) -> list[str]:
+    return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name != LEARNED]
+
+
+def _removed(project: Project, state: State, tools: Tools) -> dict[str, set[str]]:
+    """Lines that a person took out, those included that nobody has looked at since (SPEC S-28)."""
+    stones = {name: set(lines) for name, lines in state.tombstones.get(project.root, {}).items()}
+    seen = look(project, state, tools.history, tools.clock.now())
+    for name, lines in seen.get("removed", {}).items():
+        stones.setdefault(name, set()).update(lines)
+    for name, lines in seen.get("lifted", {}).items():
+        stones.setdefault(name, set()).difference_update(lines)
+    return stones
+
+
+def _learned(decision: Decision, desk: Desk) -> dict[str, Any]:
+    """What the state remembers of each line: put, updated, said again, or withheld."""
+    put = [operation.line for operation in decision.operations]
+    swapped = {o.line: o.old for o in decision.operations if isinstance(o, Swap)}
+    lines = [line for one in desk.shared.values() for line in one.lines]
+    said = [known(one.placed.line, lines) for one in decision.dropped]
+    again = list(dict.fromkeys([*desk.again, *(line for line in said if line is not None)]))
+    withheld = {one.placed.line: one.placed.path for one in decision.withheld}
+    return {"put": put, "swapped": swapped, "again": again, "withheld": withheld}
+
+
+def _repeated(state: State, facts: Sequence[str]) -> dict[str, int]:
+    """How often each of these facts was said lately, in all sessions (SPEC S-36)."""
+    said = Counter(normalise(fact) for fact in tuple(state.recent))
+    return {fact: said[normalise(fact)] for fact in dict.fromkeys(facts)}
+
+
+def _operations(project: Project, decision: Decision) -> list[Operation]:
+    made: list[Operation] = []
+    for operation in decision.operations:
+        path, title = project.root / operation.path, titled(operation.path)
+        match operation:
+            case Put(heading=heading, line=line):
+                made.append(PutLine(path, heading, line, title))
+            case Swap(old=old, line=line, heading=heading):
+                made.append(SwapLine(path, old, line, heading, title))
+    return made
+
+
+def _reach(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
+    """What goes along with lines: the pointer for the next session, and excludes for what is created by us."""
+    learned = project.root / LEARNED
+    targets = list(dict.fromkeys(operation.path for operation in operations))
+    pointers = reach.pointer(project, tools.history) if learned in targets else []
+    if tools.write_mode(project) != "local":
+        return pointers
+    patterns = reach.created(project, [*targets, *(p.path for p in pointers)])
+    return [*reach.excludes(project, patterns), *pointers]
+
+
+def _cause(material: Material) -> dict[str, Any]:
+    """From which words the lines came, and what of the material they are: what a crash is recovered by."""
+    sessions = dict.fromkeys(line.session for line in material.lines if line.session)
+    prompts = dict.fromkeys(prompt for line in material.lines for prompt in line.prompts)
+    of = {"batches": material.batches, "files": [path.name for path in material.claimed]}
+    words = {"sessions": list(sessions), "prompts": list(prompts), "facts": list(material.facts)}
+    return {"by": "learning", "what": "synthesis"} | of | words

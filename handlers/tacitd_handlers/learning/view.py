@@ -1,0 +1,152 @@
+"""What a project looks like now, for the pure rules: its folders, its files' lines, and what git knows of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd import git
+from tacitd.errors import FileRefusedError
+from tacitd.events import Project
+from tacitd.files.markdown import lines_of, put_line
+from tacitd_handlers.learning.placement import AGENTS, LEARNED, VENDORED, FolderKind, ProjectView
+from tacitd_handlers.learning.plain import plain_bytes, real
+from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.tombstones import GitView
+
+READ_LIMIT = 4 << 20
+"""Bytes: a Markdown file that is longer is nobody's list of preferences."""
+
+
+def folder_kind(project: Project, folder: str) -> FolderKind:
+    """What a folder is, given relative and already without `..` (SPEC S-24).
+
+    A link back to the root, and a folder whose AGENTS.md is the root's own under another name, count as missing: the
+    root's AGENTS.md belongs to the person.
+    """
+    root, place = real(project.root), real(project.root / folder)
+    file = real(project.root / folder / AGENTS)
+    if not place.is_relative_to(root) or not file.is_relative_to(root):
+        return "outside"
+    if not place.is_dir() or place == root or file in (real(root / AGENTS), real(root / LEARNED)):
+        return "missing"
+    below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
+    if any(part.casefold() in VENDORED for part in below):
+        return "vendored"
+    parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
+    if any((p / ".git").exists() for p in parents):
+        return "submodule"
+    if project.git and git.ignored(project.root, project.root / folder):
+        return "ignored"
+    return "folder"
+
+
+def view(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
+    """The project's folders, as `placement` asks for them. `closed`: folders whose AGENTS.md cannot be spliced now; what
+    is meant for them stands in LEARNED.md."""
+    shut = closed or {}
+    return ProjectView(lambda folder: "missing" if folder in shut else folder_kind(project, folder))
+
+
+def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
+    """Those of the folders that may have an AGENTS.md of ours. They come out of a file that anybody may write in."""
+    plain = [
+        f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
+    ]
+    return [folder for folder in dict.fromkeys(plain) if folder_kind(project, folder) == "folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A Markdown file that people write in too."""
+
+    data: bytes | None
+    lines: tuple[str, ...]
+    """The text of each bullet."""
+
+    @property
+    def text(self) -> str:
+        """What it says, "" where it is not there."""
+        return (self.data or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Its bullets, and every other statement in it: what a new line must not repeat."""
+        return tuple(dict.fromkeys((*self.lines, *known_lines(self.text))))
+
+
+def read_shared(path: Path, root: Path) -> Shared:
+    """Read a shared file. Raises FileRefusedError where it is not UTF-8, a link that leads out, or unreadable."""
+    if not real(path).is_relative_to(real(root)):
+        raise FileRefusedError(
+            f"{path} is a link that leads out of the project", "make it a file of the project's own"
+        )
+    try:
+        data = plain_bytes(path, READ_LIMIT + 1)
+    except OSError as error:
+        raise FileRefusedError(
+            f"{path} cannot be read: {error.strerror}", "give tacitd the right to read it"
+        ) from None
+    if data is None:
+        return Shared(None, ())
+    if len(data) > READ_LIMIT:
+        raise FileRefusedError(f"{path} is longer than 4 MB", "move what is old out of it")
+    try:
+        return Shared(data, tuple(text for _, text in lines_of(data)))
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+
+
+def spliceable(path: Path, root: Path) -> Shared:
+    """The same, for a file that is to get a line: asked before the model is paid.
+
+    Raises FileRefusedError also where it is read-only, holds conflict markers, or would swallow a new line.
+    """
+    shared = read_shared(path, root)
+    for place in (path, path.parent):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
+    if shared.data is None:
+        return shared
+    try:
+        put_line(shared.data, "General", "tacitd looks whether a line fits in here", "")
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+    return shared
+
+
+def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, Shared], dict[str, str]]:
+    """LEARNED.md and the AGENTS.md of these folders, by their path in the project; and the folders whose file cannot be
+    spliced now, with why. Raises FileRefusedError where that is LEARNED.md."""
+    found = {LEARNED: spliceable(project.root / LEARNED, project.root)}
+    closed: dict[str, str] = {}
+    for folder in dict.fromkeys(folders):
+        name = f"{folder}/{AGENTS}"
+        try:
+            found[name] = spliceable(project.root / name, project.root)
+        except FileRefusedError as error:
+            closed[folder] = error.what
+    return found, closed
+
+
+def git_view(project: Project, name: str, data: bytes | None, head_then: str | None) -> GitView | None:
+    """What git says of one file now; None outside a git work tree."""
+    if not project.git:
+        return None
+    return GitView(
+        head_then=head_then,
+        head_now=git.head(project.root) or None,
+        in_progress=git.in_progress(project.root),
+        known_blob=data is not None and git.knows_blob(project.root, data),
+        tracked=git.is_tracked(project.root, project.root / name),
+    )
+
+
+def titled(name: str) -> str:
+    """The title of a file that tacitd creates: `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
+    if name == LEARNED:
+        return "Learned Preferences"
+    parts: Sequence[str] = Path(name).parent.name.replace("_", " ").replace("-", " ").split()
+    return " ".join(part[:1].upper() + part[1:] for part in parts) + " Module"

@@ -1,0 +1,51 @@
+"""`tacitd why`: from which words something came that tacitd keeps. Each slice knows its own; the table names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacitd.cli.places import data, directory, talk
+from tacitd.errors import FAILED
+
+PARTS = ("tacitd_handlers.learning.reasons:reasons", "tacitd_handlers.lessons.reasons:reasons")
+
+Reasons = Callable[[str, Path], list[dict[str, Any]]]
+
+
+@click.command(epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why "read first" --json')
+@click.argument("asked", metavar="TEXT")
+@click.option("--cwd", help="The project; the current directory where not given.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: what, where, at, sessions, words.")
+@click.pass_context
+def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
+    """From which of your words a learned line or a lesson came, and when. TEXT is a part of it, or a lesson's id.
+
+    Works without a daemon. Ends with 1 where nothing is known of it: then a person wrote it.
+    """
+    found: list[dict[str, Any]] = []
+    for where in PARTS:
+        module, _, name = where.partition(":")
+        reasons: Reasons = getattr(import_module(module), name)
+        found += reasons(asked, directory(cwd))
+    if as_json:
+        data(found)
+    else:
+        for one in found:
+            _tell(one)
+    if not found:
+        talk(f"nothing that tacitd keeps holds {asked!r} here")
+        ctx.exit(FAILED)
+
+
+def _tell(one: dict[str, Any]) -> None:
+    click.echo(one["what"])
+    click.echo(f"    {one['where']}, {one['at']}")
+    for session in one["sessions"]:
+        click.echo(f"    from session {session}")
+    for words in one["words"]:
+        click.echo(f"    you said: {words}")

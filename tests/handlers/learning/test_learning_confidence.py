@@ -1,0 +1,59 @@
+"""How a learned line's confidence grows and fades."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd_handlers.learning.confidence import Standing, as_data, confidence, fold, from_data, seen, stale
+
+DAY = 86_400.0
+START = 1_700_000_000.0
+NEW = Standing(START, START, 1.0, 1)
+
+
+def test_a_new_line() -> None:
+    """S-54, P-11: first = last = now, 1.0, counted once."""
+    assert seen(None, START) == NEW
+    assert fold([]) is None
+
+
+def test_half_life() -> None:
+    """P-13: halved in 30 days."""
+    assert confidence(NEW, START + 30 * DAY) == pytest.approx(0.5)
+    assert confidence(NEW, START + 60 * DAY) == pytest.approx(0.25)
+
+
+def test_reinforced_after_decaying() -> None:
+    """P-12: decay first, then 0.3: 0.477 at day 75, 0.8 from a half, never over 1."""
+    later = seen(NEW, START + 75 * DAY)
+    assert later.confidence == pytest.approx(0.477, abs=0.001)
+    assert later.seen_count == 2 and later.last_seen == START + 75 * DAY and later.first_seen == START
+    assert seen(Standing(START, START, 0.5, 1), START).confidence == pytest.approx(0.8)
+    assert seen(NEW, START).confidence == 1.0
+
+
+def test_stale_strictly_under_a_tenth() -> None:
+    """P-14, S-54: from 1.0 first at 99.66 days; listed, never removed by itself."""
+    assert not stale(NEW, START + 99.65 * DAY)
+    assert stale(NEW, START + 99.67 * DAY)
+    assert not stale(Standing(START, START, 0.1, 1), START)
+
+
+def test_kept_as_data() -> None:
+    """S-54: under the seed's field names; damage is None, not an error."""
+    assert list(as_data(NEW)) == ["firstSeen", "lastSeen", "confidence", "seenCount"]
+    assert from_data(as_data(NEW)) == NEW
+    assert from_data({}) is None and from_data({**as_data(NEW), "confidence": "x"}) is None
+    assert from_data({**as_data(NEW), "confidence": 2}) is None
+
+
+@given(st.lists(st.floats(0, 400 * DAY), min_size=1, max_size=8), st.floats(-400 * DAY, 400 * DAY))
+@settings(max_examples=80, deadline=None)
+def test_stays_within_bounds_and_asking_changes_nothing(times: list[float], ask: float) -> None:
+    """P-13: between 0 and 1 whatever the clock does; time alone never raises it."""
+    standing = fold(START + at for at in times)
+    assert standing is not None and standing.seen_count == len(times)
+    assert 0.0 <= confidence(standing, START + ask) <= standing.confidence <= 1.0
+    assert confidence(standing, START + ask + DAY) <= confidence(standing, START + ask)

@@ -1,0 +1,103 @@
+"""What a session is told at its start: LEARNED.md, then AGENTS.md from the root down, within a budget."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from support_learning import git
+from tacitd_handlers.learning.context import section
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A git work tree with LEARNED.md and AGENTS.md on three levels."""
+    root = tmp_path.resolve() / "app"
+    (root / "src/deep").mkdir(parents=True)
+    git(root, "init", "-q", "--template=")
+    for name, words in {
+        "LEARNED.md": "- learned",
+        "AGENTS.md": "- of the root",
+        "src/AGENTS.md": "- of src",
+        "src/deep/AGENTS.md": "- of deep",
+        "other/AGENTS.md": "- of another",
+    }.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(words + "\n")
+    return root
+
+
+def order(text: str) -> list[str]:
+    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+
+
+def test_from_the_root_down_to_the_directory(root: Path) -> None:
+    """SPEC S-37."""
+    assert order(section(root / "src/deep", 9000)) == ["learned", "of the root", "of src", "of deep"]
+    assert order(section(root, 9000)) == ["learned", "of the root"]
+    assert f"=== {root / 'src/AGENTS.md'} ===" in section(root / "src", 9000)
+
+
+def test_a_directory_that_is_gone_counts_as_far_as_it_is_there(root: Path) -> None:
+    """Issue "`context` … on any path"."""
+    assert order(section(root / "src/gone/deeper", 9000)) == ["learned", "of the root", "of src"]
+
+
+def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
+    """A shell may stand in a linked directory."""
+    (tmp_path / "link").symlink_to(root / "src")
+    assert order(section(tmp_path / "link", 9000)) == ["learned", "of the root", "of src"]
+
+
+def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: Path) -> None:
+    """DESIGN "Where it writes": its own AGENTS.md counts, where it has one."""
+    git(root, "add", "src/AGENTS.md")
+    git(root, "commit", "-qm", "x")
+    tree = tmp_path.resolve() / "tree"
+    git(root, "worktree", "add", "-q", str(tree))
+    (tree / "src/AGENTS.md").write_text("- of the tree\n")
+    (tree / "src/deep").mkdir()
+    assert order(section(tree / "src/deep", 9000)) == ["learned", "of the root", "of the tree", "of deep"]
+
+
+def test_the_budget_is_never_passed(root: Path) -> None:
+    """Issue "with a budget": whole documents while they fit, then one cut at a line, and it says so."""
+    (root / "LEARNED.md").write_text("".join(f"- line number {n}\n" for n in range(1000)))
+    for budget in (100, 300, 1000, 5000, 100_000):
+        text = section(root / "src", budget)
+        assert len(text) <= budget
+    assert "[… cut" in section(root, 1000) and section(root, 100) == ""
+
+
+@pytest.mark.parametrize("odd", ["fifo", "directory", "bytes", "empty"])
+def test_odd_files_are_left_out(root: Path, odd: str) -> None:
+    """A FIFO hangs nothing, and what is no text is shown as far as it is."""
+    path = root / "LEARNED.md"
+    path.unlink()
+    match odd:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "bytes":
+            path.write_bytes(b"- gr\xfc\xdfe\n")
+        case _:
+            path.write_text("\n \n")
+    assert order(section(root, 9000))[-1] == "of the root"
+
+
+def test_the_command_needs_no_daemon_and_no_claude(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Issue "Command line": text, or JSON with one text for each slice; nothing is written."""
+    cli = Cli(tmp_path, monkeypatch, capsys)
+    assert order(cli.run("context", "--cwd", root / "src").out) == ["learned", "of the root", "of src"]
+    assert order(cli.run("context", cwd=root).out) == ["learned", "of the root"]
+    assert set(cli.run("context", "--cwd", root, "--json").json) == {"learning"}
+    assert cli.run("context", "--cwd", tmp_path / "nowhere").out == ""
+    assert len(cli.run("context", "--cwd", root, "--budget", "200").out) <= 201
+    assert cli.run("context", "--budget", "1").code == 2
+    assert not list(cli.home.iterdir())

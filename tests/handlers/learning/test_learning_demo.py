@@ -1,0 +1,68 @@
+"""`tacitd demo`: the whole way, labelled, under ten seconds, and nothing is left of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from tacitd_handlers.learning import demo
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Temporary files go where the test can look."""
+    made = Cli(tmp_path, monkeypatch, capsys)
+    (tmp_path / "t").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    return made
+
+
+def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    """Issue "`tacitd demo`": typed words, extracted facts, LEARNED.md, status; no claude, no daemon, no file."""
+    started = time.monotonic()
+    said = cli.run("demo")
+    assert said.code == 0 and said.err == "" and time.monotonic() - started < 10
+    assert "SCRIPT, not Claude" in said.out
+    for words in (
+        "no, use pnpm here, never npm",
+        "Use pnpm in this project, never npm",
+        "# Learned Preferences",
+    ):
+        assert words in said.out
+    assert "3 prompts seen, 3 put to the model, 2 facts, 2 lines written" in said.out
+    assert list((tmp_path / "t").iterdir()) == [] and list(cli.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", [1, 5, 9, 20])
+def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, line: int) -> None:
+    """Issue "leaves nothing behind": also when it is interrupted or its reader goes."""
+    playing = demo.play()
+    assert isinstance(playing, Generator)
+    for _ in range(line):
+        next(playing)
+    with pytest.raises(KeyboardInterrupt):
+        playing.throw(KeyboardInterrupt)
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_a_failure_in_it_leaves_nothing_behind(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, where it breaks in the middle; it is said, with exit code 1."""
+
+    def broken(*_: object) -> bytes:
+        raise OSError(28, "No space left on device", "demo")
+
+    monkeypatch.setattr(demo, "_records", broken)
+    said = cli.run("demo")
+    assert said.code == 1 and "No space left" in said.err and list((tmp_path / "t").iterdir()) == []
+
+
+def test_a_persons_own_settings_do_not_disturb_it(cli: Cli) -> None:
+    """A wrong configuration, a state directory, an excluded everything: the demonstration is its own world."""
+    cli.set(TACITD_SESSION__IDLE="soon", TACITD_PROJECTS__WRITE="off", TACITD_STATE_DIR="/nowhere")
+    assert cli.run("demo").code == 0

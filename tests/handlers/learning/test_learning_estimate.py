@@ -1,0 +1,45 @@
+"""What going back through the past would cost, at most."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_sources import ROOT
+from tacitd.events import Prompt, Record
+from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, Sitting, estimate
+from tacitd_handlers.learning.gather import gather
+
+MAX_PROMPTS, MAX_BYTES = 10, 2048
+
+
+def test_nothing_costs_nothing() -> None:
+    """Issue "Reading": `scan` says first what it costs."""
+    nothing = estimate([Sitting("/w", 0, 0)], MAX_PROMPTS, MAX_BYTES)
+    assert (nothing.sessions, nothing.prompts, nothing.calls, nothing.usd) == (0, 0, 0, 0.0)
+
+
+@given(st.lists(st.integers(0, 2 * MAX_BYTES), min_size=1, max_size=60))
+@settings(max_examples=60)
+def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
+    """Issue "Reading": at most; an estimate that is passed by is a surprise in money."""
+    records = [
+        Record(i, i + 1, "user", prompts=(Prompt("typed", "x" * max(1, size), "s", f"u{i}", 0.0, "/w"),))
+        for i, size in enumerate(sizes)
+    ]
+    calls, position = 0, 0
+    while position < len(records):
+        position = gather(records[position:], len(records), MAX_PROMPTS, MAX_BYTES).upto
+        calls += 1
+    said = estimate([Sitting("/w", len(sizes), sum(max(1, s) for s in sizes))], MAX_PROMPTS, MAX_BYTES)
+    assert calls <= said.calls and said.prompts == len(sizes) and said.usd > 0
+
+
+def test_the_readme_says_what_is_estimated() -> None:
+    """README "What it costs": the same numbers as here, for ten prompts and for what a project costs once."""
+    usual, largest = (estimate([Sitting("/w", 10, size)], 10, 24_576) for size in (2_000, 24_576))
+    ending = (SMART_IN * MATERIAL / 2 + SMART_OUT * 3000) / 1e6
+    once = usual.usd - (usual.calls - 1) * ending, largest.usd - (largest.calls - 1) * ending
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{once[0] * 100:.1f} cents for ten usual prompts, {once[1] * 100:.1f} for the largest ten" in text
+    assert ending <= 0.15 and "15 cents for each call of the larger one" in text

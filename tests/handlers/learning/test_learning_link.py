@@ -1,0 +1,236 @@
+"""`link`, `share` and `exclude`: they show, they ask, and they touch only what they say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support_cli import Cli
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
+from tacitd.choices import Choices
+from tacitd.clock import SystemClock
+from tacitd.errors import FileRefusedError
+from tacitd.files.log import Log
+from tacitd_handlers.learning.link import SEE_ALSO, with_line
+
+POINTER = ".claude/rules/tacitd-learned.md"
+
+
+@pytest.fixture
+def cli(bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The program, over the bench's state."""
+    made = Cli(bench.box, monkeypatch, capsys)
+    made.set(TACITD_STATE_DIR=str(bench.state))
+    return made
+
+
+# --- link ---------------------------------------------------------------------------------------------------
+
+
+def test_link_shows_a_diff_asks_and_writes(bench: Bench, cli: Cli) -> None:
+    """Issue "`tacitd link [DIR]` offers … as a diff and asks": data on stdout, the question on stderr."""
+    path = bench.put("CLAUDE.md", "# Mine\n\nwords")
+    said = cli.run("link", bench.root, typed="y\n")
+    assert said.code == 0 and path.read_text() == "# Mine\n\nwords\n\n@LEARNED.md\n"
+    assert said.out.splitlines()[-1] == "+@LEARNED.md" and "\\ No newline at end of file" in said.out
+    assert "Write this into" in said.err and "refers to LEARNED.md now" in said.err
+
+
+@pytest.mark.parametrize("typed", ["n\n", ""])
+def test_link_that_is_not_wanted_writes_nothing(bench: Bench, cli: Cli, typed: str) -> None:
+    """The same: no, and nobody there to answer."""
+    path = bench.put("CLAUDE.md", "mine\n")
+    said = cli.run("link", bench.root, typed=typed)
+    assert said.code == 1 and "aborted" in said.err and path.read_text() == "mine\n"
+
+
+def test_link_keeps_windows_newlines(bench: Bench, cli: Cli) -> None:
+    """SPEC S-28: the file's own newlines, and every byte of it."""
+    path = bench.put("CLAUDE.md", b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n")
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert path.read_bytes() == b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n\r\n@LEARNED.md\r\n"
+
+
+def test_link_without_claude_md_is_the_see_also_of_agents_md(bench: Bench, cli: Cli) -> None:
+    """SPEC S-33: once."""
+    path = bench.put("AGENTS.md", "# Mine\n")
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert path.read_text() == f"# Mine\n\n{SEE_ALSO}\n"
+    assert "already" in cli.run("link", bench.root, "--yes").err
+    assert path.read_text().count("See also") == 1
+
+
+def test_link_in_the_hidden_claude_md_goes_one_up(bench: Bench, cli: Cli) -> None:
+    """Imports are relative to the file they stand in."""
+    path = bench.put(".claude/CLAUDE.md", "x\n")
+    cli.run("link", bench.root, "--yes")
+    assert path.read_text() == "x\n\n@../LEARNED.md\n"
+
+
+def test_link_where_nothing_is_makes_claude_md(bench: Bench, cli: Cli) -> None:
+    """A person asked for it."""
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert (bench.root / "CLAUDE.md").read_text() == "@LEARNED.md\n"
+
+
+@pytest.mark.parametrize("words", ["@LEARNED.md", "@./LEARNED.md", "See @LEARNED.md for more."])
+def test_link_that_is_there_in_any_form_is_left_alone(bench: Bench, cli: Cli, words: str) -> None:
+    """No second import of the same file."""
+    path = bench.put("CLAUDE.md", f"{words}\n")
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert path.read_text() == f"{words}\n"
+
+
+@pytest.mark.parametrize("words", ["See [this](LEARNED.md).", "Use `@LEARNED.md`.", "```\n@LEARNED.md\n```"])
+def test_link_is_offered_where_it_is_only_mentioned(bench: Bench, cli: Cli, words: str) -> None:
+    """CLAUDE_CODE "`@LEARNED.md` imports work, inside backticks not": a mention brings nothing to a session."""
+    path = bench.put("CLAUDE.md", f"{words}\n")
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert path.read_text() == f"{words}\n\n@LEARNED.md\n"
+    assert "already" in cli.run("link", bench.root, "--yes").err
+
+
+def test_link_into_an_open_fence_is_refused(bench: Bench, cli: Cli) -> None:
+    """The line would be code there, and nobody would read LEARNED.md."""
+    path = bench.put("CLAUDE.md", "```\ncode\n")
+    said = cli.run("link", bench.root, "--yes")
+    assert said.code == 1 and "not closed" in said.err and path.read_text() == "```\ncode\n"
+
+
+def test_link_takes_our_pointer_away_and_not_a_persons(bench: Bench, cli: Cli) -> None:
+    """What was learned is not loaded twice; an edited pointer is theirs, and a link in AGENTS.md is no import (S-34)."""
+    bench.learn()
+    assert "already" in cli.run("link", bench.root, "--yes").err
+    assert (bench.root / POINTER).exists() and not (bench.root / "CLAUDE.md").exists()
+    bench.put("AGENTS.md", "x\n")
+    cli.run("link", bench.root, "--yes")
+    assert (bench.root / POINTER).exists()
+    bench.put("CLAUDE.md", "x\n")
+    cli.run("link", bench.root, "--yes")
+    assert not (bench.root / POINTER).exists()
+    bench.put(POINTER, "@../../LEARNED.md\nand mine\n")
+    bench.put("CLAUDE.md", "x\n")
+    cli.run("link", bench.root, "--yes")
+    assert (bench.root / POINTER).exists()
+
+
+@pytest.mark.parametrize("data", [b"gr\xfc\xdfe\n", "x\n".encode("utf-16"), b"a\0b"])
+def test_link_leaves_a_file_alone_that_is_no_utf8(bench: Bench, cli: Cli, data: bytes) -> None:
+    """Bad input: the line would be rubbish in it."""
+    path = bench.put("CLAUDE.md", data)
+    said = cli.run("link", bench.root, "--yes")
+    assert said.code == 1 and "hint: " in said.err and path.read_bytes() == data
+    with pytest.raises(FileRefusedError):
+        with_line(data, "x")
+
+
+@pytest.mark.parametrize("command", [["link", "--yes"], ["share"], ["exclude"]])
+@pytest.mark.parametrize("where", ["home", "nowhere", "state"])
+def test_what_is_no_project_is_refused(bench: Bench, cli: Cli, command: list[str], where: str) -> None:
+    """DESIGN "Where it writes": nothing is written in a home; wrong use ends with 2."""
+    places = {"home": cli.home, "nowhere": bench.box / "no/where", "state": bench.state}
+    said = cli.run(*command, places[where])
+    assert said.code == 2 and str(places[where]) in said.err
+    assert list(cli.home.iterdir()) == [] and not (bench.box / "no").exists()
+
+
+# --- share --------------------------------------------------------------------------------------------------
+
+
+def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cli) -> None:
+    """DESIGN: LEARNED.md and AGENTS.md leave the local excludes; temporary files and a person's lines stay."""
+    (bench.root / "src").mkdir()
+    bench.put(".git/info/exclude", "# mine\n/docs/AGENTS.md\n*.swp\n")
+    both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
+    bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
+    bench.learn("pnpm, and short in src")
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+    assert cli.run("share", bench.root / "src").code == 0
+    seen = sorted(git(bench.root, "status", "--porcelain", "-uall").split("\n"))
+    assert seen == ["", f"?? {POINTER}", "?? LEARNED.md", "?? src/AGENTS.md"]
+    kept = (bench.root / ".git/info/exclude").read_text()
+    assert kept == "# mine\n/docs/AGENTS.md\n*.swp\n/tmp/learning-*\n/tmp/known-facts-summary.md\n"
+    assert cli.run("share", bench.root).code == 0
+
+
+def test_share_holds_for_what_comes_later(bench: Bench, cli: Cli) -> None:
+    """`git shows them, and new ones`."""
+    cli.run("share", bench.root)
+    choices = Choices(Log(bench.state / "projects.jsonl"), SystemClock())
+    assert choices.mode(bench.project) == "shared"
+
+
+def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
+    """Issue "`exclude DIR` stops writing there": only a person's `--undo` ends that; nothing is cleaned meanwhile."""
+    bench.learn()
+    cli.run("exclude", bench.root)
+    before = bench.excluded()
+    said = cli.run("share", bench.root)
+    assert said.code == 2 and f"hint: tacitd exclude --undo {bench.root}" in said.err
+    assert Choices(Log(bench.state / "projects.jsonl"), SystemClock()).mode(bench.project) == "off"
+    assert bench.excluded() == before and "/LEARNED.md" in before
+
+
+def test_share_outside_git_is_no_error(bench: Bench, cli: Cli) -> None:
+    """There is nothing to take out."""
+    plain = cli.home / "plain"
+    plain.mkdir()
+    assert cli.run("share", plain).code == 0
+
+
+# --- exclude ------------------------------------------------------------------------------------------------
+
+
+def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
+    """Issue "`exclude DIR` stops writing there": the choice, what it says, and the way back to what was before."""
+    choices = Choices(Log(bench.state / "projects.jsonl"), SystemClock())
+    bench.learn()
+    said = cli.run("exclude", bench.root)
+    assert said.code == 0 and "is excluded" in said.err and POINTER in said.err
+    assert choices.mode(bench.project) == "off"
+    assert cli.run("exclude", "--undo", bench.root).code == 0 and choices.mode(bench.project) == "local"
+    cli.run("share", bench.root)
+    cli.run("exclude", bench.root)
+    cli.run("exclude", bench.root)
+    cli.run("exclude", "--undo", bench.root)
+    assert choices.mode(bench.project) == "shared"
+    assert cli.run("exclude").code == 2
+
+
+# --- learned ------------------------------------------------------------------------------------------------
+
+
+def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) -> None:
+    """Issue "`learned [DIR] [--json]`" without a daemon, from any directory of the project."""
+    (bench.root / "src").mkdir()
+    both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
+    bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
+    bench.put("LEARNED.md", "## Coding\n- mine\n")
+    bench.learn("pnpm")
+    said = cli.run("learned", bench.root / "src")
+    assert said.out == f"LEARNED.md · Coding\n  - {PNPM}\nsrc/AGENTS.md · Coding\n  - {SHORT}\n"
+    rows = cli.run("learned", "--json", cwd=bench.root).json
+    assert [row["line"] for row in rows] == [PNPM, SHORT] and rows[0]["sessions"] == ["s1"]
+    bench.files.learned.write_text("## Coding\n- mine\n")
+    assert [row["line"] for row in cli.run("learned", bench.root, "--json").json] == [SHORT]
+
+
+def test_learned_where_nothing_was(bench: Bench, cli: Cli) -> None:
+    """Data on stdout, talk on stderr."""
+    said = cli.run("learned", bench.root)
+    assert (said.code, said.out) == (0, "") and "nothing was learned here yet" in said.err
+    assert cli.run("learned", bench.root, "--json").json == []
+    assert cli.run("learned", bench.box / "no/where", "--json").json == []
+
+
+def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
+    """SPEC S-28: offered, not written."""
+    bench.learn()
+    bench.files.learned.write_text("# Learned Preferences\n")
+    bench.changed(bench.files.learned)
+    bench.learn("pnpm I said", session="s2")
+    assert cli.run("learned", bench.root, "--withheld").out == f"LEARNED.md: {PNPM}\n"
+    rows = cli.run("learned", bench.root, "--withheld", "--json").json
+    assert rows == [{"line": PNPM, "file": "LEARNED.md"}]
+    assert json.loads(cli.run("learned", bench.root, "--json").out) == []

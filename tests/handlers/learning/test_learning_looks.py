@@ -1,0 +1,184 @@
+"""Who took that line out? A person's word is kept; what git did proves nothing. With real git commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
+
+TABS = "Prefers tabs"
+
+
+def shared(bench: Bench) -> None:
+    """A team's LEARNED.md: tracked, with one line of ours in its newest commit."""
+    bench.write = "shared"
+    bench.put(".gitignore", "/tmp/\n/.claude/\n")
+    bench.put("LEARNED.md", "# Learned Preferences\n")
+    git(bench.root, "add", ".")
+    git(bench.root, "commit", "-qm", "begin")
+    bench.learn()
+    git(bench.root, "commit", "-qam", "learned")
+    notice(bench)
+
+
+def notice(bench: Bench) -> None:
+    """The engine looks at the sources once a minute; each that changed becomes an event."""
+    bench.clock.pass_(60.0)
+    for path in bench.handler.sources(bench.project):
+        bench.changed(path)
+
+
+def take_out(bench: Bench, line: str = PNPM) -> None:
+    """A person deletes the line."""
+    text = bench.learned
+    assert f"- {line}\n" in text
+    bench.files.learned.write_text(text.replace(f"- {line}\n", ""))
+
+
+def say_again(bench: Bench) -> None:
+    """The same words in a later session."""
+    bench.clock.pass_(3600.0)
+    bench.learn("use pnpm I said", session=f"s{len(bench.model.asked)}")
+
+
+def test_a_line_that_a_person_removed_is_not_written_again(bench: Bench) -> None:
+    """SPEC S-28: it is offered instead, and `status` counts it."""
+    bench.learn()
+    take_out(bench)
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [] and bench.status["withheld"] == 1
+    bench.restart()
+    say_again(bench)
+    assert bench.bullets == [] and bench.status["withheld"] == 1
+
+
+def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Bench) -> None:
+    """SPEC S-28: the sources are looked at once a minute, and a synthesis may come first."""
+    bench.learn()
+    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, TABS))
+    bench.type("tabs", session="s2")
+    take_out(bench)
+    bench.end("s2")
+    assert bench.bullets == [TABS] and bench.status["withheld"] == 1
+
+
+def test_a_line_that_comes_back_is_free_again(bench: Bench) -> None:
+    """SPEC S-28: its tombstone is lifted, and it is not offered any more."""
+    bench.learn()
+    before = bench.files.learned.read_bytes()
+    take_out(bench)
+    notice(bench)
+    say_again(bench)
+    bench.files.learned.write_bytes(before)
+    notice(bench)
+    assert bench.status["withheld"] == 0
+    bench.files.learned.unlink()
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [PNPM]
+
+
+def test_what_is_said_otherwise_is_written_though_a_line_was_removed(bench: Bench) -> None:
+    """SPEC S-28: only that line is withheld."""
+    bench.answer((SYNTHESIS, lines(PNPM, SHORT)), (EXTRACTION, f"{PNPM}\n{SHORT}"))
+    bench.type("x")
+    bench.end()
+    take_out(bench)
+    notice(bench)
+    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, f"{PNPM}\n{TABS}"))
+    say_again(bench)
+    assert bench.bullets == [SHORT, TABS]
+
+
+def test_a_file_that_is_gone_as_a_whole_proves_nothing(bench: Bench) -> None:
+    """SPEC S-28: `git clean`, a fresh clone and a moved folder look like that."""
+    bench.learn()
+    bench.files.learned.unlink()
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [PNPM] and bench.status["withheld"] == 0
+
+
+@pytest.mark.parametrize("how", ["checkout", "stash", "reset", "restore", "rebase", "revert"])
+def test_what_git_took_away_is_no_word_of_a_persons(bench: Bench, how: str) -> None:
+    """SPEC S-28: nothing is concluded, and the line may be learned anew."""
+    shared(bench)
+    match how:
+        case "checkout":
+            git(bench.root, "checkout", "-q", "HEAD~1")
+        case "stash":
+            bench.answer((SYNTHESIS, lines(TABS)), (EXTRACTION, TABS))
+            bench.learn("tabs", session="s2")
+            git(bench.root, "stash", "-q")
+        case "reset":
+            git(bench.root, "reset", "-q", "--hard", "HEAD~1")
+        case "restore":
+            git(bench.root, "restore", "-q", "--source=HEAD~1", "LEARNED.md")
+        case "rebase":
+            git(bench.root, "checkout", "-q", "-b", "side", "HEAD~1")
+            bench.put("other", "x")
+            git(bench.root, "add", "other")
+            git(bench.root, "commit", "-qm", "other")
+        case "revert":
+            git(bench.root, "revert", "--no-edit", "HEAD")
+    gone = TABS if how == "stash" else PNPM
+    assert gone not in bench.learned
+    notice(bench)
+    bench.answer((SYNTHESIS, lines(gone)), (EXTRACTION, gone))
+    say_again(bench)
+    assert gone in bench.bullets and bench.status["withheld"] == 0
+
+
+def test_a_persons_removal_in_a_tracked_file_counts(bench: Bench) -> None:
+    """SPEC S-28: HEAD stands still, and git does not know that content."""
+    shared(bench)
+    take_out(bench)
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [] and bench.status["withheld"] == 1
+
+
+def test_commits_of_other_files_do_not_hide_a_persons_removal(bench: Bench) -> None:
+    """SPEC S-28: each move of HEAD is looked at when it happens, so a later removal is seen against the newest."""
+    shared(bench)
+    for number in range(3):
+        bench.put("code.py", f"{number}\n")
+        git(bench.root, "add", ".")
+        git(bench.root, "commit", "-qm", f"work {number}")
+        notice(bench)
+    take_out(bench)
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [] and bench.status["withheld"] == 1
+
+
+def test_a_line_that_git_brings_back_lifts_its_tombstone(bench: Bench) -> None:
+    """SPEC S-28."""
+    shared(bench)
+    take_out(bench)
+    notice(bench)
+    git(bench.root, "checkout", "-q", "--", "LEARNED.md")
+    notice(bench)
+    git(bench.root, "reset", "-q", "--hard", "HEAD~1")
+    notice(bench)
+    say_again(bench)
+    assert bench.bullets == [PNPM]
+
+
+def test_a_line_that_a_person_worded_anew_is_theirs(bench: Bench) -> None:
+    """SPEC S-28: an edit that says the same is no removal, and the edited line is neither doubled nor changed."""
+    bench.learn()
+    bench.files.learned.write_text(bench.learned.replace(PNPM, "*use* `pnpm`, never npm."))
+    notice(bench)
+    say_again(bench)
+    assert bench.status["withheld"] == 0 and bench.bullets == ["*use* `pnpm`, never npm."]
+
+
+def test_looking_without_news_writes_nothing_down(bench: Bench) -> None:
+    """DESIGN: a log that grows by a record a minute for nothing would be a surprise."""
+    shared(bench)
+    size = bench.log.size
+    for _ in range(5):
+        notice(bench)
+    assert bench.log.size == size

@@ -1,0 +1,131 @@
+"""`tacitd scan`: what going back would take is said before anything is done, and "at most" is at most."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_cli import Cli
+from support_learning import git
+from tacitd_handlers.learning.estimate import Sitting, estimate
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """A home with two projects, and no claude."""
+    made = Cli(tmp_path, monkeypatch, capsys)
+    for name in ("app", "other"):
+        (made.home / name).mkdir()
+        git(made.home / name, "init", "-q", "--template=")
+    return made
+
+
+def say(cli: Cli, words: str, *, ago: float = 3600.0, project: str = "app", session: str = "s") -> Path:
+    """A prompt in a transcript, so many seconds ago."""
+    path = cli.config_dir / "projects" / project / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    at = time.time() - ago
+    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    record = {"type": "user", "uuid": words, "sessionId": session, "cwd": str(cli.home / project)}
+    record |= {"timestamp": stamp, "version": "2.1.328"}
+    made: dict[str, object] = {**record, "message": {"role": "user", "content": words}}
+    with path.open("a") as file:
+        file.write(json.dumps(made) + "\n")
+    os.utime(path, (at, at))
+    return path
+
+
+def test_nothing_to_go_back_to(cli: Cli) -> None:
+    """It says so, ends with 0, and asks nothing."""
+    said = cli.run("scan", "--since", "30d")
+    assert (said.code, said.out) == (0, "") and "nothing was typed since then" in said.err
+    said = cli.run("scan", "--since", "30d", "--json")
+    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0}
+
+
+def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> None:
+    """Issue "it first says how many prompts, calls and, at most, how much money", without a daemon and without claude."""
+    for number in range(12):
+        say(cli, f"words {number}")
+    said = cli.run("scan", "--since", "30d", "--dry-run")
+    assert said.code == 0 and said.out == ""
+    assert said.err.startswith("12 prompts in 1 sessions: at most 5 calls and $0.")
+    assert "$0.00" not in said.err
+    made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
+    assert made["prompts"] == 12 and made["calls"] == 5
+    assert not cli.state.exists()
+
+
+def test_only_what_is_young_enough_counts(cli: Cli) -> None:
+    """`--since`: a duration or a date; a file may be younger than its records."""
+    say(cli, "old", ago=40 * DAY)
+    say(cli, "new", ago=2 * DAY)
+    for since, number in (("30d", 1), ("50d", 2), ("1d", 0), ("2000-01-01", 2), ("2000-01-01T12:00:00", 2)):
+        assert cli.run("scan", "--since", since, "--dry-run", "--json").json["prompts"] == number
+
+
+def test_only_one_project(cli: Cli) -> None:
+    """`--project`: any directory in it."""
+    say(cli, "here")
+    say(cli, "there", project="other", session="t")
+    (cli.home / "app/src").mkdir()
+    asked = ["scan", "--since", "30d", "--dry-run", "--json", "--project"]
+    assert cli.run(*asked, cli.home / "app/src").json["prompts"] == 1
+    assert cli.run(*asked, ".", cwd=cli.home / "other").json["prompts"] == 1
+
+
+def test_what_is_said_no_to_is_not_done(cli: Cli) -> None:
+    """Without `--yes` it asks, and an empty answer is none."""
+    say(cli, "words")
+    for typed in ("n\n", ""):
+        said = cli.run("scan", "--since", "30d", typed=typed)
+        assert said.code == 1 and "Go on?" in said.err and not cli.state.exists()
+
+
+@pytest.mark.parametrize("since", ["soon", "-1d", "2026-13-45", "0001-01-01", "9" * 400 + "d", ""])
+def test_a_wrong_since_is_wrong_use(cli: Cli, since: str) -> None:
+    """Exit code 2, with what is allowed; also for what no clock can say."""
+    said = cli.run("scan", f"--since={since}", "--dry-run")
+    assert said.code == 2 and "--since" in said.err
+
+
+def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:
+    """Exit code 2, with the reason."""
+    said = cli.run("scan", "--since", "1d", "--project", cli.home)
+    assert said.code == 2 and "home directory" in said.err
+
+
+def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None:
+    """Bad input; the dedupe of the reader."""
+    path = say(cli, "words")
+    (path.parent / "fork.jsonl").write_bytes(path.read_bytes())
+    (path.parent / "bad.jsonl").write_bytes(b"\0\xff{{{\n")
+    (path.parent / "link.jsonl").symlink_to(path)
+    os.mkfifo(path.parent / "fifo.jsonl")
+    said = cli.run("scan", "--since", "30d", "--dry-run", "--json")
+    assert said.code == 0 and said.json["prompts"] == 1
+
+
+sittings = st.lists(
+    st.builds(Sitting, st.sampled_from(["/a", "/b"]), st.integers(0, 200), st.integers(0, 300_000)),
+    max_size=6,
+)
+
+
+@given(sittings=sittings, more=st.builds(Sitting, st.just("/a"), st.integers(1, 50), st.integers(1, 50_000)))
+@settings(max_examples=60, deadline=None)
+def test_more_words_never_cost_less(sittings: list[Sitting], more: Sitting) -> None:
+    """An estimate that says "at most" grows with what it is of, and takes a call for each ten prompts at least."""
+    before, after = estimate(sittings, 10, 24_576), estimate([*sittings, more], 10, 24_576)
+    assert (after.prompts, after.calls, after.usd) >= (before.prompts, before.calls, before.usd)
+    assert after.usd >= before.usd and after.calls >= -(-after.prompts // 10)
+    assert estimate([], 10, 24_576).usd == 0

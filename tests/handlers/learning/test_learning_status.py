@@ -1,0 +1,271 @@
+"""Seeing that it learns: counts, silence, where it writes, how much a line counts; and what survives a restart."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from loguru import logger
+
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from tacitd.events import Due, Project, SessionEnded, SessionStarted
+from tacitd.handler import Commit, Done
+from tacitd_handlers.learning import slice as entry_point
+from tacitd_handlers.learning.inventory import inventory, state_of, withheld
+
+DAY = 86_400.0
+
+
+def test_counts_of_today_and_in_all(bench: Bench) -> None:
+    """Issue "Seeing that it learns": seen, put to the model, facts, lines; kept over a restart and a midnight."""
+    bench.learn()
+    bench.clock.pass_(2 * DAY)
+    bench.answer((EXTRACTION, "NONE"))
+    bench.type("thanks")
+    bench.restart()
+    assert bench.status["today"] == {"seen": 1, "asked": 1, "facts": 0, "lines": 0}
+    assert bench.status["total"] == {"seen": 2, "asked": 2, "facts": 1, "lines": 1}
+
+
+def test_fifty_prompts_without_a_fact_are_said_until_there_is_one(bench: Bench) -> None:
+    """ANCHORS P5: silence must not look like health; said again after a restart."""
+    bench.answer((EXTRACTION, "NONE"))
+    for _ in range(4):
+        bench.type(*(f"word {n}" for n in range(10)))
+    bench.type(*(f"word {n}" for n in range(9)))
+    assert "learning.silent" not in bench.degraded
+    bench.type("one more")
+    assert "50 prompts" in bench.degraded["learning.silent"].what
+    bench.restart()
+    assert "learning.silent" in bench.degraded
+    bench.answer((EXTRACTION, PNPM))
+    bench.type("use pnpm")
+    assert "learning.silent" not in bench.degraded
+
+
+def test_a_fact_that_is_known_already_is_no_silence(bench: Bench) -> None:
+    """ANCHORS P5: who repeats what stands there is heard."""
+    bench.put("LEARNED.md", f"- {PNPM}\n")
+    for _ in range(60):
+        bench.type("use pnpm")
+    assert bench.status["total"]["facts"] == 0 and "learning.silent" not in bench.degraded
+
+
+def test_each_repository_is_named_when_something_is_written_there_first(bench: Bench) -> None:
+    """Issue "names each repository when something is written there for the first time": one line in the log, once; and
+    in `status` for good."""
+    said: list[str] = []
+    sink = logger.add(lambda message: said.append(str(message)), level="INFO", format="{message}")
+    try:
+        bench.type("use pnpm")
+        bench.type("short answers")
+        bench.end()
+        bench.restart()
+        bench.type("tabs")
+    finally:
+        logger.remove(sink)
+    assert [text for text in said if str(bench.root) in text and "writes in" in text] == [
+        f"tacitd writes in {bench.root} from now on; `tacitd exclude` ends that\n"
+    ]
+    assert bench.status["projects"] == {str(bench.root): "2026-11-20T04:30:00Z"}
+    assert f"writes in {bench.root} since 2026-11-20T04:30:00Z" in bench.status["says"]
+
+
+def test_a_project_that_was_only_looked_at_is_not_named(bench: Bench) -> None:
+    """The same: nothing was written there."""
+    bench.modes[bench.root] = "off"
+    bench.type("use pnpm")
+    assert bench.status["projects"] == {}
+
+
+def test_status_is_json_and_says_itself(bench: Bench) -> None:
+    """docs/status.md: `says` are lines for a person."""
+    bench.type("use pnpm")
+    says = bench.status["says"]
+    assert says[0] == "today: 1 prompts seen, 1 put to the model, 1 facts, 0 lines written"
+    assert f"1 facts wait for the session's end in {bench.root}" in says
+
+
+def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
+    """DESIGN: what a newer version wrote is not ours to judge."""
+    bench.learn()
+    odd = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "", "o": -1}
+    for data in (
+        {"kind": "batch"},
+        {"kind": "synthesis", "project": 5},
+        {"kind": "new", "x": 1},
+        {"seen": "x"},
+    ):
+        bench.log.append(odd | {"d": data})
+    bench.restart()
+    assert bench.status["total"]["lines"] == 1
+    assert state_of(bench.state).total["lines"] == 1
+
+
+def test_a_plan_of_nothing_in_a_fresh_project_can_be_folded(bench: Bench) -> None:
+    """SPEC S-29: a commit without any look at a file; the next start reads it."""
+    bench.answer((SYNTHESIS, "NONE"), (EXTRACTION, PNPM))
+    bench.learn()
+    bench.restart()
+    assert bench.status["total"] == {"seen": 1, "asked": 1, "facts": 1, "lines": 0}
+
+
+# --- how much a line counts ---------------------------------------------------------------------------------
+
+
+def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
+    """SPEC S-54, P-11 to P-13: first seen, last seen, how often, how sure; by extraction and by synthesis."""
+    bench.learn()
+    first = bench.clock.now()
+    bench.clock.pass_(30 * DAY)
+    bench.type("pnpm please")
+    bench.clock.pass_(5.0)
+    bench.put("tmp/learning-raw.jsonl", f'{{"facts": ["{PNPM}"]}}\n')
+    bench.due("synthesize", bench.project)
+    standing = state_of(bench.state).standings[bench.root][PNPM]
+    assert (standing.first_seen, standing.last_seen) == (first, bench.clock.now())
+    assert standing.seen_count == 3 and standing.confidence == 1.0
+
+
+def test_a_line_fades_by_half_in_thirty_days(bench: Bench) -> None:
+    """SPEC P-13: one repetition after thirty days brings 0.5 + 0.3."""
+    bench.learn()
+    bench.clock.pass_(30 * DAY)
+    bench.type("pnpm please")
+    assert state_of(bench.state).standings[bench.root][PNPM].confidence == pytest.approx(0.8)
+
+
+def test_an_updated_line_goes_on_from_the_old_one(bench: Bench) -> None:
+    """SPEC S-26, S-54."""
+    bench.learn()
+    update = f"FILE: LEARNED.md\nFACT: Use bun for everything\nREPLACES: {PNPM}"
+    bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
+    bench.learn("use bun", session="s2")
+    standings = state_of(bench.state).standings[bench.root]
+    assert list(standings) == ["Use bun for everything"]
+    assert standings["Use bun for everything"].seen_count == 2
+
+
+def test_a_persons_own_line_has_no_standing(bench: Bench) -> None:
+    """SPEC S-54: for every learned line."""
+    bench.put("LEARNED.md", f"- {PNPM}\n")
+    bench.learn()
+    assert state_of(bench.state).standings.get(bench.root, {}) == {}
+
+
+def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
+    """SPEC S-54, S-55: `learned --json`, with in how many projects the line was learned."""
+    other = bench.new_project("other")
+    bench.learn()
+    bench.answer((SYNTHESIS, lines("use `pnpm`, never npm")), (EXTRACTION, PNPM))
+    bench.type("pnpm", session="s2", project=other)
+    bench.end("s2", other)
+    (entry,) = inventory(bench.root, bench.state)
+    data = entry.as_data()
+    assert {
+        k: data[k] for k in ("file", "heading", "line", "sessions", "prompts", "seenCount", "projects")
+    } == {
+        "file": "LEARNED.md",
+        "heading": "Coding",
+        "line": PNPM,
+        "sessions": ["s1"],
+        "prompts": ["u1"],
+        "seenCount": 1,
+        "projects": 2,
+    }
+    assert data["at"] == data["firstSeen"] == data["lastSeen"] == "2026-11-20T04:30:00Z"
+
+
+def test_the_inventory_is_empty_where_nothing_was_learned(bench: Bench) -> None:
+    """Works without any state at all."""
+    assert inventory(bench.root, bench.box / "nowhere") == [] and withheld(bench.root, bench.box / "no") == {}
+
+
+# --- the house ----------------------------------------------------------------------------------------------
+
+
+def test_events_that_say_nothing_are_done(bench: Bench) -> None:
+    """The contract of a handler: every event has an answer."""
+    place = bench.project_of("/gone/for/ever")
+    path = bench.box / "s.jsonl"
+    assert bench.play(SessionStarted("s", path, bench.project, 0.0)) == Done()
+    assert bench.play(SessionStarted("s", path, place, 0.0)) == Done()
+    assert bench.play(SessionEnded("s", path, place, 0.0, "idle")) == Done()
+    assert bench.play(SessionEnded("s", path, bench.project, 0.0, "gone")) == Done()
+    assert bench.play(Due("unknown")) == Done()
+
+
+def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Bench) -> None:
+    """SPEC S-40, S-28."""
+    bench.directives = [bench.box / "coding.md"]
+    bench.restart()
+    names = [path.name for path in bench.handler.sources(bench.project)]
+    assert names == ["coding.md", "AGENTS.md", "LEARNED.md", "HEAD"]
+    assert len(bench.handler.sources(Project(bench.root / "x", False))) == 3
+
+
+def test_the_entry_point_offers_the_slice() -> None:
+    """Issue "handlers found by entry points"."""
+    made = entry_point()
+    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis"}
+    assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.pays
+
+
+def test_status_may_be_asked_while_others_commit(bench: Bench) -> None:
+    """The contract of a handler: `status` is called from another thread, and two projects have two workers."""
+    wrong: list[Exception] = []
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                bench.handler.status()
+            except Exception as error:  # noqa: BLE001  it is shown below
+                wrong.append(error)
+
+    def commit(number: int) -> None:
+        for n in range(100):
+            root = f"/p{number}/{n}"
+            data = {"kind": "batch", "id": f"{number}.{n}", "project": root, "prompts": [], "new": ["x"]}
+            made = Commit(1.0, "TranscriptGrew", "", "", 0, data | {"folders": [], "asked": 1})
+            bench.handler.committed(made, bench.tools())
+
+    looking = threading.Thread(target=look)
+    workers = [threading.Thread(target=commit, args=(number,)) for number in range(2)]
+    for one in (looking, *workers):
+        one.start()
+    for one in workers:
+        one.join()
+    stop.set()
+    looking.join()
+    assert wrong == [] and len(bench.status["facts_waiting"]) == 200
+
+
+def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
+    """DESIGN "lanes": two workers, one handler."""
+    places = [bench.new_project(f"p{n}") for n in range(4)]
+    both = threading.Barrier(2, timeout=10)
+
+    def say(ask: object) -> str:
+        both.wait()
+        return lines(PNPM, SHORT)
+
+    for place in places:
+        bench.type("use pnpm", session=place.root.name, project=place)
+    bench.answer((SYNTHESIS, say))
+    lock = threading.Lock()
+
+    def end(place: Project) -> None:
+        event = SessionEnded(place.root.name, bench.box / "s.jsonl", place, 0.0, "idle")
+        outcome = bench.handler.handle(event, bench.tools())
+        assert isinstance(outcome, Done)
+        with lock:
+            bench.commit(event, outcome)
+
+    for pair in (places[:2], places[2:]):
+        workers = [threading.Thread(target=end, args=(place,)) for place in pair]
+        for one in workers:
+            one.start()
+        for one in workers:
+            one.join()
+    assert all((p.root / "LEARNED.md").read_text().count("- ") == 2 for p in places)

@@ -1,0 +1,82 @@
+"""Who removed that line: a person, or git?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tacitd_handlers.learning.tombstones import GitView, Verdict, judge
+
+OURS = {"Use tabs": 10.0, "Use pnpm, not npm": 20.0}
+BOTH = list(OURS)
+STILL = GitView("abc", "abc", in_progress=False, known_blob=False, tracked=True)
+
+
+@pytest.mark.parametrize("git", [None, STILL, replace(STILL, tracked=False)])
+def test_a_person_removed_it(git: GitView | None) -> None:
+    """S-28: nothing in git moved, so it was a person."""
+    assert judge(OURS, BOTH, 30.0, ["Use tabs"], [], git) == Verdict(removed=("Use pnpm, not npm",))
+
+
+@pytest.mark.parametrize(
+    ("git", "why"),
+    [
+        (replace(STILL, head_now="def"), "HEAD has moved"),
+        (replace(STILL, head_then=None), "HEAD has moved"),
+        (replace(STILL, in_progress=True), "in progress"),
+        (replace(STILL, known_blob=True), "content"),
+        (replace(STILL, known_blob=True, tracked=False), "content"),
+    ],
+)
+def test_git_removed_it(git: GitView, why: str) -> None:
+    """S-28, DESIGN "Two durable primitives": a checkout, stash, reset or rebase concludes nothing."""
+    verdict = judge(OURS, BOTH, 30.0, ["Use tabs"], [], git)
+    assert (
+        verdict.removed == ()
+        and verdict.undecided == ("Use pnpm, not npm",)
+        and why in verdict.undecided_because
+    )
+
+
+@pytest.mark.parametrize(
+    "git", [replace(STILL, head_now="def", tracked=False), replace(STILL, in_progress=True, tracked=False)]
+)
+def test_git_does_not_touch_what_it_never_tracked(git: GitView) -> None:
+    """S-28: LEARNED.md is excluded by default; a commit in between must not hide what a person did."""
+    assert judge(OURS, BOTH, 30.0, ["Use tabs"], [], git).removed == ("Use pnpm, not npm",)
+
+
+def test_the_whole_file_gone_proves_nothing() -> None:
+    """S-28: `git clean` and a fresh clone look like that; an emptied file does not."""
+    assert judge(OURS, BOTH, 30.0, None, [], None).undecided == tuple(BOTH)
+    assert judge(OURS, BOTH, 30.0, [], [], None).removed == tuple(BOTH)
+
+
+def test_a_line_that_comes_back_lifts_its_tombstone() -> None:
+    """S-28: also in other words, and whatever git does."""
+    moved = replace(STILL, head_now="def")
+    assert judge(OURS, [], 30.0, ["use tabs."], ["Use tabs"], moved) == Verdict(lifted=("Use tabs",))
+
+
+def test_moved_or_worded_anew_is_not_removed() -> None:
+    """S-28: order and case make no removal; saying something else does."""
+    assert judge(OURS, BOTH, 30.0, ["use pnpm, not npm.", "Use tabs"], [], None) == Verdict()
+    assert judge(OURS, BOTH, 30.0, ["Use npm, not pnpm", "Use tabs"], [], None).removed == (
+        "Use pnpm, not npm",
+    )
+
+
+def test_a_tombstone_is_made_once() -> None:
+    """S-28, S-29: looking again concludes nothing new."""
+    assert judge(OURS, BOTH, 30.0, ["Use tabs"], ["Use pnpm, not npm"], None) == Verdict()
+
+
+def test_what_git_took_away_stays_undecided_forever() -> None:
+    """S-28: it was not there at the last look either, so its absence is no news."""
+    assert judge(OURS, ["Use tabs"], 30.0, ["Use tabs"], [], STILL) == Verdict()
+
+
+def test_a_line_written_since_the_last_look_counts() -> None:
+    """S-28: put, and removed again before anybody looked."""
+    assert judge(OURS, ["Use tabs"], 15.0, ["Use tabs"], [], STILL).removed == ("Use pnpm, not npm",)

@@ -1,0 +1,58 @@
+"""Riders: one question for several slices, taken apart again without harm to any of them."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd_handlers.riders import EXTRACTION, SYNTHESIS, laden, parted, riders
+
+
+def rider(name: str) -> Any:
+    """Takes the lines that begin with its name."""
+
+    def split(answer: str) -> tuple[Any | None, str]:
+        mine = [line for line in answer.splitlines() if line.startswith(f"{name}:")]
+        rest = "\n".join(line for line in answer.splitlines() if not line.startswith(f"{name}:"))
+        return ([line.split(":", 1)[1] for line in mine] or None, rest)
+
+    return SimpleNamespace(name=name, addition=lambda project: f"Also say {name} of {project}.", split=split)
+
+
+def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
+    """Issue "one call for both is the aim": the question itself stays as it is."""
+    silent: Any = SimpleNamespace(name="x", addition=lambda project: " ", split=None)
+    prompt = laden("QUESTION", [rider("one"), rider("two")], "/p")
+    assert prompt == "QUESTION\n\nAlso say one of /p.\n\nAlso say two of /p."
+    assert laden("QUESTION", [silent], "/p") == "QUESTION"
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from(["one", "two", "fact"]), st.text("abc ", max_size=5)), max_size=8))
+def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
+    """Every line goes to exactly one, in its order."""
+    answer = "\n".join(f"{who}:{what}" for who, what in lines)
+    said = parted(answer, [rider("one"), rider("two")])
+    for name in ("one", "two"):
+        assert said.found.get(name, []) == [what for who, what in lines if who == name]
+    assert said.answer == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
+
+
+def test_the_table_names_modules_that_are_riders() -> None:
+    """Each has a name, an addition and a split; an answer without their part passes through them unchanged."""
+    for table, answer in (
+        (EXTRACTION, "Prefers pnpm over npm\nNever use npm"),
+        (SYNTHESIS, "FILE: LEARNED.md\nFACT: Use pnpm"),
+    ):
+        aboard = riders(table)
+        assert len(aboard) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in aboard)
+        assert parted(answer, aboard).answer == answer
+
+
+def test_a_broken_rider_stays_behind() -> None:
+    """One that cannot be imported must not keep the question from being asked."""
+    assert riders(["tacitd_handlers.no_such_rider"]) == []

@@ -1,0 +1,281 @@
+"""A bench for the learning handler: real files, real git, a real history; a clock and a model that do as they are told.
+
+`Bench` plays events as the engine does: what the handler answers with `Done` becomes a record in a log, and then
+`committed` is called. `restart` makes a new handler out of that log, as after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacitd.errors import TacitdError
+from tacitd.events import (
+    Due,
+    Event,
+    NoProject,
+    Project,
+    Prompt,
+    PromptKind,
+    Record,
+    SessionEnded,
+    SourceChanged,
+    ToolUse,
+    TranscriptGrew,
+)
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
+from tacitd.git import find
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools
+from tacitd.model.port import Ask, NoAnswer
+from tacitd.testing import FakeClock, ScriptedModel
+from tacitd_handlers.learning.handler import Learning
+from tacitd_handlers.learning.raw import RawLine, parse
+from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
+from tacitd_handlers.learning.store import Files
+
+EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
+PNPM = "Use pnpm, never npm"
+SHORT = "Prefers short answers"
+
+
+def lines(*facts: str, file: str = "LEARNED.md", section: str = "Coding") -> str:
+    """The smart model's answer with these lines."""
+    return "\n\n".join(f"FILE: {file}\nSECTION: {section}\nFACT: {fact}" for fact in facts)
+
+
+def git(directory: Path, *arguments: str) -> str:
+    """Real git, as a person whose name is Dev."""
+    who = ["-c", "user.name=Dev", "-c", "user.email=dev@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=directory, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+class Bench:
+    """One home, its projects, and one handler."""
+
+    def __init__(self, box: Path, *rules: tuple[str, Any], write: str = "local") -> None:
+        self.box = box.resolve()
+        self.clock = FakeClock()
+        self.model = ScriptedModel(list(rules) or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)])
+        self.state = self.box / "state"
+        self.home = self.state / "handlers" / "learning"
+        self.log = Log(self.home / "log.jsonl")
+        self.history = History(Log(self.state / "history.jsonl"), self.clock)
+        self.degraded: dict[str, Degradation] = {}
+        self.posted: list[Event] = []
+        self.live: set[Path] = set()
+        self.write = write
+        self.modes: dict[Path, str] = {}
+        self.directives: list[Path] = []
+        self.extraction = ExtractionSettings()
+        self.synthesis = SynthesisSettings(tries=3)
+        self._at = 0
+        self._numbers = 0
+        self.project = self.new_project("app")
+        self.handler = Learning()
+        self.open()
+
+    # the world
+
+    def new_project(self, name: str, *, is_git: bool = True) -> Project:
+        """A directory to work in."""
+        root = self.box / name
+        root.mkdir(parents=True)
+        if is_git:
+            git(root, "init", "-q", "--template=")
+        return Project(root, is_git)
+
+    @property
+    def root(self) -> Path:
+        return self.project.root
+
+    @property
+    def files(self) -> Files:
+        return Files(self.project.root)
+
+    def put(self, name: str, text: str | bytes = "") -> Path:
+        """A file of the person's in the project."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def tools(self) -> Tools:
+        """What the handler is given."""
+        modes: Any = lambda project: self.modes.get(project.root, self.write)  # noqa: E731
+        return Tools(
+            clock=self.clock,
+            model=self.model,
+            history=self.history,
+            settings={"extraction": self.extraction, "synthesis": self.synthesis},
+            home=self.home,
+            project_of=self.project_of,
+            live=lambda project: project.root in self.live,
+            degrade=lambda what: self.degraded.update({what.id: what}),
+            clear=self.clear,
+            directives=self.directives,
+            written=modes,
+            post=self.posted.append,
+        )
+
+    def clear(self, id: str) -> None:
+        self.degraded.pop(id, None)
+
+    def project_of(self, cwd: str) -> Project | NoProject:
+        path = Path(cwd)
+        if not path.is_dir():
+            return NoProject(cwd, "the working directory does not exist", gone=True)
+        found = find(path)
+        return Project(found.top if found else path, found is not None)
+
+    # the handler's life
+
+    def open(self) -> None:
+        self.handler.open(list(self.commits()), self.tools())
+
+    def restart(self) -> None:
+        """The daemon was killed and started again: nothing is known but what was written."""
+        self.history = History(Log(self.state / "history.jsonl"), self.clock)
+        self.degraded.clear()
+        self.posted.clear()
+        self.history.recover()
+        self.handler = Learning()
+        self.open()
+
+    def commits(self) -> Iterator[Commit]:
+        for record in self.log.read():
+            if record.get("k") == "done" and record["d"]:
+                yield Commit(*(record[key] for key in ("at", "ev", "t", "s", "o", "d")))
+
+    def play(self, event: Event) -> Outcome:
+        """Offer an event and settle the answer, as the engine does."""
+        try:
+            outcome = self.handler.handle(event, self.tools())
+        except (OSError, TacitdError) as error:
+            outcome = Later(str(error), getattr(error, "hint", ""))
+        if isinstance(outcome, Done | Rejected):
+            self.commit(event, outcome)
+        return outcome
+
+    def commit(self, event: Event, outcome: Done | Rejected) -> None:
+        """One record in the log, then `committed`."""
+        upto = outcome.upto if outcome.upto is not None else getattr(event, "end", -1)
+        where = str(getattr(event, "transcript", "")), str(getattr(event, "session", ""))
+        kind, data = type(event).__name__, json.loads(json.dumps(dict(outcome.data)))
+        if not data:
+            return
+        record = {"k": "done", "at": self.clock.now(), "ev": kind, "t": where[0], "s": where[1], "o": upto}
+        self.log.append(record | {"d": data})
+        self.handler.committed(Commit(self.clock.now(), kind, *where, upto, data), self.tools())
+
+    def play_posted(self) -> list[Outcome]:
+        """What the handler wanted offered."""
+        posted, self.posted = self.posted, []
+        return [self.play(event) for event in posted]
+
+    # what happens
+
+    def record(
+        self,
+        *words: str,
+        kind: PromptKind = "typed",
+        session: str = "s1",
+        context: str = "",
+        tools: Sequence[ToolUse] = (),
+        age: float = 3600.0,
+        cwd: Path | None = None,
+    ) -> Record:
+        """One record of a transcript, with what a person typed in it."""
+        start, self._at = self._at, self._at + 100
+        at, here = self.clock.now() - age, str(cwd or self.root)
+        prompts = []
+        for text in words:
+            self._numbers += 1
+            prompts.append(Prompt(kind, text, session, f"u{self._numbers}", at, here, context))
+        return Record(
+            start,
+            self._at,
+            "user" if words else "assistant",
+            session=session,
+            time=at,
+            cwd=here,
+            prompts=tuple(prompts),
+            tools=tuple(tools),
+        )
+
+    def grew(
+        self, *records: Record, due: bool = False, project: Project | NoProject | None = None
+    ) -> TranscriptGrew:
+        """Growth of a transcript by these records."""
+        session = records[-1].session
+        path = self.box / f"{session}.jsonl"
+        start, end = records[0].start, records[-1].end
+        return TranscriptGrew(path, session, project or self.project, records, start, end, due)
+
+    def type(self, *words: str, session: str = "s1", project: Project | None = None) -> Outcome:
+        """The person typed this, and the time of quiet is over."""
+        place = project or self.project
+        records = [self.record(text, session=session, cwd=place.root) for text in words]
+        return self.play(self.grew(*records, project=place))
+
+    def end(self, session: str = "s1", project: Project | None = None) -> Outcome:
+        """The session ended."""
+        path = self.box / f"{session}.jsonl"
+        return self.play(SessionEnded(session, path, project or self.project, self.clock.now(), "idle"))
+
+    def due(self, job: str, project: Project | None = None) -> Outcome:
+        """A job is due."""
+        return self.play(Due(job, project))
+
+    def changed(self, path: Path) -> Outcome:
+        """The engine noticed that a source changed."""
+        return self.play(SourceChanged(self.project, path))
+
+    def learn(self, *words: str, session: str = "s1") -> Outcome:
+        """Typed, extracted, and made lines of."""
+        self.type(*(words or ("use pnpm, not npm",)), session=session)
+        return self.end(session)
+
+    # what came of it
+
+    @property
+    def learned(self) -> str:
+        path = self.files.learned
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    @property
+    def bullets(self) -> list[str]:
+        return [text[2:] for text in self.learned.splitlines() if text.startswith("- ")]
+
+    @property
+    def raw(self) -> tuple[RawLine, ...]:
+        path = self.files.raw
+        return parse(path.read_bytes()).lines if path.exists() else ()
+
+    @property
+    def claimed(self) -> list[Path]:
+        return self.files.claimed()
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return self.handler.status()
+
+    def asked(self, about: str) -> list[str]:
+        """The prompts of calls that were about this."""
+        return [prompt for prompt in self.model.prompts if about in prompt]
+
+    def excluded(self) -> list[str]:
+        """What tacitd hid from git in this clone."""
+        path = self.root / ".git/info/exclude"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+    def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[Ask], str | NoAnswer]]) -> None:
+        """The model answers otherwise from now on."""
+        self.model.rules = list(rules)
