@@ -1,0 +1,30 @@
+"""Sessions that can be picked up again (seed 001): tasks, what blocks them, decisions, notes, a summary.
+
+Pure rules (`tasks`, `progress`, `render`, `answer`, `resuming`) -> `results`, `store`, `material` -> `handler` -> `cli`.
+All but the summary and the decisions comes from the transcript alone. Nothing heavy is imported here: a session's start
+waits for `context`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # not from typing: see above
+if TYPE_CHECKING:
+    from tacitd.handler import Slice
+
+__all__ = ["slice"]
+
+
+def slice() -> Slice:
+    """The entry point."""
+    from tacitd.handler import Job, Slice
+    from tacitd_handlers.continuity.handler import PRUNE, Continuity
+    from tacitd_handlers.continuity.settings import ContinuitySettings
+
+    return Slice(
+        "continuity",
+        Continuity,
+        settings={"continuity": ContinuitySettings},
+        jobs=(Job(PRUNE, 86400.0, at_start=True),),
+        pays=False,
+        lanes=2,
+    )

@@ -1,0 +1,99 @@
+"""What a person changes in a session by hand: a task, a decision, a note. Pure; times are seconds since 1970, UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from tacitd.clock import utc_millis
+from tacitd.errors import UsageError
+from tacitd_handlers.continuity.render import Json, decided, noted
+
+STATUSES = ("pending", "in_progress", "blocked", "completed")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is said of a task; None: as it was."""
+
+    id: str
+    title: str | None = None
+    status: str | None = None
+    blocked_by: str | None = None
+    notes: str | None = None
+    parent: str | None = None
+
+
+def new_id(title: str, document: Json) -> str:
+    """An id that no task of the session has."""
+    taken = {str(one.get("id")) for one in document["tasks"]}
+    base = f"t-{sha256(title.encode()).hexdigest()[:6]}"
+    return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
+
+
+def with_task(document: Json, said: Task, at: float) -> Json:
+    """The session with this task changed, or made where a title is given for an id that is new (SPEC P-22, P-23).
+
+    Raises UsageError where there is no such task, or its parent is none.
+    """
+    tasks = [dict(one) for one in document["tasks"]]
+    one = next((task for task in tasks if task.get("id") == said.id), None)
+    if one is None:
+        if said.title is None:
+            raise UsageError(f"there is no task {said.id!r}", "tacitd sessions show")
+        one = {
+            "id": said.id,
+            "title": said.title,
+            "status": "pending",
+            "createdAt": utc_millis(at),
+            "updatedAt": "",
+        }
+        tasks.append(one)
+    _say(one, said, at)
+    if said.parent is not None:
+        _under(tasks, said.parent, said.id)
+    return document | {"tasks": tasks}
+
+
+def _say(one: dict[str, Any], said: Task, at: float) -> None:
+    if said.title is not None:
+        one["title"] = said.title
+    if said.notes is not None:
+        one["notes"] = said.notes
+    status = said.status or ("blocked" if said.blocked_by is not None else None)
+    if status is not None:
+        one["status"] = status
+    if said.blocked_by is not None:
+        one["blockedBy"] = said.blocked_by
+    if one["status"] != "blocked":
+        one.pop("blockedBy", None)
+    one["updatedAt"] = utc_millis(at)
+
+
+def _under(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
+    holder = next((task for task in tasks if task.get("id") == parent), None)
+    if holder is None or parent == child:
+        raise UsageError(f"there is no task {parent!r} to be a part of", "tacitd sessions show")
+    for task in tasks:
+        left = [one for one in task.get("children", ()) if one != child]
+        if task is holder:
+            task["children"] = [*left, child]
+        elif "children" in task and left:
+            task["children"] = left
+        else:
+            task.pop("children", None)
+
+
+def with_decision(document: Json, decision: str, rationale: str, others: Sequence[str], at: float) -> Json:
+    """The session with a decision more, the last fifty kept (SPEC P-24)."""
+    made: Json = {"timestamp": utc_millis(at), "decision": decision}
+    made |= {"rationale": rationale} if rationale else {}
+    made |= {"alternatives": list(others)} if others else {}
+    return document | {"decisions": decided(document["decisions"], [made])}
+
+
+def with_note(document: Json, note: str) -> Json:
+    """The session with a note more, the last twenty kept (SPEC P-24)."""
+    return document | {"context": noted(document["context"], [note])}

@@ -1,0 +1,25 @@
+"""What continuity says at the start of a session: the last one of this project, in at most 30 lines. Light."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tacitd_handlers.continuity import resuming
+from tacitd_handlers.continuity.choose import of_project
+from tacitd_handlers.continuity.store import Store
+
+
+def section(cwd: Path, budget: int) -> str:
+    """Given a working directory, return its text, at most `budget` characters; "" where there is nothing to go on with."""
+    now = time.time()
+    sessions = of_project(Store.of(os.environ).all(patient=False), cwd)
+    document = next((one.document for one in sessions if resuming.text(one.document, now)), None)
+    if document is None:
+        return ""
+    for most in range(resuming.LINES, 1, -1):
+        said = resuming.text(document, now, most)
+        if len(said) <= budget:
+            return said
+    return ""

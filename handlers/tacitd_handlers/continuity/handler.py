@@ -1,0 +1,217 @@
+"""Continuity in the daemon: the transcript of each session into its file, a summary at its end, old ones out.
+
+It waits for no end that may not come: every growth brings the file up to date, and idle time ends a session as well.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd.errors import FileRefusedError
+from tacitd.events import Due, Event, NoProject, Project, SessionEnded, TranscriptGrew
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
+from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd_handlers.continuity import answer, material, render
+from tacitd_handlers.continuity.progress import Progress, folded, over
+from tacitd_handlers.continuity.results import answers
+from tacitd_handlers.continuity.settings import ContinuitySettings
+from tacitd_handlers.continuity.store import Store
+from tacitd_handlers.rules import decay
+
+PRUNE = "sessions"
+BROKEN, CLOCK = "continuity.broken", "continuity.clock"
+TRIES = 3
+"""Answers that cannot be used, after which a session goes without a summary."""
+
+
+class Continuity:
+    """Seed 001, as far as sessions go. Events of one project never overlap; those of two may."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
+        self._store: Store
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        """Count the summaries that were made."""
+        self._store = Store.of(self._env, tools.clock, tools.home)
+        for commit in commits:
+            self._count(commit)
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Answer one event. Raises OSError; then it is offered again."""
+        try:
+            match event:
+                case TranscriptGrew():
+                    return self._grew(event, tools)
+                case SessionEnded():
+                    return self._ended(event, tools)
+                case Due(job="sessions"):
+                    self._prune(tools)
+                case _:
+                    pass
+        except FileRefusedError as error:
+            tools.degrade(Degradation(BROKEN, error.what, error.hint))
+            return Later(error.what, error.hint)
+        return Done()
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        """Nothing is projected: the files were written before."""
+        self._count(commit)
+
+    def _count(self, commit: Commit) -> None:
+        if "summary" in commit.data:
+            self._counts[str(commit.data["summary"])] += 1
+
+    def status(self) -> Mapping[str, Any]:
+        """How many sessions there are, and what came of the questions about them."""
+        return {
+            "directory": str(self._store.folder),
+            "sessions": sum(1 for _ in self._store.folder.glob("session-*.json")),
+            "summaries": dict(self._counts),
+        }
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """None."""
+        return ()
+
+    # growth
+
+    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+        if _unwanted(event.project, tools):
+            return Done()
+        settings: ContinuitySettings = tools.settings["continuity"]
+        times = [record.time for record in event.records if record.time is not None]
+        age = tools.clock.now() - min(times) if times else settings.settle
+        if not event.due and 0.0 <= age < settings.settle:
+            return Wait(settings.settle - age)
+        by_session: dict[str, list[Any]] = {}
+        for record in event.records:
+            by_session.setdefault(record.session or event.session, []).append(record)
+        for session, records in by_session.items():
+            if session:
+                before = self._known(session, event.transcript, event.start)
+                now = folded(before, records, lambda calls: answers(event.transcript, calls, event.end))
+                self._write(now)
+        tools.clear(BROKEN)
+        return Done()
+
+    def _known(self, session: str, transcript: Path, start: int) -> Progress:
+        """What is known of a session. Trigger: nothing is, and it did not just begin. Why: tacitd came later, or what it
+        knew is gone. Outcome: what stands before is read once; it costs nothing but time."""
+        known = self._store.progress(session)
+        if known is not None:
+            return known
+        before = (
+            [one for one in material.records(transcript, 0, start) if one.session in ("", session)]
+            if start
+            else []
+        )
+        return folded(Progress(session), before, lambda calls: answers(transcript, calls, start))
+
+    def _write(self, now: Progress) -> Progress:
+        """Bring the session's file up to date. One in which nobody typed anything is a program's, and gets none."""
+        self._store.remember(now)
+        if not now.prompts:
+            return now
+        self._store.change(now.session, lambda before: render.rendered(before, now))
+        written = replace(now, told=now.summary, decisions=())
+        if written != now:
+            self._store.remember(written)
+        return written
+
+    # the end
+
+    def _ended(self, event: SessionEnded, tools: Tools) -> Outcome:
+        known = self._store.progress(event.session)
+        if known is None or not known.prompts or _unwanted(event.project, tools):
+            return Done()
+        now = self._write(over(known))
+        settings: ContinuitySettings = tools.settings["continuity"]
+        if not settings.summaries or now.prompts - now.asked < settings.min_prompts:
+            return Done()
+        return self._summarise(now, event, tools)
+
+    def _summarise(self, now: Progress, event: SessionEnded, tools: Tools) -> Outcome:
+        upto = _size(event.transcript)
+        start = now.asked_upto if now.asked_upto <= upto else 0
+        found = material.parts(
+            one
+            for one in material.records(event.transcript, start, upto)
+            if one.session in ("", event.session)
+        )
+        if not found:
+            return Done()
+        key = f"summary:{event.session}:{upto}"
+        said = tools.model.ask(Ask(material.prompt(found, now.items), "fast", key, purpose="session"))
+        if isinstance(said, NoAnswer):
+            return self._unanswered(said, now, upto)
+        made = answer.said(said.text, event.at, material.instructions())
+        if isinstance(made, str):
+            return self._unusable(made, now, upto)
+        self._write(
+            replace(now, summary=made.summary, decisions=made.decisions, asked=now.prompts, asked_upto=upto)
+        )
+        return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})
+
+    def _unanswered(self, no: NoAnswer, now: Progress, upto: int) -> Outcome:
+        if no.why is Why.REPEATED:
+            return self._without(now, upto)
+        what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
+        return self._unusable(what, now, upto) if no.blames_the_prompt else Later(what, no.hint, no.retry_at)
+
+    def _unusable(self, why: str, now: Progress, upto: int) -> Outcome:
+        with self._lock:
+            self._failed[now.session] += 1
+            failed = self._failed[now.session]
+        if failed < TRIES:
+            return Later(f"no summary: {why}", "it is asked again")
+        logger.info("session {} goes without a summary: {}", now.session, why)
+        return self._without(now, upto)
+
+    def _without(self, now: Progress, upto: int) -> Outcome:
+        """All else of the session is kept; what was asked in vain is not asked again."""
+        with self._lock:
+            self._failed.pop(now.session, None)
+        self._write(replace(now, asked=now.prompts, asked_upto=upto))
+        return Done(data={"summary": "none"})
+
+    # by the clock
+
+    def _prune(self, tools: Tools) -> None:
+        known = max((one.last for one in self._store.all(patient=False)), default=None)
+        doubt = decay.doubted(tools.clock.now(), known)
+        if doubt:
+            tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
+            return
+        tools.clear(CLOCK)
+        self._store.prune(tools.clock.now())
+        broken = self._store.broken()
+        if broken:
+            tools.degrade(Degradation(BROKEN, broken[0], "mend it by hand, or remove it"))
+        else:
+            tools.clear(BROKEN)
+
+
+def _unwanted(project: Project | NoProject, tools: Tools) -> bool:
+    """Whether a person said that nothing is to be kept of this place."""
+    if isinstance(project, NoProject):
+        return "excludes" in project.reason
+    return tools.write_mode(project) == "off"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,99 @@
+"""What the model is told of a session: the person's words, the ends of the assistant's turns, the client's own summaries.
+
+Read from the transcript when the session ends, because nothing of it is kept in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+from tacitd.events import Record
+from tacitd.transcripts.person import Own
+from tacitd.transcripts.tail import Tail
+from tacitd_handlers.continuity.tasks import Items
+from tacitd_handlers.continuity.words import fence, plain
+
+TOTAL = 20_000
+"""Characters of the session that go out at most."""
+_TYPED, _SAID, _COMPACTED = 600, 400, 4000
+_FIRST = 3
+"""Parts of the beginning that stay where it is too long: what the session is about was said there."""
+
+
+def records(path: Path, start: int, upto: int) -> list[Record]:
+    """The records between two offsets of a transcript; none where it is gone or cannot be read."""
+    made: list[Record] = []
+    tail = Tail(path, start, Own())
+    try:
+        while tail.read_end < upto:
+            step = tail.advance()
+            made += (record for record in tail.records(start) if not made or record.start > made[-1].start)
+            tail.forget(tail.safe_end)
+            if not step.more or step.shrunk:
+                break
+    except (OSError, FileRefusedError):
+        return made
+    tail.release()
+    made += (record for record in tail.records(start) if not made or record.start > made[-1].start)
+    return [record for record in made if record.end <= upto]
+
+
+def parts(found: Iterable[Record]) -> list[str]:
+    """The session in short: each prompt, the end of what the assistant said before the next one."""
+    made: list[str] = []
+    said = ""
+    for record in found:
+        said = record.text or said
+        if record.summary:
+            made.append(f"Summary so far: {plain(record.summary, _COMPACTED)}")
+        if record.prompts:
+            if said:
+                made.append(f"Assistant: {_end(said)}")
+                said = ""
+            made += (f"Person: {plain(prompt.text, _TYPED)}" for prompt in record.prompts)
+    return [*made, f"Assistant: {_end(said)}"] if said else made
+
+
+def _end(text: str) -> str:
+    whole = plain(text, 100_000)
+    return whole if len(whole) <= _SAID else "…" + whole[-_SAID:]
+
+
+def cut(made: Sequence[str], total: int = TOTAL) -> list[str]:
+    """The first few parts and as many of the last as there is room for."""
+    if sum(len(part) + 1 for part in made) <= total:
+        return list(made)
+    first, last = list(made[:_FIRST]), list[str]()
+    room = total - sum(len(part) + 1 for part in first)
+    for part in reversed(made[_FIRST:]):
+        room -= len(part) + 1
+        if room < 0:
+            break
+        last.append(part)
+    return [*first, "[…]", *reversed(last)]
+
+
+def prompt(found: Sequence[str], items: Items) -> str:
+    """The whole question."""
+    tasks = "\n".join(f"- [{one.status}] {one.title}" for one in items)
+    template = _template()
+    before, _, rest = template.partition("{tasks}")
+    between, _, after = rest.partition("{session}")
+    return f"{before}{fence(tasks) if tasks else '(none)'}{between}{fence(chr(10).join(cut(found)))}{after}"
+
+
+@cache
+def _template() -> str:
+    return (files("tacitd_handlers.continuity") / "prompts" / "summary.md").read_text("utf-8")
+
+
+@cache
+def instructions() -> tuple[str, ...]:
+    """The prompt's own sentences, which no honest answer repeats (SPEC S-35)."""
+    return tuple(
+        line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")
+    )

@@ -1,0 +1,85 @@
+"""The answers to tools, read from the transcript: what handlers are given of a record does not hold them.
+
+Only the span behind the oldest unanswered call is read, and only where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacitd.errors import FileRefusedError
+from tacitd.transcripts.lines import open_transcript, read_slice, skip_line
+from tacitd_handlers.continuity.tasks import Call, Result
+
+LIMIT = 32 << 20
+"""Bytes that are looked through at most."""
+_SLICE = 1 << 20
+_TEXT = 4096
+
+
+def answers(path: Path, calls: Sequence[Call], end: int) -> dict[str, Result]:
+    """Given calls and the offset up to which the transcript is final, return the answers that stand before it."""
+    wanted = {call.id.encode(): call.id for call in calls if call.id}
+    if not wanted:
+        return {}
+    try:
+        fd = open_transcript(path)
+    except (OSError, FileRefusedError):
+        return {}
+    try:
+        return _read(fd, min(call.start for call in calls), end, wanted)
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[str, Result]:
+    found: dict[str, Result] = {}
+    at, stop = start, min(end, start + LIMIT)
+    while at < stop and len(found) < len(wanted):
+        piece = read_slice(fd, at, min(_SLICE, stop - at))
+        if piece.long:
+            at, _ = skip_line(fd, at, stop - at)
+            continue
+        if not piece.cut:
+            break
+        for line in piece.lines():
+            if b"tool_result" in line and any(id in line for id in wanted):
+                found |= _results(line, wanted)
+        at = piece.end
+    return found
+
+
+def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
+    """The answers in one record; none where it is damaged: the call then counts as never answered."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(record, dict) or record.get("type") != "user":
+        return {}
+    message = record.get("message")
+    blocks = message.get("content") if isinstance(message, dict) else None
+    alone = isinstance(blocks, list) and len(blocks) == 1  # else it is not said whose data it is
+    made: dict[str, Result] = {}
+    for block in blocks if isinstance(blocks, list) else ():
+        id = (
+            block.get("tool_use_id")
+            if isinstance(block, dict) and block.get("type") == "tool_result"
+            else None
+        )
+        if isinstance(id, str) and id in wanted.values():
+            data = record.get("toolUseResult")
+            text = _text(block.get("content"))
+            refused = block.get("is_error") is True or text.startswith("<tool_use_error>")
+            made[id] = Result(refused, text, data if isinstance(data, dict) and alone else None)
+    return made
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        content = "\n".join(str(one.get("text", "")) for one in content if isinstance(one, dict))
+    return content[:_TEXT] if isinstance(content, str) else ""

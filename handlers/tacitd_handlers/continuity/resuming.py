@@ -1,0 +1,89 @@
+"""The text to begin the next session with: what the last one was about, what is left, what stands in the way. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tacitd.clock import parse_utc
+from tacitd_handlers.continuity.render import Json
+from tacitd_handlers.continuity.words import plain
+
+LINES = 30
+_LINE = 240
+_DECISIONS = 5
+_NOTES = 5
+
+
+def text(document: Json, now: float, most: int = LINES) -> str:
+    """Given a session, return its text of at most so many lines; "" where there is nothing to go on with.
+
+    `now` is seconds since 1970, UTC.
+    """
+    left, blocked, finished = _tasks(document)
+    summary = plain(document.get("summary"), 600)
+    decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
+    notes = [plain(one, _LINE) for one in document.get("context", ())][-_NOTES:]
+    if not any((summary, left, blocked, decisions, notes)):
+        return ""
+    parts = [
+        _part("", [summary] if summary else []),
+        _part("Open:", left, bullet=True),
+        _part("Blocked:", blocked, bullet=True),
+        _part("Decided:", [one for one in decisions if one], bullet=True),
+        _part("Noted:", [one for one in notes if one], bullet=True),
+    ]
+    done = f", {finished} task{'s' if finished != 1 else ''} done" if finished else ""
+    lines = [f"## The last session here ({_ago(document, now)}{done})"]
+    return "\n".join(_fitted(lines, parts, most))
+
+
+def _tasks(document: Json) -> tuple[list[str], list[str], int]:
+    tasks = _maps(document, "tasks")
+    left, blocked, finished = [], [], 0
+    for one in tasks:
+        title = plain(one.get("title"), _LINE)
+        match one.get("status"):
+            case "completed":
+                finished += 1
+            case "blocked":
+                why = plain(one.get("blockedBy"), _LINE)
+                blocked.append(f"{title} (waits for: {why})" if why else title)
+            case status:
+                left.append(f"{title} (in progress)" if status == "in_progress" else title)
+    left.sort(key=lambda one: not one.endswith("(in progress)"))
+    return left, blocked, finished
+
+
+def _decision(one: Mapping[str, Any]) -> str:
+    said, why = plain(one.get("decision"), _LINE), plain(one.get("rationale"), _LINE)
+    return f"{said}, because: {why}" if said and why else said
+
+
+def _maps(document: Json, key: str) -> list[Mapping[str, Any]]:
+    found = document.get(key)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _part(heading: str, lines: Iterable[str], *, bullet: bool = False) -> list[str]:
+    made = [f"- {one}" if bullet else one for one in lines]
+    return [heading, *made] if heading and made else made
+
+
+def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
+    """As much of each part as there is room for; what is left out is counted."""
+    for part in parts:
+        room = most - len(lines)
+        if len(part) <= room:
+            lines += part
+        elif room >= 3:
+            lines += [*part[: room - 1], f"- … and {len(part) - room + 1} more"]
+    return lines
+
+
+def _ago(document: Json, now: float) -> str:
+    last = parse_utc(document.get("lastActiveAt"))
+    hours = max(0.0, now - last) / 3600 if last is not None else 0.0
+    if hours < 1:
+        return "within the hour"
+    return f"{hours:.0f} h ago" if hours < 48 else f"{hours / 24:.0f} days ago"

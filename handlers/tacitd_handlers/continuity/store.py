@@ -1,0 +1,192 @@
+"""The sessions on disk: their files in the user memory, and what is known of each from its transcript, apart from them.
+
+A file is changed under the directory's lock, compared before it is replaced; what is not understood is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from tacitd.clock import Clock, SystemClock, parse_utc, utc_millis
+from tacitd.errors import TacitdError, UsageError
+from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.replaced import replace
+from tacitd.paths import state_dir
+from tacitd_handlers.continuity import names, progress
+from tacitd_handlers.continuity.progress import Progress
+from tacitd_handlers.continuity.render import MAX_AGE_DAYS, Json
+from tacitd_handlers.rules.decay import DAY
+from tacitd_handlers.usermemory import document
+from tacitd_handlers.usermemory.places import memory_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session's file that was read."""
+
+    path: Path
+    document: Json
+
+    @property
+    def id(self) -> str:
+        """The session's."""
+        return str(self.document.get("sessionId", ""))
+
+    @property
+    def last(self) -> float:
+        """When it was last active: seconds since 1970, UTC."""
+        return parse_utc(self.document.get("lastActiveAt")) or 0.0
+
+    @property
+    def project(self) -> str:
+        """Its working directory; "" where the file does not say."""
+        found = self.document.get("projectPath")
+        return found if isinstance(found, str) else ""
+
+
+class Store:
+    """All sessions of one user memory. Safe with any number of processes; one object for each thread."""
+
+    def __init__(
+        self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
+    ) -> None:
+        """`beside`: the folder for what is known of each session from its transcript."""
+        self.directory = directory
+        self.folder = directory / names.FOLDER
+        self.clock = clock or SystemClock()
+        self.disk = disk or RealDisk()
+        self._beside = beside
+
+    @classmethod
+    def of(cls, env: Mapping[str, str], clock: Clock | None = None, home: Path | None = None) -> Store:
+        """The store of this environment. `home`: the handler's own directory, where that is known."""
+        directory = memory_dir(env)
+        name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}"
+        return cls(directory, (home or state_dir(env) / "handlers" / "continuity") / name, clock)
+
+    def path(self, session: str) -> Path:
+        """Where a session's file is."""
+        return self.folder / names.file_name(session)
+
+    # looking
+
+    def all(self, *, patient: bool = True) -> list[Session]:
+        """Every session that can be read, the newest first."""
+        return sorted(self._readable(patient), key=lambda one: (one.last, one.id), reverse=True)
+
+    def _readable(self, patient: bool) -> Iterator[Session]:
+        for path in self._files():
+            try:
+                found = document.read(path, self.disk, patient=patient)
+            except (OSError, TacitdError):
+                continue  # `broken` says so
+            if found is not None:
+                yield Session(path, found)
+
+    def broken(self) -> list[str]:
+        """What is wrong with those that cannot be read."""
+        said = []
+        for path in self._files():
+            try:
+                document.read(path, self.disk, patient=False)
+            except (OSError, TacitdError) as error:
+                said.append(str(error))
+        return said
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"{names.PREFIX}*{names.SUFFIX}"))
+
+    def find(self, id: str) -> Session:
+        """The session with this id, or the only one whose id begins so. Raises UsageError, NotUnderstoodError."""
+        found = document.read(self.path(id), self.disk)
+        if found is not None:
+            return Session(self.path(id), found)
+        near = [one for one in self.all() if one.id.startswith(id)] if id else []
+        if len(near) == 1:
+            return near[0]
+        what = f"{len(near)} sessions begin with {id}" if near else f"there is no session {id!r}"
+        raise UsageError(what, "tacitd sessions list")
+
+    # changing
+
+    def change(self, session: str, make: Callable[[Json | None], Json | None]) -> bool:
+        """Change a session's file; `make` must be pure. Raises OSError, FileRefusedError: then it is as it was."""
+        from tacitd_handlers.continuity.schema import check
+
+        path = self.path(session)
+
+        def checked(before: Json | None) -> Json | None:
+            made = make(check(before, path) if before is not None else None)
+            return check(made, path) if made is not None else None
+
+        with document.locked(self.directory, self.disk):
+            return document.change(path, checked, self.disk)
+
+    def edit(self, session: str, make: Callable[[Json], Json]) -> None:
+        """A person's change: the session was active now (SPEC P-22)."""
+        stamp = utc_millis(self.clock.now())
+
+        def made(before: Json | None) -> Json | None:
+            return make(before) | {"lastActiveAt": stamp} if before is not None else None
+
+        self.change(session, made)
+
+    # what is known from the transcripts
+
+    def progress(self, session: str) -> Progress | None:
+        """What is known; None where nothing is, or it cannot be read: the transcript is then read again."""
+        try:
+            found = document.read(self._beside / names.file_name(session), self.disk, patient=False)
+            return progress.from_data(found) if found is not None else None
+        except (OSError, TacitdError, KeyError, TypeError, ValueError):
+            return None
+
+    def remember(self, now: Progress) -> None:
+        """Keep it. Raises OSError."""
+        data = json.dumps(progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
+        replace(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
+
+    # pruning
+
+    def prune(self, now: float) -> int:
+        """Remove sessions that were last active more than 30 days ago (exactly 30 stays); returns how many.
+
+        What cannot be read stays. Raises OSError.
+        """
+        if not self.folder.is_dir():
+            return 0
+        oldest, gone = now - MAX_AGE_DAYS * DAY, 0
+        with document.locked(self.directory, self.disk):
+            for one in self.all(patient=False):
+                if parse_utc(one.document.get("lastActiveAt")) is not None and one.last < oldest:
+                    self.disk.unlink(one.path)
+                    gone += 1
+        self._forget(oldest)
+        return gone
+
+    def _forget(self, before: float) -> None:
+        """What is known of sessions that have no file any more and were not touched since."""
+        for path in self._beside.glob(f"{names.PREFIX}*{names.SUFFIX}"):
+            if not (self.folder / path.name).exists() and path.stat().st_mtime < before:
+                self.disk.unlink(path)
+
+
+def open_tasks(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What is left to do, what is worked on first."""
+    found = [
+        one
+        for one in document.get("tasks", ())
+        if isinstance(one, Mapping) and one.get("status") != "completed"
+    ]
+    return sorted(found, key=lambda one: ("in_progress", "pending", "blocked").index(_known(one)))
+
+
+def _known(one: Mapping[str, Any]) -> str:
+    status = one.get("status")
+    return status if status in ("in_progress", "blocked") else "pending"

@@ -1,0 +1,245 @@
+"""What the task tools of Claude Code say, as changes to a list of tasks. Pure.
+
+Observed by running the client: TodoWrite (up to 2.0, and where the newer tools are off) gives the whole list each time,
+with ids and priorities in old versions, without them later. TaskCreate, TaskUpdate and TaskList (2.1) change one task at a
+time; the id of a created one stands only in the tool's answer, and two created at once may get theirs in either order
+(2.1.63). A refused call stands in the transcript like a good one: only its answer says so. What a sub-agent is sent to do
+while a task is in progress is a part of that task.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Literal
+
+from tacitd_handlers.continuity.words import plain
+
+Status = Literal["pending", "in_progress", "completed"]
+TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent"})
+"""Calls that are looked at."""
+TODO, TASK, AGENT = "todo-", "task-", "agent-"
+"""How the ids of ours begin."""
+OURS = (TODO, TASK, AGENT)
+TITLE = 200
+_CREATED = re.compile(r"Task #(\S+) created")
+_STATUSES: dict[str, Status] = {
+    "pending": "pending", "open": "pending", "todo": "pending", "not_started": "pending",
+    "in_progress": "in_progress", "in-progress": "in_progress", "active": "in_progress", "doing": "in_progress",
+    "completed": "completed", "complete": "completed", "done": "completed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A task, as the tools have it."""
+
+    id: str
+    title: str
+    status: Status
+    created: float
+    """Seconds since 1970, UTC."""
+    updated: float
+    blocked_by: tuple[str, ...] = ()
+    """Ids of tasks that have to be done before."""
+    parent: str = ""
+    """The id of the task that it is a part of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool that was called."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+    at: float
+    start: int
+    """Byte offset of its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered."""
+
+    error: bool
+    text: str = ""
+    data: Mapping[str, Any] | None = None
+
+
+Items = tuple[Item, ...]
+
+
+def call_of(id: str, name: str, given: bytes, at: float, start: int) -> Call | None:
+    """Given a tool's use, return the call; None where it is none of ours or its input is no object."""
+    if name not in TOOLS:
+        return None
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError):
+        return None
+    return Call(id, name, found, at, start) if isinstance(found, dict) else None
+
+
+def done(items: Items, call: Call, result: Result) -> Items:
+    """The tasks after a call that was answered."""
+    data = result.data or {}
+    if result.error or data.get("success") is False:
+        return tuple(one for one in items if one.id != AGENT + call.id)
+    match call.name:
+        case "TodoWrite":
+            return written(items, call)
+        case "TaskCreate":
+            return _created(items, call, result, data)
+        case "TaskUpdate":
+            return _updated(items, call)
+        case "TaskList":
+            return _listed(items, data, call.at)
+        case _:
+            return tuple(replace(one, status="completed", updated=call.at) if one.id == AGENT + call.id else one
+                         for one in items)  # fmt: skip
+
+
+def begun(items: Items, call: Call) -> Items:
+    """The tasks when a call was made that is not answered yet: a sub-agent has something to do."""
+    doing = next((one for one in reversed(items) if one.status == "in_progress" and not one.parent), None)
+    title = plain(call.input.get("description"), TITLE)
+    if call.name not in ("Task", "Agent") or doing is None or not title:
+        return items
+    if any(one.id == AGENT + call.id for one in items):
+        return items
+    return (*items, Item(AGENT + call.id, title, "in_progress", call.at, call.at, parent=doing.id))
+
+
+def written(items: Items, call: Call) -> Items:
+    """The tasks after TodoWrite: its list takes the place of the list before."""
+    before = {one.id: one for one in items if one.id.startswith(TODO)}
+    made: dict[str, Item] = {}
+    for raw in _todos(call.input.get("todos")):
+        title, status = _title(raw), _status(raw)
+        if title:
+            id = _free(_todo_id(raw, title), made)
+            made[id] = _kept(before.get(id), Item(id, title, status, call.at, call.at))
+    others = [one for one in items if not one.id.startswith(TODO)]
+    there = {*made, *(one.id for one in others)}
+    return (*made.values(), *(one for one in others if not one.parent or one.parent in there))
+
+
+def _todos(given: Any) -> list[Any]:
+    """The list, also where it came as a text."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return []
+    return given if isinstance(given, list) else []
+
+
+def _title(raw: Any) -> str:
+    if isinstance(raw, str):
+        return plain(raw, TITLE)
+    names = ("content", "subject", "title", "activeForm")
+    found = (plain(raw.get(name), TITLE) for name in names) if isinstance(raw, dict) else ()
+    return next((one for one in found if one), "")
+
+
+def _status(raw: Any) -> Status:
+    said = raw.get("status") if isinstance(raw, dict) else None
+    return _STATUSES.get(said.strip().lower(), "pending") if isinstance(said, str) else "pending"
+
+
+def _todo_id(raw: Any, title: str) -> str:
+    given = raw.get("id") if isinstance(raw, dict) else None
+    if isinstance(given, str | int) and str(given).strip():
+        return TODO + plain(str(given), 40)
+    return TODO + sha256(title.encode()).hexdigest()[:8]
+
+
+def _free(id: str, taken: Iterable[str]) -> str:
+    known, number, made = set(taken), 2, id
+    while made in known:
+        made, number = f"{id}-{number}", number + 1
+    return made
+
+
+def _kept(before: Item | None, after: Item) -> Item:
+    """A task that was there keeps its creation, and its last change where nothing changed."""
+    if before is None:
+        return after
+    same = replace(after, created=before.created, updated=before.updated)
+    return before if same == before else replace(after, created=before.created)
+
+
+def _created(items: Items, call: Call, result: Result, data: Mapping[str, Any]) -> Items:
+    task = data.get("task")
+    task = task if isinstance(task, dict) else {}
+    found = _CREATED.search(result.text)
+    id = str(task.get("id") or (found[1] if found else ""))
+    title = plain(task.get("subject"), TITLE) or _title(dict(call.input))
+    if not id or not title:
+        return items
+    new = Item(TASK + id, title, "pending", call.at, call.at, parent=_parent(call.input, items))
+    return (*(one for one in items if one.id != new.id), new)
+
+
+def _parent(given: Mapping[str, Any], items: Items) -> str:
+    metadata = given.get("metadata")
+    named = (
+        [metadata.get(key) for key in ("parent", "parentId", "parentTaskId")]
+        if isinstance(metadata, dict)
+        else []
+    )
+    ids = {one.id for one in items}
+    return next((TASK + str(one) for one in named if one is not None and TASK + str(one) in ids), "")
+
+
+def _updated(items: Items, call: Call) -> Items:
+    given, id = call.input, TASK + str(call.input.get("taskId", ""))
+    if given.get("status") == "deleted":
+        return tuple(replace(one, blocked_by=tuple(b for b in one.blocked_by if b != id))
+                     for one in items if one.id != id and one.parent != id)  # fmt: skip
+    blocks = {TASK + str(one) for one in _list(given.get("addBlocks"))}
+    made = []
+    for one in items:
+        new = one
+        if one.id == id:
+            new = replace(
+                one,
+                title=plain(given.get("subject"), TITLE) or one.title,
+                status=_status(given) if "status" in given else one.status,
+                blocked_by=_with(one.blocked_by, (TASK + str(b) for b in _list(given.get("addBlockedBy")))),
+            )
+        elif one.id in blocks:
+            new = replace(one, blocked_by=_with(one.blocked_by, [id]))
+        made.append(replace(new, updated=call.at) if new != one else one)
+    return tuple(made)
+
+
+def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
+    """TaskList shows all of them as they are: what was missed is made up for."""
+    if not isinstance(data.get("tasks"), list):
+        return items
+    before, made = {one.id: one for one in items}, []
+    for raw in data["tasks"]:
+        if not isinstance(raw, dict) or raw.get("id") is None or not _title(raw):
+            continue
+        id, blockers = TASK + str(raw["id"]), tuple(TASK + str(b) for b in _list(raw.get("blockedBy")))
+        old = before.get(id)
+        # Its title is whole in the call that created it.
+        title = old.title if old is not None else _title(raw)
+        new = Item(id, title, _status(raw), at, at, blockers, old.parent if old is not None else "")
+        made.append(_kept(old, new))
+    there = {one.id for one in made}
+    others = (one for one in items if not one.id.startswith(TASK))
+    return (*made, *(one for one in others if not one.parent.startswith(TASK) or one.parent in there))
+
+
+def _list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [] if given is None else [given]
+
+
+def _with(have: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*have, *more]))

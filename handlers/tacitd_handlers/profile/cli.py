@@ -1,0 +1,221 @@
+"""`tacitd profile …`: look at the profile and change it, with and without a daemon. What is set here is a person's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import click
+
+from tacitd.cli import Ordered
+from tacitd.cli.places import data, line, talk
+from tacitd.clock import parse_utc, utc_millis
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd_handlers.profile import changelog as changelogs
+from tacitd_handlers.profile import look
+from tacitd_handlers.profile import meta as metas
+from tacitd_handlers.profile import paths as dots
+from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
+from tacitd_handlers.profile.plans import Plan
+from tacitd_handlers.profile.store import Store
+
+
+@click.group(
+    cls=Ordered, epilog="\b\nExample: tacitd profile show\nExample: tacitd profile set tools.editor neovim"
+)
+def profile() -> None:
+    """What tacitd knows of you: profile.json, how sure it is, and what changed when.
+
+    What you set here, or write into the file by hand, is yours: it is never replaced by what was overheard, and does not
+    fade. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
+    """
+
+
+def store() -> Store:
+    """The store of this process's environment."""
+    return Store.of(os.environ)
+
+
+@profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
+@click.option("--json", "as_json", is_flag=True, help="profile.json as it stands.")
+def show(as_json: bool) -> None:
+    """The profile."""
+    found = store().profile()
+    if as_json:
+        data(found)
+        return
+    rows = look.rows(found)
+    for row in rows:
+        click.echo(row)
+    if not rows:
+        talk("nothing is known yet; `tacitd profile set work.role 'backend engineer'` begins")
+
+
+@profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
+@click.argument("path")
+@click.argument("value")
+def set_(path: str, value: str) -> None:
+    """Set a value. A list is A,B or a JSON array and replaces the one that is there; below custom, any JSON."""
+    _tell(store().update(path, _value(path, value)), f"{path} is set", f"{path} is as it was")
+
+
+@profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
+@click.argument("path")
+@click.argument("element", required=False)
+def remove(path: str, element: str | None) -> None:
+    """Remove a value, all below a path, or one element of a list."""
+    at = store()
+    have = dots.get(at.profile(), path)
+    if have is None or path in ("userId", "schemaVersion", "lastUpdated"):
+        raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
+    if element is not None and not isinstance(have, list):
+        raise UsageError(f"{path} is no list", f"tacitd profile remove {path}")
+    made = at.remove(path, element)
+    _tell(
+        made, f"removed from {path}: {element}" if element else f"removed: {path}", f"{path} has no {element}"
+    )
+
+
+@profile.command(epilog="\b\nExample: tacitd profile clear --yes")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clear(yes: bool) -> None:
+    """Remove everything that is known. The changelog stays."""
+    if not yes:
+        click.confirm("Remove everything that is known about you?", abort=True, err=True)
+    _tell(store().clear(), "the profile is empty", "the profile was empty")
+
+
+@profile.command(epilog="\b\nExample: tacitd profile meta --json")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Each path: confidence now, days until it is forgotten, sightings.",
+)
+def meta(as_json: bool) -> None:
+    """How sure each learned path is, and how many days until it is forgotten if nobody says it again."""
+    rows = standing(store())
+    if as_json:
+        data(rows)
+        return
+    width = max((len(row["path"]) for row in rows), default=0)
+    for row in rows:
+        click.echo(_row(row, width, sys.stdout.isatty()))
+    if not rows:
+        talk("nothing is known yet")
+
+
+@profile.command(epilog="\b\nExample: tacitd profile decay --dry-run")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+def decay(dry_run: bool) -> None:
+    """Let time pass now: what has fallen under 0.1 goes. The daemon does this every day."""
+    at = store()
+    doubt = at.doubt()
+    if doubt:
+        raise FileRefusedError(f"nothing fades: {doubt}", "set the clock")
+    made = at.preview() if dry_run else at.fade(forced=True)
+    for path in made.removed:
+        click.echo(path)
+    talk("nothing is forgotten" if not made.removed else "would be forgotten" if dry_run else "forgotten")
+
+
+@profile.command(epilog="\b\nExample: tacitd profile changelog -n 5")
+@click.option(
+    "-n", "count", default=20, show_default=True, type=click.IntRange(1), help="So many of the newest."
+)
+@click.option("--json", "as_json", is_flag=True, help="One entry a line, as it stands.")
+def changelog(count: int, as_json: bool) -> None:
+    """What changed, when and why; the newest last."""
+    for entry in changelogs.entries(store().log.path, count):
+        if as_json:
+            line(entry)
+        else:
+            click.echo(_entry(entry))
+
+
+def standing(at: Store) -> list[dict[str, Any]]:
+    """Each leaf of the profile: `confidence` None and `days` None where it is a person's own."""
+    found, own, now = metas.standings(at.meta()), at.own(), at.clock.now()
+    rows: list[dict[str, Any]] = []
+    for path in dots.leaves(at.profile()):
+        one = found.get(path) if path not in own else None
+        rows.append(
+            {
+                "path": path,
+                "own": one is None,
+                "confidence": None,
+                "days": None,
+                "seenCount": None,
+                "lastSeen": None,
+            }
+            if one is None
+            else {
+                "path": path,
+                "own": False,
+                "confidence": one.now(now),
+                "days": one.days_left(now),
+                "seenCount": one.seen_count,
+                "lastSeen": utc_millis(one.last_seen),
+            }
+        )
+    return rows
+
+
+def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
+    if row["own"]:
+        return f"{row['path']:<{width}}  yours: does not fade"
+    shown = f"{look.bar(row['confidence'])} " if fancy else ""
+    times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
+    return f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {look.days(row['days'])}  {times}"
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    at = parse_utc(entry.get("timestamp"))
+    when = utc_millis(at)[:16].replace("T", " ") if at is not None else "?"
+    changes = entry.get("changes")
+    said = look.rows(changes) if isinstance(changes, dict) else []
+    gone = entry.get("removed")
+    said += [f"without {path}" for path in gone] if isinstance(gone, list) else []
+    return (
+        f"{when}  {entry.get('action', '?')!s:<8}{entry.get('source', '?')!s:<13}{'; '.join(said)}".rstrip()
+    )
+
+
+def _value(path: str, given: str) -> Any:
+    kind = FIELDS.get(path)
+    if kind is None:
+        if not path.startswith(f"{CUSTOM}.") or not path.removeprefix(f"{CUSTOM}."):
+            raise UsageError(f"{path} is no field of a profile", f"one of {', '.join(FIELDS)}, or {CUSTOM}.…")
+        return _json(given)
+    if not given.strip():
+        raise UsageError(f"{path} needs a value", f"tacitd profile remove {path}")
+    if kind == "list":
+        return _list(path, given)
+    if kind == "choice" and given not in CHOICES[path]:
+        raise UsageError(f"{path} cannot be {given!r}", f"one of {', '.join(CHOICES[path])}")
+    return given
+
+
+def _json(given: str) -> Any:
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError):
+        return given
+    if found is None:
+        raise UsageError("null says nothing", "remove the path, or set another value")
+    return found
+
+
+def _list(path: str, given: str) -> list[str]:
+    if not given.lstrip().startswith("["):
+        return [one.strip() for one in given.split(",") if one.strip()]
+    found = _json(given)
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
+        raise UsageError(f"{path} is a list of texts", 'A,B or ["A", "B"]')
+    return found
+
+
+def _tell(plan: Plan, done: str, already: str) -> None:
+    talk(done if plan.entry is not None else already)

@@ -1,0 +1,55 @@
+"""What the profile says at the start of a session: at most twelve lines. Light: no pydantic, no waiting."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tacitd.errors import TacitdError
+from tacitd_handlers.profile import look
+from tacitd_handlers.profile import meta as metas
+from tacitd_handlers.profile.paths import Json
+from tacitd_handlers.rules import decay
+from tacitd_handlers.usermemory import document
+from tacitd_handlers.usermemory.places import memory_dir
+
+LINES = 12
+HEADING = "## The person you work with"
+
+
+def section(cwd: Path, budget: int) -> str:
+    """Return its text, at most `budget` characters; "" where nothing is known. The same in every directory."""
+    directory = memory_dir(os.environ)
+    profile = _read(directory / "profile.json")
+    if not profile:
+        return ""
+    found = look.rows(profile, _forgotten(directory))
+    if not found:
+        return ""
+    lines = [HEADING, *(f"- {row}" for row in found)]
+    for count in range(min(len(lines), LINES), 1, -1):
+        said = "\n".join(lines[:count])
+        if len(said) <= budget:
+            return said
+    return ""
+
+
+def _forgotten(directory: Path) -> set[str]:
+    """What has faded away since decay was last written."""
+    meta, now = _read(directory / "profile-meta.json"), time.time()
+    try:
+        known = metas.newest(meta) if meta else None
+        standing = metas.standings(meta).values() if meta else ()
+    except (KeyError, TypeError, AttributeError):
+        return set()
+    if decay.doubted(now, known):
+        return set()
+    return {one.path for one in standing if one.days_left(now) <= 0.0}
+
+
+def _read(path: Path) -> Json:
+    try:
+        return document.read(path, patient=False) or {}
+    except (OSError, TacitdError):
+        return {}

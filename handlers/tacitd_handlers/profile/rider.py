@@ -1,0 +1,80 @@
+"""What the profile asks for along with the learning's extraction, and how it is taken out of the answer: one call for both.
+
+The answer's other lines are facts and stay as they are. A line that is not understood is nothing found, never an error:
+the facts beside it are worth more than what was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tacitd_handlers.profile.fields import FIELDS
+from tacitd_handlers.profile.said import NO_LONGER, as_partial, said
+
+name = "profile"
+"""Whom the finding is for."""
+
+_MARK = re.compile(r"^[ \t>*_`#-]*(PROFILE)[ \t*_`]*:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
+_OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
+_CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
+_BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
+"""The rest of the line, and what looks like more of an object below it."""
+_BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
+_KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
+_ECHO = 30
+"""Characters: a line of the prompt at least so long is no answer."""
+
+
+@cache
+def addition(project: str = "") -> str:
+    """What is asked for besides, as Markdown: the same in every project."""
+    prompts = files("tacitd_handlers.profile") / "prompts"
+    return (prompts / "rider.md").read_text("utf-8").rstrip("\n") + "\n"
+
+
+def split(answer: str) -> tuple[Any | None, str]:
+    """Given the whole answer, return what it says about the person (None: nothing) and the answer without that."""
+    ours = {line.strip() for line in addition().splitlines() if len(line) >= _ECHO}
+    text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
+    found, rest = _taken_out(text, _MARK, marked=True)
+    if rest == text:
+        found, rest = _taken_out(text, _BARE, marked=False)
+    return found, rest.strip("\n")
+
+
+def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:
+    """The first finding, and the text without any of them."""
+    found, left, at = None, list[str](), 0
+    for match in begins.finditer(text):
+        if match.start() < at:
+            continue
+        partial, end = _finding(text, match, marked=marked)
+        if end > match.start():
+            left.append(text[at : match.start()])
+            found, at = found or partial, end
+    return found, "".join([*left, text[at:]])
+
+
+def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | None, int]:
+    """What an object behind a mark says, and where it ends; the match's own start: there is none to be taken out.
+
+    Without a mark it must be a profile and nothing else.
+    """
+    opened = _OPEN.match(text, match.end())
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, opened.end() if opened else match.end())
+    except (ValueError, RecursionError):
+        said_nothing = marked and (opened is not None or match[1].isupper())
+        return None, _end_of(_BROKEN, text, match.end()) if said_nothing else match.start()
+    if not marked and not (isinstance(value, dict) and set(value) <= _KEYS):
+        return None, match.start()
+    return as_partial(said(value)) or None, _end_of(_CLOSE, text, end)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at

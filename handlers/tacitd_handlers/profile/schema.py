@@ -1,0 +1,146 @@
+"""The files of seed 001 as pydantic models: what may stand in them, with the place and the reason where it may not.
+
+Strict, unknown keys allowed. The models judge; what is written is the document itself, so that nothing in it is lost or
+reordered. Heavy: pydantic. The fast commands read without it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from tacitd.clock import parse_utc
+from tacitd_handlers.profile.fields import CUSTOM, FIELDS, PARTS
+from tacitd_handlers.usermemory.document import NotUnderstoodError
+
+
+def _is_time(text: str) -> str:
+    if parse_utc(text) is None:
+        raise ValueError("no ISO 8601 time")
+    return text
+
+
+Stamp = Annotated[str, AfterValidator(_is_time)]
+"""An ISO 8601 time with or without milliseconds (SPEC P-21)."""
+
+
+class Part(BaseModel):
+    """camelCase on disk; absent stays absent, unknown keys are somebody else's."""
+
+    model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
+
+
+class Work(Part):
+    """`work`."""
+
+    role: str | None = None
+    focus_areas: list[str] | None = None
+    languages: list[str] | None = None
+
+
+class CodePreferences(Part):
+    """`codePreferences`."""
+
+    tone: Literal["direct", "neutral", "friendly"] | None = None
+    detail_level: Literal["high", "medium", "low"] | None = None
+    avoid_examples: list[str] | None = None
+    preferred_stacks: list[str] | None = None
+
+
+class ToolsPart(Part):
+    """`tools`."""
+
+    editor: str | None = None
+    infra: list[str] | None = None
+
+
+class Preferences(Part):
+    """What a profile says, without whose it is: also what a changelog calls `changes`."""
+
+    bio: str | None = None
+    work: Work | None = None
+    code_preferences: CodePreferences | None = None
+    tools: ToolsPart | None = None
+    interests: list[str] | None = None
+    custom: dict[str, Any] | None = None
+
+
+class UserProfile(Preferences):
+    """profile.json. What tacitd fills in by itself may be missing in a file that a person began."""
+
+    user_id: str | None = None
+    schema_version: Literal[1] | None = None
+    last_updated: Stamp | None = None
+
+
+class PreferenceMeta(Part):
+    """One learned path."""
+
+    path: str = Field(min_length=1)
+    first_seen: Stamp
+    last_seen: Stamp
+    confidence: float = Field(ge=0.0, le=1.0)
+    seen_count: int = Field(ge=0)
+
+
+class ProfileMetadata(Part):
+    """profile-meta.json."""
+
+    user_id: str | None = None
+    schema_version: Literal[1] | None = None
+    last_decay: Stamp | None = None
+    preferences: list[PreferenceMeta] = Field(default_factory=list)
+
+
+class ChangelogEntry(Part):
+    """A line of changelog.jsonl. `session_id` is written with an underscore, as the seed has it."""
+
+    timestamp: Stamp
+    session_id: str | None = Field(default=None, alias="session_id")
+    action: Literal["extract", "update", "clear", "remove", "decay"]
+    source: Literal["minimal/hook", "mcp/hook", "mcp/tool", "system"]
+    changes: Preferences
+    removed: list[str] | None = None
+
+
+def check(document: dict[str, Any], model: type[Part], what: object) -> dict[str, Any]:
+    """The document, if the model takes it. Raises NotUnderstoodError with the place in it and the reason.
+
+    `what` is the file, for the message.
+    """
+    nothing = _null(document)
+    if nothing:
+        raise NotUnderstoodError(
+            f"{what}: {nothing}: null stands there", "take the key out: absent stays absent"
+        )
+    version = document.get("schemaVersion")
+    if "schemaVersion" in document and (
+        isinstance(version, bool) or not isinstance(version, int) or version != 1
+    ):
+        why = f"{what}: schemaVersion is {version!r}; tacitd knows 1 and leaves the file alone"
+        raise NotUnderstoodError(why, "update tacitd, or move the file away")
+    try:
+        model.model_validate(document)
+    except ValidationError as error:
+        raise NotUnderstoodError(f"{what}: {_said(error)}", "mend it by hand; nothing was written") from None
+    return document
+
+
+def _null(document: dict[str, Any]) -> str:
+    """Which field of the seed holds a null; "" for none. Unknown keys and `custom` may hold what they like."""
+    for path in (*PARTS, CUSTOM, *FIELDS):
+        *above, key = path.split(".")
+        holder: Any = document
+        for part in above:
+            holder = holder.get(part) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and key in holder and holder[key] is None:
+            return path
+    return ""
+
+
+def _said(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,283 @@
+"""The profile on disk: every change under one lock, written so that a crash in the middle is finished at the next one.
+
+The order is: intent, profile.json, profile-meta.json, changelog.jsonl, done. Each step is safe to do twice. A file that
+cannot be understood, or that a schema of another version made, stops the change before anything is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from tacitd.clock import Clock, SystemClock, utc_millis
+from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.log import Log, encode
+from tacitd.files.replaced import replace as replace_file
+from tacitd.paths import state_dir
+from tacitd_handlers.profile import beside as besides
+from tacitd_handlers.profile import meta as metas
+from tacitd_handlers.profile import plans
+from tacitd_handlers.profile.beside import Beside
+from tacitd_handlers.profile.merge import Said
+from tacitd_handlers.profile.ops import apply
+from tacitd_handlers.profile.paths import Json
+from tacitd_handlers.profile.plans import Now, Plan
+from tacitd_handlers.rules import decay
+from tacitd_handlers.usermemory import document
+from tacitd_handlers.usermemory.places import memory_dir
+
+PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The two documents, judged."""
+
+    profile: Json
+    meta: Json
+
+
+class Store:
+    """One profile. Safe with any number of processes; one object for each thread."""
+
+    def __init__(
+        self,
+        directory: Path,
+        beside: Path,
+        user: str,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        """`beside`: the file for what tacitd remembers apart from the profile."""
+        self.directory = directory
+        self.user = user
+        self.clock = clock or SystemClock()
+        self.disk = disk or RealDisk()
+        self.log = Log(directory / CHANGELOG, self.disk)
+        self.known: float | None = None
+        """The newest moment that a transcript vouches for: seconds since 1970, UTC."""
+        self._beside = beside
+
+    @classmethod
+    def of(cls, env: Mapping[str, str], clock: Clock | None = None, home: Path | None = None) -> Store:
+        """The store of this environment. `home`: the handler's own directory, where that is known."""
+        directory = memory_dir(env)
+        name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
+        return cls(directory, (home or state_dir(env) / "handlers" / "profile") / name, user_id(env), clock)
+
+    # looking
+
+    def profile(self) -> Json:
+        """The profile, judged; without one, as it would begin. Raises OSError, NotUnderstoodError."""
+        from tacitd_handlers.profile.schema import UserProfile, check
+
+        path = self.directory / PROFILE
+        found = document.read(path, self.disk)
+        return check(found, UserProfile, path) if found is not None else self._new_profile()
+
+    def meta(self) -> Json:
+        """The meta document, judged; without one, an empty one. Raises OSError, NotUnderstoodError."""
+        from tacitd_handlers.profile.schema import ProfileMetadata, check
+
+        path = self.directory / META
+        found = document.read(path, self.disk)
+        if found is None:
+            return metas.fresh(self.user, self.clock.now())
+        return self._whole(check(found, ProfileMetadata, path))
+
+    def own(self) -> frozenset[str]:
+        """The paths that are a person's own."""
+        return besides.own(self.profile(), self.meta(), self._remembered())
+
+    def doubt(self) -> str:
+        """Why nothing fades now: the clock is not believed. "" where it is."""
+        return decay.doubted(self.clock.now(), self._vouched(self.meta()))
+
+    # changing
+
+    def learn(self, said: Said, session: str, id: str) -> Plan | None:
+        """Take in what a person said; None: this finding was taken in before."""
+        return self._change(
+            lambda now: None if id in now.beside.ids else plans.learned(now, said, session, id)
+        )
+
+    def update(self, path: str, value: Any) -> Plan:
+        """A person sets a value."""
+        return self._change(lambda now: plans.updated(now, path, value)) or _NOTHING
+
+    def remove(self, path: str, element: str | None = None) -> Plan:
+        """A person removes a path, or an element of its array."""
+        return self._change(lambda now: plans.removed(now, path, element)) or _NOTHING
+
+    def clear(self) -> Plan:
+        """A person removes everything."""
+        return self._change(plans.cleared) or _NOTHING
+
+    def fade(self, *, forced: bool = False) -> Plan:
+        """Let time pass, where it is due."""
+
+        def due(now: Now) -> Plan | None:
+            doubted = now.credible != now.at
+            return plans.faded(now) if not doubted and (forced or metas.is_due(now.meta, now.at)) else None
+
+        return self._change(due, only_there=True) or _NOTHING
+
+    def preview(self) -> Plan:
+        """What `fade` would do now."""
+        return plans.faded(self._now(self._remembered()))
+
+    def settle(self) -> None:
+        """Finish what a crash cut in two, and put back what a save from before left out."""
+        self._change(lambda now: None, only_there=True)
+
+    # the change itself
+
+    def _change(self, make: Callable[[Now], Plan | None], *, only_there: bool = False) -> Plan | None:
+        """Raises OSError, FileRefusedError; then it is done whole at the next change, or not at all."""
+        if only_there and not self.directory.is_dir():
+            return None
+        with document.locked(self.directory, self.disk):
+            beside = self._finished(self._remembered())
+            beside = self._put_back(beside)
+            now = self._now(beside)
+            plan = make(now)
+            if plan is not None and (plan.ops or plan.entry or plan.id or plan.meta != now.meta):
+                self._write(now, plan)
+            return plan
+
+    def _now(self, beside: Beside) -> Now:
+        at, profile, meta = self.clock.now(), self.profile(), self.meta()
+        vouched = self._vouched(meta)
+        doubted = vouched is not None and decay.doubted(at, vouched)
+        return Now(profile, meta, beside, at, vouched if doubted and vouched is not None else at)
+
+    def _vouched(self, meta: Json) -> float | None:
+        """The newest moment that is known; what only a wrong clock can have written does not count."""
+        if self.known is not None:
+            return self.known
+        return metas.newest(meta)
+
+    def _write(self, now: Now, plan: Plan) -> None:
+        from tacitd_handlers.profile.schema import UserProfile, check
+
+        after = check(apply(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
+        ids = (*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids
+        kept = replace(besides.wrote(now.beside, now.profile, after, plan.meta, plan.ops, now.at), ids=ids)
+        intent = {
+            "ops": [dict(op) for op in plan.ops],
+            "meta": plan.meta,
+            "entry": plan.entry,
+            "at": utc_millis(now.at),
+        }
+        self._remember(replace(kept, intent=intent))
+        left = self._carry_out(intent)
+        self._remember(replace(kept, left=left or kept.left))
+
+    def _finished(self, beside: Beside) -> Beside:
+        """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is done now."""
+        if beside.intent is None:
+            return beside
+        left = self._carry_out(beside.intent, again=True)
+        beside = replace(beside, intent=None, left=left or beside.left)
+        self._remember(beside)
+        return beside
+
+    def _carry_out(self, intent: Mapping[str, Any], *, again: bool = False) -> str:
+        """Do what is not done of an intent. Returns the digest of the profile as it was written; "" if it was not."""
+        from tacitd_handlers.profile.schema import UserProfile, check
+
+        path, left = self.directory / PROFILE, ""
+
+        def changed(before: Json | None) -> Json | None:
+            nonlocal left
+            old = self._new_profile() if before is None else check(before, UserProfile, path)
+            new = apply(old, intent["ops"])
+            if new == old:
+                return None
+            new = self._headed(new, str(intent["at"]))
+            left = besides.digest(new)
+            return new
+
+        if intent["ops"]:
+            document.change(path, changed, self.disk)
+        if intent["ops"] or (self.directory / META).exists() or intent["meta"]["preferences"]:
+            document.change(self.directory / META, lambda before: intent["meta"], self.disk)
+        self._log(intent["entry"])
+        return left
+
+    def _log(self, entry: Mapping[str, Any] | None) -> None:
+        if entry is not None and encode(entry) not in document.tail(self.log.path, disk=self.disk).split(
+            b"\n"
+        ):
+            self.log.append(entry, sync=True)
+
+    def _put_back(self, beside: Beside) -> Beside:
+        """Trigger: somebody saved the profile within seconds of a change of ours, and it is not in what they saved. Why:
+        their buffer was from before it. Outcome: theirs stays, and ours is done again on top of it."""
+        if not beside.recent:
+            return beside
+        path = self.directory / PROFILE
+        profile, saved = self.profile(), _saved(path)
+        ops = besides.overwritten(profile, beside, saved, besides.digest(profile))
+        if not ops:
+            return beside
+        left = self._carry_out(
+            {"ops": ops, "meta": self.meta(), "entry": None, "at": utc_millis(self.clock.now())}
+        )
+        recent = (*beside.recent, besides.Recent(self.clock.now(), tuple(ops)))[-besides.RECENT :]
+        beside = replace(beside, recent=recent, left=left or beside.left)
+        self._remember(beside)
+        return beside
+
+    # documents
+
+    def _new_profile(self) -> Json:
+        return {"userId": self.user, "schemaVersion": 1, "lastUpdated": utc_millis(self.clock.now())}
+
+    def _headed(self, profile: Json, stamp: str) -> Json:
+        """What says whose it is, filled in where a person left it out (SPEC P-02, P-04)."""
+        head = {"userId": self.user, "schemaVersion": 1, "lastUpdated": stamp}
+        missing = {key: value for key, value in head.items() if key not in profile}
+        return missing | profile | {"lastUpdated": stamp}
+
+    def _whole(self, meta: Json) -> Json:
+        """The same for the meta document: a missing lastDecay is now (SPEC P-15)."""
+        empty = metas.fresh(self.user, self.clock.now())
+        return meta | {key: value for key, value in empty.items() if key not in meta}
+
+    def _remembered(self) -> Beside:
+        try:
+            found = document.read(self._beside, self.disk)
+        except document.NotUnderstoodError:
+            return Beside()  # it is a convenience: without it a hand's edit is not told from ours
+        return besides.from_data(found) if found is not None else Beside()
+
+    def _remember(self, beside: Beside) -> None:
+        data = json.dumps(besides.as_data(beside), ensure_ascii=True, separators=(",", ":")).encode()
+        replace_file(self._beside, data + b"\n", mode=0o600, disk=self.disk)
+
+
+_NOTHING = Plan((), {}, None)
+
+
+def user_id(env: Mapping[str, str]) -> str:
+    """$USER, else what the system calls this user, else its number (SPEC P-02)."""
+    if env.get("USER"):
+        return env["USER"]
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def _saved(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None

@@ -1,0 +1,153 @@
+"""`tacitd sessions …`, the text to begin with, and the section of the context."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner, Result
+
+from support_continuity import World
+from tacitd.clock import utc_millis
+from tacitd.errors import UsageError
+from tacitd_handlers.continuity import context, resuming
+from tacitd_handlers.continuity.cli import sessions
+from tacitd_handlers.continuity.render import Json, decided, noted
+from tacitd_handlers.continuity.schema import check
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs it in the world's project; what TacitdError says is raised."""
+    for name, value in world.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tacitd_handlers.continuity.store.SystemClock", lambda: world.clock)
+    monkeypatch.setattr("time.time", world.clock.now)
+    monkeypatch.chdir(world.project)
+
+    def call(*arguments: str) -> Result:
+        result = CliRunner().invoke(sessions, arguments, standalone_mode=False)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return call
+
+
+def begin(world: World, id: str = "abcdef12-3456") -> str:
+    world.type(id, "go")
+    world.todos(id, ("Design", "in_progress"), ("Build", "pending"), ("Plan", "completed"))
+    world.settle()
+    return id
+
+
+def test_list_and_show(run: Run, world: World) -> None:
+    """The issue: `sessions list`, `show ID` also by the beginning of an id."""
+    assert run("list").stdout == ""
+    id = begin(world)
+    other = world.git("other")
+    world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
+    assert len(run("list").stdout.splitlines()) == 2
+    (only,) = json.loads(run("list", str(world.project), "--json").stdout)
+    assert (only["sessionId"], only["open"]) == (id, 2)
+    assert run("show").stdout.splitlines()[1].startswith("[>] todo-")
+    assert json.loads(run("show", "abcdef", "--json").stdout) == world.file(id)
+    for wrong in ("nothing", ""):
+        with pytest.raises(UsageError):
+            run("show", wrong)
+
+
+def test_task(run: Run, world: World) -> None:
+    """The issue, SPEC P-22, P-23: make, block, unblock, parts; the transcript's next word does not take it away."""
+    id = begin(world)
+    world.clock.pass_(60)
+    made = run("task", "Add users table", "--blocked-by", "DBA approval").stdout.strip()
+    part = run("task", "Write migration", "--parent", made).stdout.strip()
+    task = next(one for one in world.file(id)["tasks"] if one["id"] == made)
+    assert (task["status"], task["blockedBy"], task["children"]) == ("blocked", "DBA approval", [part])
+    assert world.file(id)["lastActiveAt"] == utc_millis(world.clock.wall)
+    run("task", "--id", made, "--status", "in_progress", "--notes", "soon")
+    world.todos(id, ("Ship", "pending"))
+    world.settle()
+    found = {one["id"]: one for one in check(world.file(id), "x")["tasks"]}
+    assert found[made] | {"createdAt": "", "updatedAt": ""} == {
+        "id": made, "title": "Add users table", "status": "in_progress", "createdAt": "", "updatedAt": "",
+        "children": [part], "notes": "soon",
+    }  # fmt: skip
+    assert found[made]["createdAt"] == task["createdAt"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["task"], ["task", "--id", "no-such"], ["task", "x", "--parent", "no-such"],
+        ["task", "x", "--blocked-by", "y", "--status", "pending"], ["note", " "], ["decide", ""],
+        ["note", "x", "--session", "no-such"],
+    ],
+)  # fmt: skip
+def test_wrong_use_changes_nothing(run: Run, world: World, arguments: list[str]) -> None:
+    """Exit code 2, and the file is as it was."""
+    id = begin(world)
+    before = world.file(id)
+    with pytest.raises(UsageError):
+        run(*arguments)
+    assert world.file(id) == before
+
+
+def test_decide_and_note(run: Run, world: World) -> None:
+    """The issue: a decision with rationale and alternatives, a note; SPEC P-24: fifty and twenty are kept."""
+    id = begin(world)
+    run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
+    run("note", "Project uses PostgreSQL 15", "--session", "abcdef")
+    run("note", "Project uses PostgreSQL 15")
+    (decision,) = world.file(id)["decisions"]
+    assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
+    assert world.file(id)["context"] == ["Project uses PostgreSQL 15"]
+    assert decided([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
+    assert noted([], map(str, range(30)))[0] == "10"
+
+
+def test_there_is_no_session_here(run: Run, world: World) -> None:
+    """A hint, not a traceback."""
+    with pytest.raises(UsageError, match="no session yet"):
+        run("note", "x")
+    assert "nothing to go on with" in run("resume").stderr
+
+
+def test_resume(run: Run, world: World) -> None:
+    """The issue, SPEC P-26: summary, open tasks, blocked ones of this project; the newest that has something to say."""
+    id = begin(world)
+    run("task", "Release", "--blocked-by", "the key")
+    run("decide", "Use JWT", "--because", "stateless")
+    world.put(id, world.file(id) | {"summary": "Built the parser."})
+    world.clock.pass_(7200)
+    world.type("newer", "hello")
+    world.settle()
+    text = run("resume", str(world.project / "src")).stdout
+    assert text.splitlines() == [
+        "## The last session here (2 h ago, 1 task done)", "Built the parser.",
+        "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)",
+        "Decided:", "- Use JWT, because: stateless",
+    ]  # fmt: skip
+    assert context.section(world.project, 9000) == text.rstrip("\n")
+    assert context.section(world.git("other"), 9000) == ""
+    assert (
+        context.section(world.project, 80)
+        == "## The last session here (2 h ago, 1 task done)\nBuilt the parser."
+    )
+    assert context.section(world.project, 10) == ""
+
+
+def test_the_text_is_short() -> None:
+    """The issue: at most 30 lines, what is left out is counted; nothing to go on with is nothing."""
+    tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
+    notes = [f"n{n}" for n in range(20)]
+    document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
+    lines = resuming.text(document, 0.0).splitlines()
+    assert len(lines) <= 30
+    assert lines[-1] == "- … and 14 more"
+    assert resuming.text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
+    assert resuming.text({"tasks": 3, "context": "x", "decisions": None} | {"context": []}, 0.0) == ""

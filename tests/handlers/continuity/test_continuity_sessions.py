@@ -1,0 +1,403 @@
+"""Sessions from their transcripts alone: the engine, the real reader, the handler, the file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_continuity import NOW, World
+from tacitd.clock import utc_millis
+from tacitd_handlers.continuity.schema import check
+
+DAY = 86_400.0
+
+
+def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
+    """The issue: session start, last activity, project path; SPEC P-22: the arrays are always there, keys in order."""
+    world.type("s1", "build a parser")
+    world.settle()
+    assert world.file("s1") == {
+        "sessionId": "s1", "projectPath": str(world.project), "startedAt": utc_millis(NOW), "lastActiveAt": utc_millis(NOW),
+        "tasks": [], "decisions": [], "context": [],
+    }  # fmt: skip
+    world.say("s1", "ok")
+    world.settle()
+    assert world.file("s1")["lastActiveAt"] == utc_millis(NOW + 30)
+    path = world.store.path("s1")
+    assert path.name == "session-s1.json"  # fault 3 of the original: `<id>.json`
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_growth_is_gathered(world: World) -> None:
+    """DESIGN "No surprises": one write for what happens in twenty seconds, and none needed for the next reader."""
+    world.type("s1", "a")
+    world.settle(1.0)
+    assert world.file("s1") == {}
+    world.settle(25.0)
+    assert world.file("s1")["sessionId"] == "s1"
+
+
+def test_todos_are_the_last_list(world: World) -> None:
+    """The issue: TodoWrite; a task that stays keeps its creation, and what changed says when (SPEC P-22)."""
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
+    world.settle()
+    world.todos("s1", ("Design", "completed"), ("Build", "in_progress"), ("Ship", "pending"))
+    world.settle()
+    assert world.tasks("s1") == [("Design", "completed"), ("Build", "in_progress"), ("Ship", "pending")]
+    one = world.file("s1")["tasks"][0]
+    assert (one["createdAt"], one["updatedAt"]) == (utc_millis(NOW), utc_millis(NOW + 30))
+    world.todos("s1", ("Ship", "pending"))
+    world.settle()
+    assert world.tasks("s1") == [("Ship", "pending")]
+
+
+SHAPES: list[tuple[Any, list[tuple[str, str]]]] = [
+    ([{"id": "1", "content": "a", "status": "completed", "priority": "high"}], [("a", "completed")]),
+    ([{"content": "a", "status": "pending", "activeForm": "doing a"}] * 2, [("a", "pending"), ("a", "pending")]),
+    (["broken_todo", {"id": "2", "content": "b", "status": "in_progress"}],
+     [("broken_todo", "pending"), ("b", "in_progress")]),
+    ('[{"content": "a", "status": "pending"}]', [("a", "pending")]),
+    ([{"content": "a\n  b\x1b", "status": "cancelled"}, {"content": ""}, 3, None], [("a b", "pending")]),
+    ("nonsense", []), (None, []), ({}, []),
+    ([{"content": "x" * 500, "status": "pending"}], [("x" * 199 + "…", "pending")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "tasks"), SHAPES)
+def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, str]]) -> None:
+    """The issue, CLAUDE_CODE 13: with ids and priorities, without, twice the same, a text, and what no client writes."""
+    world.type("s1", "go")
+    world.use("s1", "TodoWrite", {"todos": given})
+    world.settle()
+    assert world.tasks("s1") == tasks
+    check(world.file("s1"), "session")
+
+
+def test_a_refused_list_counts_for_nothing(world: World) -> None:
+    """Observed in 2.1.63 to 2.1.328: a refused call stands in the transcript like a good one."""
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "pending"))
+    world.todos(
+        "s1", ("Nothing", "pending"), result="<tool_use_error>No such tool</tool_use_error>", error=True
+    )
+    world.end()
+    assert world.tasks("s1") == [("Design", "pending")]
+
+
+def test_an_answer_may_come_later(world: World) -> None:
+    """An answer in the next batch, after records that no handler is given; one that never comes counts at the end."""
+    world.type("s1", "go")
+    first = world.todos("s1", ("Design", "pending"), result=None)
+    world.settle()
+    assert world.tasks("s1") == []
+    world.restart()
+    world.answer("s1", first)
+    world.settle()
+    world.say("s1", "on it")
+    world.settle()
+    assert world.tasks("s1") == [("Design", "pending")]
+    world.todos("s1", ("Build", "pending"), result=None)
+    world.end()
+    assert world.tasks("s1") == [("Build", "pending")]
+
+
+@pytest.mark.parametrize(
+    ("version", "third"), [("2.1.63", "Build it"), ("2.1.197", "Ship it"), ("2.1.328", "Ship it")]
+)
+def test_the_newer_task_tools_of_the_real_client(world: World, version: str, third: str) -> None:
+    """The issue: TaskCreate, TaskUpdate, TaskList as the client wrote them: ids from the answers (2.1.63 gave two calls
+    theirs in the other order), refused calls, deletion, what blocks, titles under other names."""
+    path = world.fixture(version)
+    world.end()
+    tasks = {
+        one["id"]: one
+        for one in world.file(json.loads(path.read_text().splitlines()[0])["sessionId"])["tasks"]
+    }
+    shown = {id: (one["title"], one["status"], one.get("blockedBy")) for id, one in tasks.items()}
+    extra = {} if version == "2.1.63" else {"task-5": ("Bad create", "pending", None)}
+    assert shown == {
+        "task-1": ("Design it", "completed", None),
+        "task-2": ("Build it well", "pending", None),
+        "task-3": (third, "blocked", "Build it well"),
+        **extra,
+    }
+
+
+def test_todos_of_the_real_client(world: World) -> None:
+    """The same with 2.0.76, which knows TodoWrite only."""
+    path = world.fixture("2.0.76")
+    world.end()
+    assert world.tasks(json.loads(path.read_text().splitlines()[0])["sessionId"]) == [("a", "pending")]
+
+
+def test_what_blocked_is_over_when_it_is_done(world: World) -> None:
+    """SPEC P-23: blockedBy is there while the task is blocked, and no longer."""
+    world.type("s1", "go")
+    for n, title in enumerate(("Migrate", "Release"), 1):
+        world.use(
+            "s1",
+            "TaskCreate",
+            {"subject": title, "description": "x"},
+            f"Task #{n} created successfully: {title}",
+        )
+    world.use("s1", "TaskUpdate", {"taskId": "1", "addBlocks": ["2"]})
+    world.settle()
+    assert world.file("s1")["tasks"][1]["blockedBy"] == "Migrate"
+    world.use("s1", "TaskUpdate", {"taskId": "1", "status": "completed"})
+    world.settle()
+    assert world.tasks("s1") == [("Migrate", "completed"), ("Release", "pending")]
+    assert "blockedBy" not in world.file("s1")["tasks"][1]
+
+
+def test_sub_tasks(world: World) -> None:
+    """The issue, sub-tasks: what a sub-agent is sent to do is a part of the task in progress; what metadata says, too."""
+    world.type("s1", "go")
+    world.use("s1", "Task", {"description": "Look around", "prompt": "x"})
+    world.todos("s1", ("Design", "in_progress"))
+    world.settle()
+    first = world.use("s1", "Agent", {"description": "Find callers", "prompt": "x"}, None)
+    world.use("s1", "Task", {"description": "Refused", "prompt": "x"}, "no", error=True)
+    world.settle()
+    assert world.tasks("s1") == [("Design", "in_progress"), ("Find callers", "in_progress")]
+    world.answer("s1", first)
+    world.use(
+        "s1", "TaskCreate", {"subject": "Parent", "description": ""}, "Task #1 created successfully: Parent"
+    )
+    child = {"subject": "Child", "description": "", "metadata": {"parent": "1"}}
+    world.use("s1", "TaskCreate", child, "Task #2 created successfully: Child")
+    world.settle()
+    found = world.file("s1")["tasks"]
+    assert [(one["title"], one["status"], len(one.get("children", []))) for one in found] == [
+        ("Design", "in_progress", 1), ("Find callers", "completed", 0), ("Parent", "pending", 1), ("Child", "pending", 0),
+    ]  # fmt: skip
+    assert found[2]["children"] == ["task-2"]
+
+
+def test_answers_to_questions_are_notes(world: World) -> None:
+    """The issue, context notes: what the person chose; secrets blanked; the last twenty (SPEC P-24)."""
+    world.type("s1", "go")
+    for n in range(25):
+        data = {"answers": {f"Which database for {n}?": "Postgres, password: hunter2secret9!"}}
+        world.use("s1", "AskUserQuestion", {}, "answered", data=data)
+    world.settle()
+    notes = world.file("s1")["context"]
+    assert len(notes) == 20
+    assert notes[-1].startswith("Which database for 24? Postgres")
+    assert "hunter2" not in json.dumps(notes)
+
+
+def test_a_compactions_summary_is_taken(world: World) -> None:
+    """The issue: the compact summary when the client wrote one, without asking anybody."""
+    text = "This session is being continued.\nSummary:\n1. Primary Request and Intent:\n   The user wants a parser. It is done. Fine. More."
+    world.type("s1", "go")
+    world.append(
+        "s1", world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    )
+    world.settle()
+    assert world.file("s1")["summary"] == "The user wants a parser. It is done. Fine."
+    assert list(world.file("s1"))[4] == "summary"
+    assert world.model.asked == []
+
+
+def test_a_programs_session_gets_no_file(world: World) -> None:
+    """DESIGN "No surprises": `claude -p` in a script, and sub-agents, leave nothing behind."""
+    made = world.record("user", "s1", "hello", entrypoint="sdk-cli", promptSource="sdk")
+    world.append(
+        "s1", made, world.record("assistant", "s1", [{"type": "text", "text": "hi"}], entrypoint="sdk-cli")
+    )
+    world.end()
+    assert not world.store.folder.exists()
+
+
+def test_an_excluded_project_gets_no_file(tmp_path: Path) -> None:
+    """`projects.exclude`: a person said that nothing is to be kept of this place."""
+    world = World(tmp_path)
+    world.kill()
+    world.settings["TACITD_PROJECTS__EXCLUDE"] = str(world.project)
+    world.start()
+    world.type("s1", "go")
+    world.end()
+    assert not world.store.folder.exists()
+    world.kill()
+
+
+def test_what_a_person_put_in_stays(world: World) -> None:
+    """SPEC X-07: their tasks, notes on ours, unknown keys, decisions, a later change of ours; also over a restart."""
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "pending"), ("Build", "pending"))
+    world.settle()
+    found = world.file("s1")
+    found["mood"] = "good"
+    found["summary"] = "Mine."
+    found["tasks"][0] |= {"status": "completed", "updatedAt": utc_millis(NOW + 40), "notes": "by hand"}
+    found["tasks"].insert(0, {**found["tasks"][1], "id": "mine", "title": "Mine"})
+    found["decisions"] = [{"timestamp": utc_millis(NOW), "decision": "Use SQLite"}]
+    world.put("s1", found)
+    world.restart()
+    world.say("s1", "x")
+    world.settle()
+    after = world.file("s1")
+    assert world.tasks("s1") == [("Design", "completed"), ("Build", "pending"), ("Mine", "pending")]
+    assert (after["mood"], after["summary"], after["tasks"][0]["notes"]) == ("good", "Mine.", "by hand")
+    assert after["decisions"] == found["decisions"]
+    world.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
+    world.settle()
+    assert world.tasks("s1")[0] == ("Design", "in_progress")
+    assert world.file("s1")["tasks"][0]["notes"] == "by hand"
+
+
+def test_what_is_known_can_be_read_again(world: World) -> None:
+    """DESIGN "One way through": transcripts are the log; what tacitd knew apart from the file may be gone."""
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "pending"))
+    world.settle()
+    before = world.file("s1")
+    world.kill()
+    world.forget()
+    world.store.path("s1").unlink()
+    world.start()
+    world.say("s1", "x")
+    world.settle()
+    assert world.file("s1")["tasks"] == before["tasks"]
+    assert world.file("s1")["startedAt"] == before["startedAt"]
+
+
+def test_a_transcript_that_is_rewritten_is_read_anew(world: World) -> None:
+    """SPEC P-29: shorter than before; nothing is doubled."""
+    world.type("s1", "go", "on")
+    world.todos("s1", ("Design", "pending"))
+    world.settle()
+    lines = world.transcript("s1").read_bytes().splitlines(keepends=True)
+    world.transcript("s1").write_bytes(lines[0])
+    world.settle()
+    world.todos("s1", ("Build", "pending"))
+    world.settle()
+    assert world.tasks("s1") == [("Build", "pending")]
+
+
+@pytest.mark.parametrize("id", ["../../etc/passwd", "a/b", "..", "x" * 300, "sitzung ü", "a.b"])
+def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
+    """SPEC P-25; the issue, bad input: an id with `/` or `..` becomes a hash; the id in the file stays what it is."""
+    path = world.transcript("odd")
+    path.write_text(json.dumps(world.record("user", id, "go")) + "\n")
+    world.settle()
+    (made,) = world.store.folder.iterdir()
+    assert made.parent == world.root / "memory" / "sessions"
+    assert json.loads(made.read_text())["sessionId"] == id
+    assert len(made.name) < 60
+
+
+def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
+    """The issue, bad input: half-written; parked, listed with its cure, mended by hand, and nothing is lost."""
+    world.type("s1", "go")
+    world.settle()
+    path = world.store.path("s1")
+    path.write_text('{"sessionId": "s')
+    world.todos("s1", ("Design", "pending"))
+    world.settle()
+    assert path.read_text() == '{"sessionId": "s'
+    assert world.degraded() == ["continuity.broken"]
+    assert str(path) in world.parked()[0]
+    path.unlink()
+    world.settle(40_000)
+    assert world.tasks("s1") == [("Design", "pending")]
+    assert world.degraded() == []
+
+
+def test_two_sessions_in_one_transcript(world: World) -> None:
+    """CLAUDE_CODE 5.1, 13: trust the record's session, not the file's name."""
+    world.type("s1", "go")
+    world.append("s1", world.record("user", "s2", "other"))
+    world.settle()
+    assert world.file("s1")["sessionId"] == "s1"
+    assert world.file("s2")["sessionId"] == "s2"
+
+
+@pytest.mark.parametrize(("age", "stays"), [(30.0, True), (30.001, False), (10.0, True)])
+def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
+    """SPEC P-24: last active more than 30 days ago; exactly 30 stays. Job `sessions`, daily and at the start."""
+    from tacitd.events import Due
+
+    world.type("s1", "go")
+    world.settle()
+    stamp = utc_millis(world.clock.wall - age * DAY + 30)
+    world.put("s1", world.file("s1") | {"lastActiveAt": stamp, "startedAt": stamp})
+    other = world.put("broken", {})
+    other.write_text("{")
+    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
+    world.settle()
+    assert bool(world.file("s1")) is stays
+    assert other.exists()
+
+
+@pytest.mark.parametrize("when", [0.0, 4.1e9])
+def test_a_clock_that_is_not_believed_removes_nothing(world: World, when: float) -> None:
+    """The issue, bad input: a clock in 1970 or 2100."""
+    from tacitd.events import Due
+
+    world.type("s1", "go")
+    world.settle()
+    world.clock.wall = when
+    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
+    world.settle()
+    assert world.file("s1")
+    assert "continuity.clock" in world.degraded()
+
+
+def test_the_golden_session_loads_and_comes_back(world: World) -> None:
+    """The issue, "It must show" 1: the seed's example, key order kept, two spaces."""
+    golden = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
+    document = json.loads(golden.read_text())
+    assert check(document, "golden") is document
+    world.store.folder.mkdir(parents=True, mode=0o700)
+    world.store.path("abc123").write_bytes(golden.read_bytes())
+    world.store.edit("abc123", lambda one: one | {"context": [*one["context"], "More"]})
+    after = world.store.path("abc123").read_text()
+    assert json.loads(after) == document | {
+        "context": [*document["context"], "More"], "lastActiveAt": utc_millis(world.clock.wall)
+    }  # fmt: skip
+    assert list(json.loads(after)) == list(document)
+    assert after == json.dumps(json.loads(after), indent=2) + "\n"
+
+
+PUBLIC = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
+FILES = sorted(Path(PUBLIC).glob("**/*.jsonl")) if PUBLIC else []
+
+
+def last_todos(path: Path) -> dict[str, list[tuple[str, str]]]:
+    """Independently of the handler: what each session's last TodoWrite says."""
+    made: dict[str, list[tuple[str, str]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            record = json.loads(line)
+            blocks = record["message"]["content"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        for block in blocks if isinstance(blocks, list) else ():
+            if isinstance(block, dict) and block.get("name") == "TodoWrite":
+                todos = [one for one in block["input"]["todos"] if isinstance(one, dict)]
+                made[record["sessionId"]] = [(one["content"], one["status"]) for one in todos]
+    return made
+
+
+@pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS names no transcripts")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_sessions_equal_the_last_todo_write(world: World, path: Path) -> None:
+    """The issue, "It must show" 2: real sessions of other people, replayed through the engine with a scripted model."""
+    world.copy(path)
+    world.end()
+    world.settle(7 * 3600)
+    expected = last_todos(path)
+    for session, todos in expected.items():
+        found = [one for one in world.tasks(session) if one[0] != "broken_todo"]
+        if world.file(session):
+            assert [(title[:199], status) for title, status in found] == [
+                (title[:199], status) for title, status in todos
+            ]
+    if path.parent.name == "episodic-memory":
+        assert {session for session in expected if world.file(session)} == set(expected)

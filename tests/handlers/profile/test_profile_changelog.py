@@ -1,0 +1,116 @@
+"""The changelog: its form, its limits, and what becomes of lines that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_profile import DAY, GOLDEN, NOW, Box
+from tacitd.clock import utc_millis
+from tacitd.files.log import Log
+from tacitd_handlers.profile import changelog
+from tacitd_handlers.profile.schema import ChangelogEntry, check
+
+
+def test_the_seeds_lines_are_entries() -> None:
+    """The issue, "It must show" 1; SPEC P-18, P-21: with and without milliseconds."""
+    found = changelog.entries(GOLDEN / "changelog.jsonl")
+    assert len(found) == 4
+    for one in found:
+        assert check(one, ChangelogEntry, "changelog") == one
+
+
+def test_what_is_written_has_the_seeds_form(box: Box) -> None:
+    """SPEC P-18, P-19: keys in order, absent ones left out, `extract` by `minimal/hook` with its session."""
+    box.learn(tools__editor="vi", session="abc123")
+    assert list(box.changelog[0]) == ["timestamp", "session_id", "action", "source", "changes"]
+    assert [box.changelog[0][key] for key in ("session_id", "action", "source")] == [
+        "abc123",
+        "extract",
+        "minimal/hook",
+    ]
+    box.store.update("bio", "x")
+    box.store.remove("bio")
+    box.store.clear()
+    assert [one["action"] for one in box.changelog] == ["extract", "update", "remove", "clear"]
+    for one in box.changelog:
+        check(one, ChangelogEntry, "changelog")
+
+
+def fill(path: Path, *lines: object) -> Log:
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in lines]
+    path.write_text("".join(text + "\n" for text in texts))
+    return Log(path)
+
+
+def entry(age_days: float, name: str = "x", millis: bool = True) -> dict[str, object]:
+    stamp = utc_millis(NOW - age_days * DAY)
+    return {"timestamp": stamp if millis else stamp[:19] + "Z", "action": "update", "source": "mcp/tool", "changes": {},
+            "n": name}  # fmt: skip
+
+
+def prune(log: Log) -> list[object]:
+    quarantine = Log(log.path.with_name(changelog.QUARANTINE))
+    changelog.prune(log, NOW, quarantine)
+    return [one["n"] for one in changelog.entries(log.path, 10_000)]
+
+
+def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
+    """SPEC P-20, P-21: ages are compared as moments, not as text."""
+    log = fill(
+        tmp_path / "c.jsonl", entry(90.001, "old"), entry(90, "edge"), entry(89.9, "young", millis=False)
+    )
+    assert prune(log) == ["edge", "young"]
+
+
+def test_the_last_1000_stay_and_the_prune_logs_nothing(tmp_path: Path) -> None:
+    """SPEC P-20: first by age, then the last 1,000; and nothing is rewritten where nothing goes."""
+    log = fill(tmp_path / "c.jsonl", entry(100, "old"), *(entry(1, str(n)) for n in range(1005)))
+    assert prune(log) == [str(n) for n in range(5, 1005)]
+    inode = log.path.stat().st_ino
+    prune(log)
+    assert log.path.stat().st_ino == inode
+
+
+def test_garbage_is_put_aside(tmp_path: Path) -> None:
+    """SPEC P-20; the issue, bad input: garbage lines, half a line at the end, one of 3 MB, other programs' actions."""
+    long = "x" * (3 << 20)
+    other = entry(1, "other") | {"action": "think"}
+    log = fill(
+        tmp_path / "c.jsonl", entry(1, "a"), "garbage", '{"half', long, "[1]", "", other, {"n": "untimed"}
+    )
+    with log.path.open("a") as out:
+        out.write('{"timestamp": "2026')
+    assert prune(log) == ["a", "other", "untimed"]
+    aside = "".join(str(one["line"]) for one in Log(tmp_path / changelog.QUARANTINE).read())
+    assert aside == 'garbage{"half' + long + '[1]{"timestamp": "2026'
+    log.append(entry(0, "b"))
+    assert prune(log) == ["a", "other", "untimed", "b"]
+
+
+def test_a_changelog_of_100_megabytes(tmp_path: Path) -> None:
+    """The issue, bad input: read in bounded memory, the newest are found, and the prune brings it down. In short: 10 MB."""
+    import tracemalloc
+
+    block = json.dumps(entry(1, "y" * 900)) + "\n"
+    path = tmp_path / "c.jsonl"
+    path.write_text(block * (10_000_000 // len(block)))
+    tracemalloc.start()
+    assert len(changelog.entries(path, 5)) == 5
+    assert tracemalloc.get_traced_memory()[1] < 6e6
+    tracemalloc.stop()
+    assert len(prune(Log(path))) == 1000
+
+
+@pytest.mark.parametrize("clock", [0.0, 4.1e9])
+def test_a_clock_that_is_not_believed_prunes_nothing(box: Box, clock: float) -> None:
+    """The issue, bad input: a clock in 1970 or 2100."""
+    from tacitd.events import Due
+
+    box.learn(tools__editor="vi")
+    box.start()
+    box.clock.wall = clock
+    box.play(Due("changelog"))
+    assert len(box.changelog) == 1

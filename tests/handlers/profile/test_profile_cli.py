@@ -1,0 +1,119 @@
+"""`tacitd profile …`, without a daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner, Result
+
+from support_profile import DAY, Box
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd_handlers.profile.cli import profile
+from tacitd_handlers.profile.look import bar
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs it in the box; what TacitdError says is raised."""
+    for name, value in box.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tacitd_handlers.profile.store.SystemClock", lambda: box.clock)
+
+    def call(*arguments: str) -> Result:
+        result = CliRunner().invoke(profile, arguments, standalone_mode=False)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return call
+
+
+def test_set_show_remove_clear(run: Run, box: Box) -> None:
+    """The issue, commands: set replaces a list, JSON below custom, remove takes an element or a path, clear all."""
+    run("set", "work.languages", "Python, Rust")
+    run("set", "interests", '["type safety"]')
+    run("set", "codePreferences.tone", "direct")
+    run("set", "custom.editor.tabs", "4")
+    assert run("show").stdout.splitlines() == [
+        "Languages: Python, Rust", "Tone: direct", "Interests: type safety", "custom.editor.tabs: 4",
+    ]  # fmt: skip
+    run("remove", "work.languages", "python")
+    assert "languages" in run("remove", "work.languages", "Go").stderr
+    run("remove", "custom")
+    assert json.loads(run("show", "--json").stdout) == box.profile
+    assert box.profile["work"] == {"languages": ["Rust"]}
+    assert "custom" not in box.profile
+    run("clear", "--yes")
+    assert list(box.profile) == ["userId", "schemaVersion", "lastUpdated"]
+    assert run("show").stdout == ""
+    assert [one["action"] for one in box.changelog] == [*["update"] * 4, "remove", "remove", "clear"]
+    assert [len(one.get("removed", [])) for one in box.changelog] == [0, 0, 0, 0, 0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["set", "work.colour", "red"], "work.role"),
+        (["set", "userId", "x"], "bio"),
+        (["set", "custom.", "x"], "custom"),
+        (["set", "codePreferences.tone", "rude"], "neutral"),
+        (["set", "work.languages", "[1]"], "A,B"),
+        (["set", "work.role", " "], "remove"),
+        (["set", "custom.x", "null"], "remove"),
+        (["remove", "work.role"], "show"),
+        (["remove", "userId"], "show"),
+    ],
+)
+def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint: str) -> None:
+    """SPEC P-06: refused with what is allowed, exit code 2."""
+    with pytest.raises(UsageError) as refused:
+        run(*arguments)
+    assert hint in refused.value.hint
+    assert not (box.directory / "profile.json").exists()
+
+
+def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
+    """The issue: days until decay; a person's own says so; a bar on a terminal only."""
+    assert run("meta").stdout == ""
+    box.learn(tools__editor="vi")
+    run("set", "bio", "x")
+    box.clock.pass_(30 * DAY)
+    found = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
+    assert found["bio"]["own"]
+    assert found["tools.editor"]["confidence"] == pytest.approx(0.5, rel=1e-6)
+    assert found["tools.editor"]["days"] == pytest.approx(69.66, abs=0.01)
+    text = run("meta").stdout
+    assert "tools.editor  0.50  69.7 d  once" in text
+    assert "yours: does not fade" in text
+    assert (bar(0.0), bar(0.5), bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
+
+
+def test_decay(run: Run, box: Box) -> None:
+    """The issue: `decay` does it now, `--dry-run` only says it."""
+    box.learn(tools__editor="vi")
+    box.clock.pass_(100 * DAY)
+    assert run("decay", "--dry-run").stdout == "tools.editor\n"
+    assert "tools" in box.profile
+    assert run("decay").stdout == "tools.editor\n"
+    assert "tools" not in box.profile
+    assert run("decay").stdout == ""
+    box.clock.pass_(500 * DAY)
+    with pytest.raises(FileRefusedError, match="400 days"):
+        run("decay")
+
+
+def test_changelog(run: Run, box: Box) -> None:
+    """The issue: the newest last, so many as asked."""
+    assert run("changelog").stdout == ""
+    box.learn(tools__editor="vi")
+    run("set", "work.role", "dev")
+    run("remove", "work.role")
+    assert run("changelog", "-n", "2").stdout.splitlines() == [
+        "2026-11-20 04:30  update  mcp/tool     Role: dev",
+        "2026-11-20 04:30  remove  mcp/tool     without work.role",
+    ]  # fmt: skip
+    assert [json.loads(one) for one in run("changelog", "--json").stdout.splitlines()] == box.changelog

@@ -1,0 +1,121 @@
+"""One call for facts and profile, through the real engine: typed words in a transcript, facts and a profile on disk."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loguru import logger
+
+from support_continuity import ANSWER, World
+from tacitd.slices import Found
+from tacitd_handlers.continuity import slice as continuity
+from tacitd_handlers.continuity.handler import Continuity
+from tacitd_handlers.learning import slice as learning
+from tacitd_handlers.profile import slice as profile
+from tacitd_handlers.profile.handler import Profiles
+
+FACTS = "- Prefers pnpm over npm\n"
+SYNTHESIS = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
+SAID = 'PROFILE: {"work": {"languages": ["TypeScript"]}, "tools": {"editor": "helix"}}'
+
+
+class Whole(World):
+    """A world in which learning, profile and continuity run together."""
+
+    said = SAID
+    facts = FACTS
+
+    def start(self) -> None:
+        def remade(one: Any, make: Any) -> Any:
+            return type(one)(one.name, make, one.settings, one.jobs, one.pays, one.lanes)
+
+        self.model.rules = [
+            ("knowledge synthesis", SYNTHESIS),
+            ("opinion mining", lambda ask: self.facts + self.said),
+            ("working session", ANSWER),
+        ]
+        slices = (
+            learning(),
+            remade(profile(), lambda: Profiles(self.env)),
+            remade(continuity(), lambda: Continuity(self.env)),
+        )
+        self.build(Found(slices))
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        path = self.root / "memory" / "profile.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    @property
+    def learned(self) -> str:
+        path = self.project / "LEARNED.md"
+        return path.read_text() if path.exists() else ""
+
+    @property
+    def calls(self) -> Counter[str]:
+        return Counter(ask.purpose for ask in self.model.asked)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Iterator[Whole]:
+    made = Whole(tmp_path)
+    yield made
+    made.kill()
+    logger.remove()
+
+
+def test_one_call_for_both(whole: Whole) -> None:
+    """The issue: it rides on the learning's call. Calls of a session of five prompts: one extraction, one synthesis, one
+    summary; none of them is the profile's own."""
+    whole.type("s1", *(f"please use pnpm, never npm, in step {n}" for n in range(5)))
+    whole.end()
+    whole.settle()
+    assert whole.profile["work"] == {"languages": ["TypeScript"]}
+    assert whole.profile["tools"] == {"editor": "helix"}
+    assert "- Prefers pnpm over npm" in whole.learned
+    assert "PROFILE" not in whole.learned
+    assert whole.calls == {"extraction": 1, "synthesis": 1, "session": 1}
+    (entry,) = [
+        json.loads(one) for one in (whole.root / "memory" / "changelog.jsonl").read_text().splitlines()
+    ]
+    assert (entry["session_id"], entry["action"], entry["source"]) == ("s1", "extract", "minimal/hook")
+
+
+@pytest.mark.parametrize("said", ["PROFILE: {}", "", "{}", 'PROFILE: {"work": {', "PROFILE: none"])
+def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
+    """The issue: `{}`, nothing and broken JSON leave the facts as they are, and nothing is asked again."""
+    whole.said = said
+    whole.type("s1", "please use pnpm, never npm")
+    whole.end()
+    whole.settle()
+    assert whole.profile == {}
+    assert "- Prefers pnpm over npm" in whole.learned
+    assert whole.calls["extraction"] == 1
+
+
+def test_a_profile_without_facts(whole: Whole) -> None:
+    """The other way round: words about the person alone are no facts of the project."""
+    whole.facts = "NONE\n"
+    whole.type("s1", "I am a TypeScript developer and I use helix, just so you know")
+    whole.end()
+    whole.settle()
+    assert whole.profile["tools"] == {"editor": "helix"}
+    assert whole.learned == ""
+
+
+def test_a_kill_in_between_counts_once(whole: Whole) -> None:
+    """SPEC P-30: found, committed, and killed before the profile heard of it; told again, and once."""
+    whole.type("s1", "please use pnpm, never npm")
+    whole.end()
+    whole.restart()
+    whole.settle()
+    whole.restart()
+    whole.settle()
+    meta = json.loads((whole.root / "memory" / "profile-meta.json").read_text())
+    assert {one["seenCount"] for one in meta["preferences"]} == {1}
+    assert whole.calls["extraction"] == 1

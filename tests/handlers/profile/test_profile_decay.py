@@ -1,0 +1,111 @@
+"""Fading as rules: the properties that SPEC P-11 to P-16 and RELIABILITY row 12 ask for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacitd.clock import utc_millis
+from tacitd_handlers.profile import meta as metas
+from tacitd_handlers.profile.paths import Json
+from tacitd_handlers.rules import decay
+
+T0 = 1_795_149_000.0
+times = st.floats(0, 4e7).map(lambda s: T0 + s)
+confidences = st.floats(0.1, 1.0)
+
+
+def doc(confidence: float, seen: float = T0) -> Json:
+    made = metas.fresh("u", seen)
+    stamp = utc_millis(seen)
+    entry = {"path": "bio", "firstSeen": stamp, "lastSeen": stamp, "confidence": confidence, "seenCount": 1}
+    return made | {"preferences": [entry]}
+
+
+def value(meta: Json) -> float | None:
+    found = metas.standings(meta).get("bio")
+    return found.confidence if found else None
+
+
+def test_the_constants_are_the_seeds() -> None:
+    """SPEC P-32: 30, 0.1, 0.3."""
+    assert (decay.HALF_LIFE_DAYS, decay.MIN_CONFIDENCE, decay.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
+
+
+@given(confidences, times, times)
+def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None:
+    """SPEC P-13: decay(t1) then decay(t2) is decay(t2); twice at one instant is once."""
+    first, last = sorted((one, other))
+    once = value(metas.faded(doc(confidence), last).meta)
+    twice = value(metas.faded(metas.faded(doc(confidence), first).meta, last).meta)
+    assert (once is None) == (twice is None) or math.isclose(
+        decay.faded(confidence, T0, last), 0.1, rel_tol=1e-9
+    )
+    if once is not None and twice is not None:
+        assert math.isclose(once, twice, rel_tol=1e-12)
+    again = metas.faded(doc(confidence), last).meta
+    assert metas.faded(again, last).meta == again
+
+
+@given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
+@settings(max_examples=60)
+def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float]) -> None:
+    """SPEC P-13, RELIABILITY row 12: with the clock going anywhere, a confidence only falls, and lastDecay only rises."""
+    meta, before, decayed = doc(confidence), confidence, T0
+    for now in clocks:
+        meta = metas.faded(meta, now).meta
+        after = value(meta) or 0.0
+        assert after <= before
+        assert (metas.last_decay(meta) or 0.0) >= decayed
+        before, decayed = after, metas.last_decay(meta) or 0.0
+
+
+def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
+    """SPEC P-14: strictly under 0.1, from 1.0 first at 99.66 days."""
+    edge = 30 * math.log2(10)
+    assert round(edge, 2) == 99.66
+    assert metas.faded(doc(1.0), T0 + (edge - 0.001) * decay.DAY).forgotten == ()
+    assert metas.faded(doc(1.0), T0 + (edge + 0.001) * decay.DAY).forgotten == ("bio",)
+    assert not decay.forgotten(0.1)
+
+
+def test_said_again_fades_first_and_then_rises() -> None:
+    """SPEC P-12: the original's 0.25 + 0.3 at day 75 is 0.477; at the same instant 0.5 becomes 0.8; never over 1."""
+    day_75 = metas.sighted(doc(1.0), ["bio"], T0 + 75 * decay.DAY)
+    assert value(day_75) == pytest.approx(0.5 ** (75 / 30) + 0.3)
+    assert value(metas.sighted(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
+    assert value(metas.sighted(doc(0.9), ["bio"], T0)) == 1.0
+    assert metas.standings(day_75)["bio"].seen_count == 2
+
+
+def test_days_left_is_when_it_goes() -> None:
+    """The issue: `profile meta` shows days until decay."""
+    assert decay.days_left(1.0, T0, T0) == pytest.approx(99.658, abs=1e-3)
+    assert decay.days_left(0.2, T0, T0) == pytest.approx(30.0)
+    assert decay.days_left(0.2, T0, T0 + 10 * decay.DAY) == pytest.approx(20.0)
+    assert decay.days_left(0.2, T0, T0 + 31 * decay.DAY) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "doubted"),
+    [
+        (T0, T0, False), (T0, None, False), (0.0, None, True), (0.0, T0, True), (4.1e9, T0, True),
+        (T0 + 399 * decay.DAY, T0, False), (T0 + 401 * decay.DAY, T0, True), (T0 - 7200, T0, False),
+        (T0 - 2 * decay.DAY, T0, True),
+    ],
+)  # fmt: skip
+def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: bool) -> None:
+    """DESIGN "Life as a service": before the last run, or more than 400 days after what is known, suspends decay."""
+    assert bool(decay.doubted(now, known)) is doubted
+
+
+def test_times_of_another_clock_become_now() -> None:
+    """The issue, "a clock in 2100": what it wrote does not last for ever."""
+    meta = doc(0.8, 4.1e9)
+    mended = metas.believed(meta, T0)
+    assert metas.standings(mended)["bio"].since == pytest.approx(T0, abs=0.001)
+    assert value(metas.faded(mended, T0 + 30 * decay.DAY).meta) == pytest.approx(0.4)
+    assert metas.believed(doc(0.8), T0) == doc(0.8)

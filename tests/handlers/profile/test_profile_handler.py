@@ -1,0 +1,187 @@
+"""The profile in the daemon: findings, the clock, `.processed_turns`, status; and its section of the context."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support_profile import DAY, GOLDEN, NOW, Box
+from tacitd.events import Due, NoProject, Record, SessionStarted, TranscriptGrew
+from tacitd.handler import Done, Later
+from tacitd.testing import ScriptedModel
+from tacitd_handlers.profile import slice as make
+from tacitd_handlers.profile import turns
+from tacitd_handlers.profile.context import section
+
+NOWHERE = NoProject("", "")
+
+
+def grew(box: Box, session: str, lines: int, at: float = NOW) -> TranscriptGrew:
+    path = box.root / "claude" / "projects" / "p" / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"{}\n" * lines)
+    record = Record(0, 3 * lines, "user", session=session, time=at)
+    return TranscriptGrew(path, session, NOWHERE, (record,), 0, 3 * lines, False)
+
+
+def test_a_finding_is_taken_in_once(box: Box) -> None:
+    """The issue: validated, merged, meta reinforced, changelog with session and source. No call of the model."""
+    box.start()
+    for _ in range(2):
+        assert isinstance(box.told("t1", {"tools": {"editor": "vi"}, "work": {"role": 3}}, "s9"), Done)
+    assert box.profile["tools"] == {"editor": "vi"}
+    assert box.meta["tools.editor"]["seenCount"] == 1
+    assert [one["session_id"] for one in box.changelog] == ["s9"]
+    assert isinstance(box.model, ScriptedModel)
+    assert box.model.asked == []
+
+
+@pytest.mark.parametrize("data", [{}, {"facts": 1}, {"codePreferences": {"tone": "rude"}}])
+def test_nothing_usable_is_no_error(box: Box, data: dict[str, object]) -> None:
+    """The issue: an answer without anything for the profile is an empty answer."""
+    box.start()
+    assert isinstance(box.told("t1", data), Done)
+    assert not box.directory.exists()
+    assert box.handler.status()["found"]["nothing"] == 1
+
+
+def test_a_broken_profile_waits_and_is_said(box: Box) -> None:
+    """The issue, bad input: parked, listed in status with its cure, and nothing is lost when it is mended."""
+    path = box.put("profile.json", "{")
+    box.start()
+    outcome = box.told("t1", {"tools": {"editor": "vi"}})
+    assert isinstance(outcome, Later)
+    assert "profile.broken" in box.degraded
+    assert "unreadable" in box.handler.status()
+    path.write_text("{}")
+    assert isinstance(box.told("t1", {"tools": {"editor": "vi"}}), Done)
+    assert box.degraded == {}
+    assert box.profile["tools"] == {"editor": "vi"}
+
+
+def test_time_passes_daily_and_what_is_due_goes_at_once(box: Box) -> None:
+    """SPEC P-16: at least 24 hours apart and missed runs are one; but nothing is older than it may be for long."""
+    box.learn(tools__editor="vi")
+    box.start()
+    box.clock.pass_(3600)
+    box.play(Due("fade"))
+    assert box.meta["tools.editor"]["confidence"] == 1.0
+    box.clock.pass_(5 * DAY)
+    box.play(Due("fade"))
+    assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.5 ** ((5 + 1 / 24) / 30))
+    box.clock.pass_(94.6 * DAY)
+    box.play(Due("fade"))
+    assert "tools" in box.profile
+    box.clock.pass_(3600)
+    box.play(Due("fade"))
+    assert "tools" not in box.profile
+
+
+def test_a_clock_that_is_not_believed_is_said(box: Box) -> None:
+    """DESIGN "Life as a service": more than 400 days after the newest transcript suspends decay and is said."""
+    box.learn(tools__editor="vi")
+    box.start()
+    box.play(grew(box, "s1", 3))
+    box.clock.jump(70 * 365 * DAY)
+    box.play(Due("fade"))
+    assert "profile.clock" in box.degraded
+    assert box.handler.status()["suspended"]
+    box.clock.jump(-70 * 365 * DAY + 30 * DAY)
+    box.play(Due("fade"))
+    assert box.degraded == {}
+    assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_processed_turns_are_published(box: Box) -> None:
+    """SPEC P-27 to P-31: in the seed's format, in place, whole lines only; a transcript that is gone takes its line."""
+    assert turns.parse((GOLDEN / "processed_turns").read_text()) == {
+        "abc123": 45,
+        "def456": 128,
+        "ghi789": 23,
+    }
+    box.directory.mkdir(mode=0o700)
+    path = box.directory / ".processed_turns"
+    path.write_bytes((GOLDEN / "processed_turns").read_bytes())
+    for name in ("def456", "ghi789"):
+        grew(box, name, 1)
+    box.start()
+    box.play(grew(box, "ghi789", 25))
+    box.play(grew(box, "new", 2))
+    box.play(Due("turns"))
+    assert path.read_text() == "def456:128\nghi789:25\nnew:2\n"
+    box.play(grew(box, "new", 1))  # rewritten: from zero (SPEC P-29)
+    (box.root / "claude" / "projects" / "p" / "def456.jsonl").unlink()
+    box.play(Due("changelog"))
+    assert path.read_text() == "ghi789:25\nnew:1\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_crash_is_finished_at_the_start(box: Box) -> None:
+    """DESIGN "A transaction": what was begun is finished at the next start, also with no further finding."""
+    from support_disk import Crash, FaultyDisk
+
+    box.learn(tools__editor="vi")
+    at = box.store
+    at.disk = FaultyDisk(crash_at=9)
+    with pytest.raises(Crash):
+        at.update("tools.editor", "helix")
+    assert json.loads(next((box.root / "state" / "handlers" / "profile").glob("*.json")).read_text())[
+        "intent"
+    ]
+    box.start()
+    assert box.profile["tools"] == {"editor": "helix"}
+    assert box.meta == {}
+    assert box.changelog[-1]["action"] == "update"
+
+
+def test_the_slice(box: Box) -> None:
+    """The slice asks no model, so it sees what is older than the first start too; other events are done."""
+    one = make()
+    assert (one.name, one.pays, [job.name for job in one.jobs]) == (
+        "profile",
+        False,
+        ["fade", "changelog", "turns"],
+    )
+    box.start()
+    assert isinstance(box.play(SessionStarted("s", Path("/x"), NOWHERE, NOW)), Done)
+    assert box.handler.sources is not None
+    assert box.handler.status() == {
+        "directory": str(box.directory), "found": {}, "learned": 0, "own": 0, "next": None, "suspended": "",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def here(box: Box, monkeypatch: pytest.MonkeyPatch) -> Box:
+    for name, value in box.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("time.time", box.clock.now)
+    return box
+
+
+def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
+    """The issue: the profile in at most 12 lines, within the budget, and never what is due to be forgotten."""
+    assert section(Path("/"), 9000) == ""
+    here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
+    here.store.update("custom.note", "a\nb\x1b[0m")
+    assert section(Path("/"), 9000).splitlines() == [
+        "## The person you work with", "- Languages: Go, Rust", "- Editor: vi", "- custom.note: a b[0m",
+    ]  # fmt: skip
+    assert section(Path("/"), 60) == "## The person you work with\n- Languages: Go, Rust"
+    assert section(Path("/"), 10) == ""
+    for n in range(30):
+        here.store.update(f"custom.n{n}", "x")
+    assert len(section(Path("/"), 9000).splitlines()) == 12
+    here.clock.pass_(100 * DAY)
+    assert "Editor" not in section(Path("/"), 9000)
+    here.put("profile.json", "{")
+    assert section(Path("/"), 9000) == ""
+
+
+def test_the_context_writes_nothing(here: Box) -> None:
+    """A session's start must not change what it tells of."""
+    section(Path("/"), 9000)
+    assert not here.directory.exists()
+    assert not os.path.exists(here.root / "state")

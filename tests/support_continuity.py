@@ -1,0 +1,229 @@
+"""Sessions in a box: the handler of continuity in a real engine without threads, and transcripts that are appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from support_engine import Inline
+from tacitd.app import App, build
+from tacitd.paths import Paths
+from tacitd.slices import Found
+from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd_handlers.continuity import slice as make
+from tacitd_handlers.continuity.handler import Continuity
+from tacitd_handlers.continuity.store import Store
+
+NOW = 1_795_149_000.0
+ANSWER = json.dumps(
+    {
+        "summary": "Built the parser. Tests pass. The release waits for a key. And a fourth sentence.",
+        "decisions": [{"decision": "Use JWT", "rationale": "stateless", "alternatives": ["Session cookies"]}],
+    }
+)
+FIXTURES = Path(__file__).parent / "fixtures" / "continuity"
+
+
+class World:
+    """A home with a daemon in it that runs only this handler."""
+
+    def __init__(self, root: Path, *rules: tuple[str, Any], default: Any = ANSWER, **settings: str) -> None:
+        self.root = root.resolve()
+        self.clock = FakeClock(NOW)
+        self.model = ScriptedModel(list(rules), default=default)
+        self.settings = {f"TACITD_CONTINUITY__{name.upper()}": value for name, value in settings.items()}
+        self.project = self.git("app")
+        self.folder = self.root / "claude" / "projects" / "p"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.number = 0
+        self.start()
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.root),
+            "USER_MEMORY_DIR": str(self.root / "memory"),
+            "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
+            "TACITD_STATE_DIR": str(self.root / "state"),
+        }
+
+    def git(self, name: str) -> Path:
+        root = self.root / "work" / name
+        (root / ".git").mkdir(parents=True, exist_ok=True)
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        return root
+
+    def start(self) -> None:
+        """A daemon on this disk."""
+        one = make()
+        self.build(
+            Found(
+                (
+                    type(one)(
+                        one.name, lambda: Continuity(self.env), one.settings, one.jobs, one.pays, one.lanes
+                    ),
+                )
+            )
+        )
+
+    def build(self, found: Found) -> None:
+        """The engine, with these slices."""
+        state = self.root / "state"
+        places = Paths(self.root, self.root / "claude", state, self.root / "no.toml", state / "s")
+        self.app: App = build(
+            places,
+            self.settings,
+            clock=self.clock,
+            found=found,
+            model=lambda config, budget: self.model,
+            watcher_for=SilentWatcher,
+        )
+        self.app.engine.dispatcher.runner.pool = lambda name, count: Inline()
+        self.app.open()
+
+    def kill(self) -> None:
+        """Nothing is saved."""
+        self.app.schedule.stop()
+        self.app.engine.follower.stop()
+        self.app.lock.release()
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def settle(self, seconds: float = 30.0) -> None:
+        """Let time pass, and turn until nothing more happens."""
+        self.clock.pass_(seconds)
+        engine = self.app.engine
+        engine._look(full=True)
+        for _ in range(500):
+            engine.turn()
+            if not (engine._inbox or engine.tails.unread or engine.dispatcher.agenda.ready):
+                return
+        raise AssertionError("it never comes to rest")
+
+    def end(self) -> None:
+        """Half an hour of quiet ends every session."""
+        self.settle()
+        self.settle(1900.0)
+
+    # transcripts
+
+    def transcript(self, session: str) -> Path:
+        return self.folder / f"{session}.jsonl"
+
+    def append(self, session: str, *records: Mapping[str, Any]) -> None:
+        with self.transcript(session).open("ab") as out:
+            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
+        os.utime(self.transcript(session), (self.clock.wall, self.clock.wall))
+
+    def copy(self, source: Path, *changes: tuple[str, str]) -> Path:
+        """A transcript of somebody else's, as if it had just been written."""
+        text = source.read_text(encoding="utf-8")
+        for old, new in changes:
+            text = text.replace(old, new)
+        path = self.folder / source.name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def fixture(self, version: str) -> Path:
+        """What the real client wrote when it was told to use its task tools, as if a person had typed the prompt."""
+        human = (('"entrypoint":"sdk-cli"', '"entrypoint":"cli"'), ('"promptSource":"sdk"', '"promptSource":"typed"'),
+                 ('"turnOrigin":"sdk"', '"turnOrigin":"human"'))  # fmt: skip
+        return self.copy(FIXTURES / f"tasks-{version}.jsonl", *human)
+
+    def record(self, kind: str, session: str, content: Any, **more: Any) -> dict[str, Any]:
+        self.number += 1
+        stamp = datetime.fromtimestamp(self.clock.wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        return {
+            "type": kind, "uuid": f"u{self.number}", "sessionId": session, "timestamp": stamp, "isSidechain": False,
+            "cwd": str(self.project), "version": "2.1.328", "message": {"role": kind, "content": content},
+        } | more  # fmt: skip
+
+    def type(self, session: str, *texts: str) -> None:
+        self.append(session, *(self.record("user", session, text) for text in texts))
+
+    def say(self, session: str, text: str) -> None:
+        self.append(session, self.record("assistant", session, [{"type": "text", "text": text}]))
+
+    def use(
+        self,
+        session: str,
+        name: str,
+        input: Any,
+        result: Any = "ok",
+        *,
+        error: bool = False,
+        data: Any = None,
+    ) -> str:
+        """A tool is used, and answers; None: it does not answer yet."""
+        id = f"toolu_{self.number}"
+        self.append(
+            session,
+            self.record("assistant", session, [{"type": "tool_use", "id": id, "name": name, "input": input}]),
+        )
+        if result is not None:
+            self.answer(session, id, result, error=error, data=data)
+        return id
+
+    def answer(
+        self, session: str, id: str, result: Any = "ok", *, error: bool = False, data: Any = None
+    ) -> None:
+        block = {"type": "tool_result", "tool_use_id": id, "content": result} | (
+            {"is_error": True} if error else {}
+        )
+        self.append(session, self.record("user", session, [block], toolUseResult=data))
+
+    def todos(self, session: str, *items: Any, **more: Any) -> str:
+        """TodoWrite with `("title", "status")`."""
+        given = [
+            {"content": one[0], "status": one[1], "activeForm": "x"} if isinstance(one, tuple) else one
+            for one in items
+        ]
+        return self.use(session, "TodoWrite", {"todos": given}, **more)
+
+    # what came of it
+
+    @property
+    def store(self) -> Store:
+        return Store.of(self.env, self.clock)
+
+    def file(self, session: str) -> dict[str, Any]:
+        path = self.store.path(session)
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return found
+
+    def tasks(self, session: str) -> list[tuple[str, str]]:
+        return [(one["title"], one["status"]) for one in self.file(session).get("tasks", ())]
+
+    def put(self, session: str, document: Mapping[str, Any]) -> Path:
+        path = self.store.path(session)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+        return path
+
+    def status(self) -> Mapping[str, Any]:
+        made: Mapping[str, Any] = self.app.engine.consumers["continuity"].handler.status()
+        return made
+
+    def degraded(self) -> list[str]:
+        return [one.id for one in self.app.degraded.values()]
+
+    def parked(self) -> list[str]:
+        return [why.reason for _, why in self.app.engine.dispatcher.agenda.parked()]
+
+    def forget(self) -> None:
+        """What tacitd knows apart from the files is gone."""
+        shutil.rmtree(
+            self.root / "state" / "handlers" / "continuity" / self.store._beside.name, ignore_errors=True
+        )
+
+
+def titles(found: Iterable[Any]) -> Sequence[str]:
+    return [one["title"] for one in found]

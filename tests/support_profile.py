@@ -1,0 +1,148 @@
+"""A profile in a box: a store with a clock that moves when told to, and the handler beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacitd.events import Event, Told
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
+from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
+from tacitd.model.port import Model
+from tacitd.testing import FakeClock, ScriptedModel
+from tacitd_handlers.profile import changelog
+from tacitd_handlers.profile.handler import Profiles
+from tacitd_handlers.profile.merge import Said
+from tacitd_handlers.profile.plans import Plan
+from tacitd_handlers.profile.store import Store
+
+GOLDEN = Path(__file__).parent / "fixtures" / "profile"
+NOW = 1_795_149_000.0
+DAY = 86_400.0
+
+
+@dataclass(slots=True)
+class Box:
+    """One person's memory directory."""
+
+    root: Path
+    clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
+    handler: Profiles = field(init=False)
+    degraded: dict[str, Degradation] = field(default_factory=dict)
+    commits: list[Commit] = field(default_factory=list)
+    model: Model = field(default_factory=ScriptedModel)
+
+    @property
+    def directory(self) -> Path:
+        return self.root / "memory"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.root),
+            "USER": "cameron",
+            "USER_MEMORY_DIR": str(self.directory),
+            "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
+            "TACITD_STATE_DIR": str(self.root / "state"),
+        }
+
+    @property
+    def store(self) -> Store:
+        """As another process would open it."""
+        return Store.of(self.env, self.clock)
+
+    # what is said
+
+    def learn(self, id: str = "", session: str = "abc123", **values: Any) -> Plan | None:
+        """Something was said: `work__languages=("Go",)`."""
+        self.clock.pass_(0.001)
+        said = Said({name.replace("__", "."): value for name, value in values.items()})
+        return self.store.learn(said, session, id or f"id-{self.clock.wall}")
+
+    def no_longer(self, **values: Any) -> Plan | None:
+        self.clock.pass_(0.001)
+        said = Said({}, {name.replace("__", "."): value for name, value in values.items()})
+        return self.store.learn(said, "abc123", f"id-{self.clock.wall}")
+
+    # what stands there
+
+    def put(self, name: str, document: Any) -> Path:
+        """A person's own doing."""
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(
+            document if isinstance(document, str) else json.dumps(document, indent=2), encoding="utf-8"
+        )
+        return path
+
+    def edit(self, **values: Any) -> None:
+        """A person edits profile.json by hand."""
+        found = self.profile
+        for name, value in values.items():
+            *above, key = name.split("__")
+            holder = found
+            for part in above:
+                holder = holder.setdefault(part, {})
+            holder[key] = value
+        self.put("profile.json", found)
+
+    def read(self, name: str) -> Any:
+        path = self.directory / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        return self.read("profile.json") or {}
+
+    @property
+    def meta(self) -> dict[str, dict[str, Any]]:
+        found = self.read("profile-meta.json") or {"preferences": []}
+        return {one["path"]: one for one in found["preferences"]}
+
+    @property
+    def changelog(self) -> list[dict[str, Any]]:
+        """Its entries; lines that a crash tore are nobody's."""
+        return changelog.entries(self.directory / "changelog.jsonl")
+
+    # the handler
+
+    def tools(self) -> Tools:
+        return Tools(
+            clock=self.clock,
+            model=self.model,
+            history=History(Log(self.root / "state" / "history.jsonl"), self.clock),
+            settings={},
+            home=self.root / "state" / "handlers" / "profile",
+            project_of=lambda cwd: (_ for _ in ()).throw(AssertionError(cwd)),
+            live=lambda project: False,
+            degrade=lambda what: self.degraded.update({what.id: what}),
+            clear=self._clear,
+        )
+
+    def _clear(self, id: str) -> None:
+        self.degraded.pop(id, None)
+
+    def start(self) -> Profiles:
+        """A new daemon."""
+        self.handler = Profiles(self.env)
+        self.handler.open(list(self.commits), self.tools())
+        return self.handler
+
+    def play(self, event: Event) -> Outcome:
+        """Offer an event, and commit the answer as the engine does."""
+        outcome = self.handler.handle(event, self.tools())
+        if isinstance(outcome, Done) and outcome.data:
+            session = getattr(event, "session", "")
+            commit = Commit(self.clock.now(), type(event).__name__, "", session, -1, dict(outcome.data))
+            self.commits.append(commit)
+            self.handler.committed(commit, self.tools())
+        return outcome
+
+    def told(self, id: str, data: Mapping[str, Any], session: str = "abc123") -> Outcome:
+        from tacitd.events import NoProject
+
+        return self.play(Told("learning", id, session, NoProject("", "none"), self.clock.now(), data))
