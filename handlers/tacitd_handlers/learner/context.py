@@ -1,0 +1,158 @@
+"""What a session is told at its start: the blocks that the learner's skill reads, to the byte (SPEC L, first page).
+
+The ledger is never opened here (L-05): what the daemon healed in it was noted down, and is only repeated. A session
+waits for this, so little is imported, and nothing that fails here may keep the profile from being printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tacitd.clock import Clock, local_minutes
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.files.replaced import edit
+from tacitd_handlers.learner.ledger_md import HEADER
+from tacitd_handlers.learner.notes import Known, Notes
+from tacitd_handlers.learner.places import Places
+from tacitd_handlers.learner.profile_md import TEMPLATE, Profile, parse, repaired
+from tacitd_handlers.learner.retests import block, retests
+from tacitd_handlers.learner.saying import FIRST, capped, repairs
+from tacitd_handlers.learner.sittings import Sitting, parse_state, sitting
+from tacitd_handlers.learner.words import names_a_session
+
+LIMIT = 10_000
+"""Characters that Claude Code takes from a hook; of more it shows the model the first 2 KB and a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is printed, and what the person who reads standard error should know."""
+
+    text: str
+    trouble: str = ""
+
+
+def context(places: Places, session: str, clock: Clock) -> Said:
+    """Prepare the profile, and return the session's blocks. `session`: its id, "" where it is not known."""
+    notes, now = Notes(places.home), local_minutes(clock.now())
+    known = _known(notes)
+    at = sitting(session, "", known.stamps, session_state(places), now)
+    ready = _prepare(places)
+    first = ready.made or at.session in known.firsts
+    text = told(ready.data, at, known, ready.restored, now, first=first)
+    with suppress(OSError, TacitdError):  # a full disk must not keep a session from its profile
+        _note(notes, known, at, clock.now(), ready.restored, first=first)
+    if len(text) > LIMIT:
+        long = f"{len(text)} characters: Claude Code shows the first 2 KB, and names a file with the rest"
+        return Said(text, ready.trouble or long)
+    return Said(text, ready.trouble)
+
+
+def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str, *, first: bool) -> str:
+    """The blocks. `names`: sections that were restored just now."""
+    title = "(new — first session)" if first else "(loaded automatically at session start)"
+    profile = data.decode("utf-8", "surrogateescape")
+    text = (
+        f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
+        f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
+        f"{profile}\n=== END LEARNER PROFILE ===\n"
+    )
+    read = _read(data)
+    lines = [*repairs(names), *known.say, *capped(known.cap, read)]
+    if lines:
+        text += "\n" + "\n".join(lines) + "\n"
+    suggestions = block(retests(read, now)) if read is not None else ""
+    if suggestions:
+        text += "\n" + suggestions
+    return text + (FIRST + "\n" if first else "")
+
+
+def session_state(places: Places) -> Sitting | None:
+    """What the session-state file says."""
+    try:
+        return parse_state(places.session_state.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The profile, made ready to be printed."""
+
+    data: bytes
+    made: bool = False
+    restored: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+def _prepare(places: Places) -> Ready:
+    """Make both files where there is no profile (SPEC L-51); put back sections that are missing (L-02)."""
+    trouble = ""
+    made, restored = False, list[str]()
+
+    def whole(data: bytes | None) -> bytes | None:
+        nonlocal made
+        made = data is None
+        found, restored[:] = (TEMPLATE, []) if data is None else repaired(data)
+        return found
+
+    try:
+        new = not os.path.lexists(places.profile)
+        edit(places.profile, whole, mode=0o600 if new else None)
+        if made and not os.path.lexists(places.ledger):
+            edit(places.ledger, lambda data: HEADER if data is None else None, mode=0o600)
+    except (OSError, FileRefusedError) as error:
+        trouble, restored = str(error), []
+    try:
+        return Ready(places.profile.read_bytes(), made, tuple(restored), trouble)
+    except OSError as error:
+        return Ready(b"", False, (), trouble or str(error))
+
+
+def _note(
+    notes: Notes, known: Known, at: Sitting, now: float, restored: tuple[str, ...], *, first: bool
+) -> None:
+    if names_a_session(at.session) and (at.session not in known.stamps):
+        notes.stamp(at.session, at.stamp, now, first=first)
+    if restored:
+        notes.restored({*known.restored, *restored}, now)
+    notes.told(len(known.say), now)
+    notes.flush()
+
+
+def _known(notes: Notes) -> Known:
+    try:
+        return notes.known()
+    except OSError:
+        return Known()
+
+
+def _read(data: bytes) -> Profile | None:
+    try:
+        return parse(data)
+    except FileRefusedError:
+        return None
+
+
+def hook_session(wait: float = 0.2) -> str:
+    """The session id in a hook's input on standard input; "" for a terminal, and where nothing whole comes in `wait`
+    seconds: whoever started us may never close it."""
+    text = b""
+    try:
+        fd = sys.stdin.fileno()
+        while not os.isatty(fd) and select.select([fd], [], [], wait)[0]:
+            part = os.read(fd, 1 << 16)
+            text += part
+            if not part or text.rstrip().endswith(b"}"):
+                break
+        given = json.loads(text)
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return ""
+    session = given.get("session_id") if isinstance(given, dict) else None
+    return session if isinstance(session, str) else ""

@@ -1,0 +1,254 @@
+"""The learner's handler: reports in transcripts become records, the two files are kept in step, retests are flagged.
+
+It asks no model. Nothing here decides what a session means: `recording.py` and `reconcile.py` do.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd.clock import local_minutes
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.events import (
+    Due,
+    Event,
+    Project,
+    Record,
+    SessionEnded,
+    SessionStarted,
+    SourceChanged,
+    Told,
+    TranscriptGrew,
+)
+from tacitd.files.replaced import replace
+from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
+from tacitd_handlers.learner.asked import asked
+from tacitd_handlers.learner.context import session_state
+from tacitd_handlers.learner.places import Places, places, short
+from tacitd_handlers.learner.profile_md import parse
+from tacitd_handlers.learner.reconcile import Result
+from tacitd_handlers.learner.recording import Plan, record
+from tacitd_handlers.learner.retests import retests
+from tacitd_handlers.learner.saying import status_lines
+from tacitd_handlers.learner.settings import LearnerSettings
+from tacitd_handlers.learner.sittings import Sitting, sitting, state_text
+from tacitd_handlers.learner.store import Done as Looked
+from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.teaching import report_id, reports, uses_skill
+
+LOOK, RETESTS = "look", "retests"
+FILES = "learner.files"
+ROWS = "learner.rows"
+MUCH = 1 << 20
+"""Bytes of a ledger that is met for the first time: it is taken in after the daemon is ready, not before."""
+REFUSED = 10
+"""Refused reports that `status` shows."""
+
+
+class Learner:
+    """Seed 000 in the daemon."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._lock = threading.Lock()
+        self._teaching: set[str] = set()
+        self._reports: set[str] = set()
+        self._began: dict[str, float] = {}
+        """By session, its earliest record seen: seconds since 1970, UTC."""
+        self._refused: list[str] = []
+        self._shown: dict[str, Any] = {}
+        self._recorded = 0
+        self._first = True
+        self._store: Store
+        self._plan: Plan
+        self._settings: LearnerSettings
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        """Remember which sessions teach, and which reports were taken; make good what a crash cut off (SPEC L-37)."""
+        settings = tools.settings.get("learner") or LearnerSettings()
+        self._settings = settings
+        self._plan = Plan(settings.grow_only_when_due, settings.longest_interval)
+        where = places(self._environ, settings.profile, settings.ledger, tools.home)
+        self._store = Store(where, tools.clock, settle=settings.settle)
+        self._first = True
+        for commit in commits:
+            self._fold(commit.data)
+        if self._store.behind() < MUCH:
+            self._look(tools)
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Answer one event."""
+        match event:
+            case TranscriptGrew():
+                return self._grew(event, tools)
+            case Due(job="look"):
+                self._look(tools)
+                return Done()
+            case Due(job="retests"):
+                self._flag(tools)
+                return Done()
+            case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Told():
+                return Done()
+
+    # transcripts
+
+    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+        times = [one.time for one in event.records if one.time is not None]
+        began = min([*times, self._began.get(event.session, tools.clock.now())])
+        self._began[event.session] = began
+        files = {self._store.places.profile.name, self._store.places.ledger.name}
+        known = event.session in self._teaching
+        teaches = known or any(uses_skill(one, self._settings.skills, files) for one in event.records)
+        if not teaches:
+            return Done()
+        taken, refused = self._take(event, local_minutes(began))
+        if any(one.summary for one in event.records):
+            self._save_session(event.session, local_minutes(began))
+        if known and not taken and not refused:
+            return Done()
+        self._fold(
+            data := {"kind": "teaching", "session": event.session, "reports": taken, "refused": refused}
+        )
+        return Done(data=data)
+
+    def _take(self, event: TranscriptGrew, began: str) -> tuple[list[str], list[str]]:
+        """Record what is reported. Raises OSError, FileRefusedError: then it is tried again."""
+        taken: list[str] = []
+        refused: list[str] = []
+        for one in event.records:
+            for given in reports(one.text):
+                id = report_id(one, given)
+                if id in self._reports or id in taken:
+                    continue
+                trouble = self._report(one, given, event.session, began)
+                taken.append(id)
+                refused += [trouble] if trouble else []
+        return taken, refused
+
+    def _report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
+        """Record one report; return why it is refused, "" where it is not."""
+        try:
+            said = asked(given)
+            at = self._sitting(said.session or one.session or session, said.stamp, began)
+            with self._store.locked():
+                made = record(self._store, said, at, self._plan)
+        except FileRefusedError:
+            raise
+        except TacitdError as error:
+            logger.warning("a report of session {} is refused: {}", session, error.what)
+            return f"{session}: {error.what}"
+        self._recorded += not made.again
+        if made.result is not None:
+            self._show(made.result)
+        return ""
+
+    def _sitting(self, session: str, stamp: str, began: str) -> Sitting:
+        """The session's one stamp (SPEC L-48), remembered from its first use on."""
+        notes = self._store.notes
+        known = notes.known().stamps
+        at = sitting(session, stamp, known, session_state(self._store.places), began)
+        if at.session not in known and not stamp:
+            notes.stamp(at.session, at.stamp, self._store.clock.now())
+            notes.flush()
+        return at
+
+    def _save_session(self, session: str, began: str) -> None:
+        """A compaction: what the session must still know goes into the session-state file."""
+        where: Places = self._store.places
+        text = state_text(self._sitting(session, "", began), short(where.profile, where.user))
+        replace(where.session_state, text.encode(), mode=0o600)
+
+    # by the clock
+
+    def _look(self, tools: Tools) -> None:
+        """Keep the two files in step. What is wrong with them is said, and looked at again in a minute."""
+        try:
+            with self._store.locked():
+                done = self._store.look(first=self._first)
+        except (OSError, FileRefusedError) as error:
+            what = (
+                error.what if isinstance(error, FileRefusedError) else f"{error.filename}: {error.strerror}"
+            )
+            hint = (
+                error.hint
+                if isinstance(error, FileRefusedError)
+                else "sessions are looked at again when it can be"
+            )
+            tools.degrade(Degradation(FILES, f"the learner's files: {what}", hint))
+            return
+        tools.clear(FILES)
+        self._first = False
+        if done.result is not None:
+            self._said(done, tools)
+            self._show(done.result)
+            self._flag(tools)
+
+    def _said(self, done: Looked, tools: Tools) -> None:
+        if done.healed or done.completed:
+            logger.info("the ledger got {} missing rows", len(done.healed) + len(done.completed))
+        bad = done.result.state.bad if done.result is not None else 0
+        if bad:
+            what = f"{bad} lines of {self._store.places.ledger} are no rows and are skipped"
+            tools.degrade(Degradation(ROWS, what, "`tacitd learner check` names them"))
+        else:
+            tools.clear(ROWS)
+
+    def _show(self, result: Result) -> None:
+        """What `status` says of the two files, and what the log keeps (SPEC L-28)."""
+        for move in result.moves:
+            if move.what in ("dropped", "promoted", "waits"):
+                logger.info("weakness {}: {}", move.tag, move.what)
+        state = result.state
+        with self._lock:
+            self._shown |= {
+                "rows": state.folded.rows,
+                "active": len(state.seats.active) + state.seats.others_active,
+                "resolved": len(state.seats.resolved) + state.seats.others_resolved,
+                "waiting_for_room": list(state.seats.pending),
+            }
+
+    def _flag(self, tools: Tools) -> None:
+        """SPEC L-50: which weaknesses are worth another look today."""
+        try:
+            data = self._store.profile()
+            found = retests(parse(data), local_minutes(tools.clock.now())) if data is not None else []
+        except (OSError, FileRefusedError):
+            return  # `_look` says so
+        with self._lock:
+            self._shown["retests"] = [one.label for one in found]
+
+    # what it did
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        """What was done is in the files already."""
+        self._fold(commit.data)
+
+    def _fold(self, data: Mapping[str, Any]) -> None:
+        if data.get("kind") != "teaching":
+            return
+        with self._lock:
+            self._teaching.add(str(data["session"]))
+            self._reports.update(data.get("reports", ()))
+            new = [text for text in data.get("refused", ()) if text not in self._refused]
+            self._refused = [*self._refused, *new][-REFUSED:]
+
+    def status(self) -> Mapping[str, Any]:
+        """Counts of the two files, and what waits for the learner."""
+        with self._lock:
+            shown = {
+                **self._shown,
+                "recorded": self._recorded,
+                "teaching_sessions": len(self._teaching),
+                "refused": list(self._refused),
+            }
+        return shown | {"says": list(status_lines(shown))}
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """None: the learner's files belong to no project; they are looked at once a minute."""
+        return ()

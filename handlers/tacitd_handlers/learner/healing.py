@@ -1,0 +1,54 @@
+"""What one of the two files has and the other lacks: rows for sessions that stand only in the profile (SPEC L-38).
+
+Pure. The other way round, entries for rows that stand only in the ledger, is `render.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tacitd_handlers.learner.history_md import Session
+from tacitd_handlers.learner.intents import Intent
+from tacitd_handlers.learner.ledger import Ledger
+from tacitd_handlers.learner.ledger_md import Key, Row
+from tacitd_handlers.learner.profile_md import parse
+from tacitd_handlers.learner.state import SessionKey
+from tacitd_handlers.learner.words import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
+
+
+def healed(session: Session) -> Row | None:
+    """The row of an entry; None where its mode or verdict is none: then nothing is made of it (SPEC L-35, L-39)."""
+    if session.verdict not in VERDICTS.get(session.mode, ()):
+        return None
+    gaps, review = name_of(session.gaps or ""), name_of(session.review or "")
+    return Row(
+        session.stamp,
+        HEALED,
+        session.problem,
+        UNKNOWN,
+        session.mode,
+        session.verdict,
+        gaps or NO_GAPS,
+        review or NO_DATE,
+    )
+
+
+def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> list[Row]:
+    """The rows that the ledger lacks, oldest first. `newest`: rows that are known to stand in it."""
+    if data is None:
+        return []
+    known: set[SessionKey] = {(row.stamp, row.problem, row.mode) for row in newest}
+    found: dict[SessionKey, Row] = {}
+    for held in parse(data).sessions:
+        key = held.session.key
+        if key in known or any((row.problem, row.mode) == key[1:] for row in ledger.at(key[0])):
+            continue
+        row = healed(held.session)
+        if row is not None:
+            found.setdefault(key, row)
+    return sorted(found.values(), key=lambda row: row.stamp)
+
+
+def orphans(intents: Mapping[Key, Intent], ledger: Ledger) -> list[Row]:
+    """Rows that were about to be written when the process ended, in the order in which they were recorded."""
+    return [intent.row for key, intent in intents.items() if ledger.row(key) is None]

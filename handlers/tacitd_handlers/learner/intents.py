@@ -1,0 +1,81 @@
+"""What was said of a session when it was recorded, beyond its ledger row: what it tested, what was observed.
+
+An intent is written before the row, so that a crash between the two loses nothing. Pure: records of the log in and out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd_handlers.learner.ledger_md import Key, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One problem of one session, as it was recorded."""
+
+    row: Row
+    tested: tuple[str, ...] | None = None
+    """The gaps that the session tested; None: nobody said (SPEC L-21)."""
+    observations: str = ""
+    trajectory: str = ""
+    """One sentence on the earlier sessions of the problem (SPEC L-40)."""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """By tag, what a new gap is called."""
+    fresh: bool = False
+    """It is being recorded now; False: it is made good for after a crash."""
+
+    def as_record(self, at: float) -> dict[str, Any]:
+        """The log's record. `at`: seconds since 1970, UTC."""
+        said = {
+            "tested": list(self.tested) if self.tested is not None else None,
+            "observations": self.observations,
+            "trajectory": self.trajectory,
+            "descriptions": dict(self.descriptions),
+        }
+        return {"k": "record", "at": at, "row": list(self.row), **said}
+
+
+def given_up(row: Row, at: float) -> dict[str, Any]:
+    """The log's record of a row that could not be written, and whose caller was told so."""
+    return {"k": "given-up", "at": at, "key": list(row.key)}
+
+
+def records(data: bytes) -> Iterator[dict[str, Any]]:
+    """The records in a part of the log; what is none is skipped."""
+    for line in data.split(b"\n"):
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Intent]:
+    """The intents of a log by their rows' keys; those that were given up are left out. Foreign records are skipped."""
+    found: dict[Key, Intent] = {}
+    for record in records:
+        try:
+            if record.get("k") == "given-up":
+                found.pop(Key(*record["key"]), None)
+            elif record.get("k") == "record":
+                intent = _intent(record)
+                found[intent.row.key] = intent
+        except (KeyError, TypeError, ValueError):
+            continue
+    return found
+
+
+def _intent(record: Mapping[str, Any]) -> Intent:
+    tested = record.get("tested")
+    return Intent(
+        Row(*(str(cell) for cell in record["row"])),
+        tuple(str(tag) for tag in tested) if tested is not None else None,
+        str(record.get("observations", "")),
+        str(record.get("trajectory", "")),
+        {str(tag): str(text) for tag, text in dict(record.get("descriptions") or {}).items()},
+    )

@@ -1,0 +1,154 @@
+"""The ledger's format: an append-only Markdown table of eight columns (SPEC L-04, L-33, L-54). Bytes in, rows out.
+
+Reading forgives what others write: white space, CRLF, `\\|`, rows out of order. What is no row is skipped and named,
+never mended. Rows are tuples, not dataclasses, because there may be a hundred thousand of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tacitd_handlers.learner.words import MANUAL, UNKNOWN, name_of, tags_of, time_of
+
+HEADER = (
+    b"# Session Ledger\n\n"
+    b"| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
+    b"|-----------|------------|---------|---------|------|---------|------|------------|\n"
+)
+BOM = b"\xef\xbb\xbf"
+_TITLE = "# Session Ledger"
+_UNESCAPED = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s|:-]+")
+
+
+class Key(NamedTuple):
+    """What makes a row one of its own (SPEC L-23)."""
+
+    session: str
+    stamp: str
+    problem: str
+    mode: str
+
+
+class Row(NamedTuple):
+    """One problem in one session."""
+
+    stamp: str
+    session: str
+    problem: str
+    pattern: str
+    mode: str
+    verdict: str
+    gaps: str
+    review: str
+
+    @property
+    def key(self) -> Key:
+        """SPEC L-23."""
+        return Key(self.session, self.stamp, self.problem, self.mode)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The gaps as they are compared."""
+        return tags_of(self.gaps)
+
+
+class Bad(NamedTuple):
+    """A line that is no row."""
+
+    offset: int
+    """Byte offset of its first byte."""
+    why: str
+    text: str
+    """Its first 120 characters."""
+
+
+class Table(NamedTuple):
+    """What stands in a ledger, or in a part of it."""
+
+    rows: list[Row]
+    bad: list[Bad]
+
+
+def format_row(row: Row) -> str:
+    """The row as one line, without its newline."""
+    return "| " + " | ".join(row) + " |"
+
+
+def parse(data: bytes, start: int = 0) -> Table:
+    """Every row from byte `start` on, in the order of the file, and every line that is none."""
+    rows: list[Row] = []
+    bad: list[Bad] = []
+    offset = start
+    for raw in data[start:].split(b"\n"):
+        row = parse_line(raw)
+        if isinstance(row, Row):
+            rows.append(row)
+        elif row:
+            bad.append(Bad(offset, row, raw[:120].decode("utf-8", "replace").strip()))
+        offset += len(raw) + 1
+    return Table(rows, bad)
+
+
+def parse_line(raw: bytes) -> Row | str:
+    """One line: its row; "" for what belongs to the table's head; else why it is no row."""
+    text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    if text.startswith("| ") and text.endswith(" |") and "\\" not in text and "  " not in text:
+        cells = text[2:-2].split(" | ")
+        if len(cells) == 8 and "|" not in text[2:-2].replace(" | ", ""):
+            return _row(cells, text)
+    if not text or text.startswith("#"):
+        return "" if not text or text == _TITLE else "no row of the table"
+    return _row([name_of(cell) for cell in _cells(text)], text)
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a line; none where it is not closed by a pipe, as a torn one is not."""
+    if len(text) < 2 or text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
+        return []
+    return _UNESCAPED.split(text[1:-1])
+
+
+def _row(cells: list[str], text: str) -> Row | str:
+    if not cells:
+        return "torn, or no row of the table"
+    if len(cells) != 8:
+        return "" if _RULE.fullmatch(text) else f"{len(cells)} cells instead of 8"
+    stamp, session, problem, pattern, mode, verdict, gaps, review = cells
+    if time_of(stamp) is None:
+        if (stamp, review) == ("Timestamp", "Review Due") or _RULE.fullmatch(text):
+            return ""
+        return f"{stamp[:40]!r} is no time"
+    if not problem:
+        return "no problem is named"
+    return Row(stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review)
+
+
+def newline_of(data: bytes) -> bytes:
+    """How its last whole line ends: CRLF, or LF."""
+    at = data.rfind(b"\n")
+    return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
+
+
+def rows_at(data: bytes, stamp: str) -> Iterator[Row]:
+    """The rows of one stamp, without reading the others."""
+    wanted, at = stamp.encode(), 0
+    while (at := data.find(wanted, at)) >= 0:
+        begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        end = end if end >= 0 else len(data)
+        row = parse_line(data[begin:end])
+        if isinstance(row, Row) and row.stamp == stamp:
+            yield row
+        at = end
+
+
+def torn(data: bytes) -> bool:
+    """Whether the last line is not ended: a crash, or an editor that leaves it so."""
+    return bool(data) and not data.endswith(b"\n")
+
+
+def has_header(data: bytes) -> bool:
+    """Whether the table's head stands in it."""
+    return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))

@@ -1,0 +1,168 @@
+"""What a person, or Claude, changed in the profile since tacitd last wrote it. Pure; it only changes the state.
+
+A change that bears the stamp of a session is a session's bookkeeping, and the ledger decides it (SPEC L-38). Every other
+one is a person's and is taken as it is: statuses (L-31), descriptions, labels (L-11), places, and what was taken out
+(L-30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tacitd_handlers.learner.fold import LAST, Override, place
+from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.profile_md import Placed, Profile
+from tacitd_handlers.learner.state import State, Wrote
+from tacitd_handlers.learner.words import RECURRING, slug, tag_of
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The profile's weaknesses by their tags, and those that have none."""
+
+    by_tag: Mapping[str, Placed]
+    others: Sequence[Placed]
+
+
+def match(profile: Profile, tags: Collection[str], aliases: Mapping[str, str]) -> Matched:
+    """Which entry is which tag's (SPEC L-11): its label is the tag, or reads the same, or a person renamed it so."""
+    by_label = {label: tag for tag, label in aliases.items()}
+    by_slug: dict[str, str] = {}
+    tails: dict[str, list[str]] = {}
+    for each in tags:
+        by_slug.setdefault(slug(each), each)
+        tails.setdefault(slug(each.rpartition(":")[2]), []).append(each)
+    by_tag: dict[str, Placed] = {}
+    others: list[Placed] = []
+    for placed in profile.weaknesses:
+        tag = _tag(placed.entry.label, tags, by_label, by_slug, tails)
+        if tag is None or tag in by_tag:
+            others.append(placed)
+        else:
+            by_tag[tag] = placed
+    return Matched(by_tag, others)
+
+
+def _tag(
+    label: str,
+    tags: Collection[str],
+    by_label: Mapping[str, str],
+    by_slug: Mapping[str, str],
+    tails: Mapping[str, Sequence[str]],
+) -> str | None:
+    if label in by_label:
+        return by_label[label]
+    if tag_of(label) in tags:
+        return tag_of(label)
+    whole = slug(label)
+    if whole in by_slug:
+        return by_slug[whole]
+    tail = tails.get(whole, ())
+    return tail[0] if len(tail) == 1 else None
+
+
+def renamed(state: State, matched: Matched) -> dict[str, str]:
+    """Tags whose entry is not there while one that nobody knows says the same: a person renamed it."""
+    found: dict[str, str] = {}
+    free = [placed.entry for placed in matched.others]
+    for tag, wrote in state.wrote.items():
+        if tag in matched.by_tag or tag in state.removed:
+            continue
+        same = [e for e in free if e.description == wrote.description and e.first == wrote.first]
+        if len(same) == 1:
+            found[tag] = same[0].label
+            free.remove(same[0])
+    return found
+
+
+def notice(state: State, matched: Matched, rows: Sequence[Row], *, places: bool = True) -> list[Override]:
+    """Take in what was changed; `rows` are those that are not folded yet. Returns what has to be replayed among them.
+
+    `places` is False where `### Resolved` is gone: then where an entry stands says nothing.
+
+    Called only where Known Weaknesses stands in the profile: a section or file that is gone is damage, not a wish.
+    """
+    _notice_removed(state, matched)
+    if places:
+        _notice_places(state, matched)
+    adopted: list[Override] = []
+    for tag, placed in matched.by_tag.items():
+        wrote = state.wrote.get(tag)
+        if wrote is None:
+            adopted += _adopt(state, tag, placed, rows)
+        else:
+            _notice_edit(state, tag, placed, wrote)
+        state.texts[tag] = placed.entry.description or state.texts.get(tag, "")
+    return adopted
+
+
+def _notice_removed(state: State, matched: Matched) -> None:
+    for tag in state.wrote:
+        seat = state.seats.of(tag)
+        if tag not in matched.by_tag and tag not in state.removed and seat is not None:
+            state.removed.append(tag)
+            seat.remove(tag)
+    for tag in matched.by_tag:
+        if tag in state.removed:
+            state.removed.remove(tag)  # a person wrote it again
+
+
+def _notice_places(state: State, matched: Matched) -> None:
+    seats = state.seats
+    there = matched.by_tag
+    seats.active = [tag for tag, placed in there.items() if not placed.resolved]
+    seats.resolved = [tag for tag, placed in there.items() if placed.resolved]
+    seats.pending = [tag for tag in seats.pending if tag not in there and tag not in state.removed]
+    seats.dropped = [tag for tag in seats.dropped if tag not in there and tag not in state.removed]
+    seats.others_active = sum(not placed.resolved for placed in matched.others)
+    seats.others_resolved = sum(placed.resolved for placed in matched.others)
+
+
+def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
+    """A status that changed without a session is a person's (SPEC L-31)."""
+    entry, weakness = placed.entry, state.folded.tags.get(tag)
+    if (
+        entry.status is None
+        or entry.status == wrote.status
+        or entry.tested != wrote.tested
+        or weakness is None
+    ):
+        return
+    state.overrides.append(Override(*place(state.folded), tag, entry.status))
+    state.folded.tags[tag] = replace(weakness, status=entry.status)
+
+
+def _adopt(state: State, tag: str, placed: Placed, rows: Iterable[Row]) -> list[Override]:
+    """An entry that tacitd never wrote is taken as it is, unless the ledger shows a failure that it does not know."""
+    entry, known = placed.entry, state.folded.tags.get(tag)
+    if entry.status is None or not entry.tested:
+        return []
+    shown = [row.stamp for row in rows if row.stamp <= entry.tested and tag in row.tags]
+    if known is not None:
+        shown.append(known.failed)
+    if not shown:
+        state.given.setdefault(tag, _as_weakness(tag, placed))
+        return []
+    status = RECURRING if max(shown) > (entry.failed or "") else entry.status
+    state.overrides.append(Override(entry.tested, LAST, tag, status))
+    return [state.overrides[-1]]
+
+
+def _as_weakness(tag: str, placed: Placed) -> Weakness:
+    e = placed.entry
+    tested = e.tested or ""
+    return Weakness(
+        tag, e.status or "", e.first or tested, tested, e.failed or "", e.streak or "", e.clean or 0
+    )
+
+
+def ahead(state: State, matched: Matched, is_row: Collection[str]) -> dict[str, str]:
+    """Tags that the profile says were tested in a session whose row does not tell: Claude knows what it tested."""
+    found: dict[str, str] = {}
+    for tag, placed in matched.by_tag.items():
+        known, tested = state.folded.tags.get(tag), placed.entry.tested
+        if known is not None and tested and tested > known.tested and tested in is_row:
+            found[tag] = tested
+    return found

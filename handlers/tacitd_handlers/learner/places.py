@@ -1,0 +1,82 @@
+"""Where the learner's files are: from the environment and the configuration, without pydantic, because a session waits
+for `tacitd learner context`. Only paths are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd import paths
+
+PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
+SESSION_STATE = "leetcode-session-state.md"
+PREFIX = "TACITD_LEARNER__"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """All absolute."""
+
+    profile: Path
+    ledger: Path
+    session_state: Path
+    """Written at a compaction."""
+    home: Path
+    """tacitd's own memory of the two."""
+    user: Path
+    """The person's home, for `~`."""
+
+
+def places(
+    environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
+) -> Places:
+    """SPEC L-01. `profile` and `ledger` are as configured, "" where they are not."""
+    base, user = paths.config_dir(environ), paths.home(environ)
+    return Places(
+        _named(profile, user) or base / PROFILE,
+        _named(ledger, user) or base / LEDGER,
+        base / SESSION_STATE,
+        home or paths.state_dir(environ) / "handlers" / "learner",
+        user,
+    )
+
+
+def configured(environ: Mapping[str, str]) -> Places:
+    """The same, with what the configuration file and the variables say."""
+    given = said(environ)
+    return places(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
+
+
+def said(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The section `learner` of the configuration, unchecked; variables win. A file that is not TOML counts as empty:
+    `tacitd config check` complains of it, and a session must not wait for that."""
+    found = dict(_section(paths.config_file(environ)))
+    for name, value in environ.items():
+        if name.upper().startswith(PREFIX):
+            found[name[len(PREFIX) :].lower()] = value
+    return found
+
+
+def short(path: Path, user: Path) -> str:
+    """The path as a person writes it."""
+    return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
+
+
+def _section(file: Path) -> Mapping[str, Any]:
+    try:
+        section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
+    except (OSError, ValueError):
+        return {}
+    return section if isinstance(section, dict) else {}
+
+
+def _named(text: str, user: Path) -> Path | None:
+    if not text:
+        return None
+    whole = os.fspath(user) + text[1:] if text.startswith("~/") else text
+    return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are

@@ -1,0 +1,304 @@
+"""Profile and ledger brought together: a profile's bytes and what is remembered in, the profile as it should be out.
+
+Pure. The ledger wins for verdicts, gaps, review dates, stamps and counts; the person wins for everything else. Called
+again from the start where somebody saved in between, so it keeps nothing (SPEC X-07).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tacitd_handlers.learner import caps, fold, render
+from tacitd_handlers.learner.caps import Move, Seats
+from tacitd_handlers.learner.fold import Beside, Folded, Override
+from tacitd_handlers.learner.history_md import RECOVERED
+from tacitd_handlers.learner.intents import Intent
+from tacitd_handlers.learner.ledger import Ledger
+from tacitd_handlers.learner.ledger_md import Key, Row
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.person import Matched, ahead, match, notice, renamed
+from tacitd_handlers.learner.profile_md import (
+    HISTORY,
+    RESOLVED,
+    SECTIONS,
+    TEMPLATE,
+    WEAKNESSES,
+    Profile,
+    repaired,
+    spliced,
+)
+from tacitd_handlers.learner.profile_md import parse as parse_profile
+from tacitd_handlers.learner.resolution import prove
+from tacitd_handlers.learner.specific import described
+from tacitd_handlers.learner.state import SessionKey, State, Wrote, dump, load
+from tacitd_handlers.learner.words import LONG
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What there is beside the profile."""
+
+    ledger: Ledger
+    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    """What `record` was told of rows, by their keys."""
+    settled: bool = True
+    """Nobody is in the middle of writing: what somebody else wrote may be completed and corrected."""
+    restored: frozenset[str] = frozenset()
+    """Sections that a session start put back empty: what stood in them is to stand there again."""
+
+
+@dataclass(slots=True)
+class Result:
+    """The profile as it should be, and what is remembered then."""
+
+    data: bytes | None
+    """None: there is nothing to write."""
+    state: State
+    repaired: list[str] = field(default_factory=list)
+    """Sections that were missing."""
+    added: list[SessionKey] = field(default_factory=list)
+    corrected: list[SessionKey] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    line_moved: bool = False
+    """Others wait for room now than before."""
+    vague: list[str] = field(default_factory=list)
+    """Tags whose description had to be completed with a stamp (SPEC L-10)."""
+
+
+def reconcile(data: bytes | None, state: State, news: News) -> Result:
+    """Given a profile (None: there is none) and the state, return both as they should be. The state is used up.
+
+    Raises FileRefusedError where the profile cannot be read as text.
+    """
+    if data is None and not news.ledger:
+        return Result(None, state)
+    if data is None or zlib.crc32(data) == state.profile:
+        return _reconciled(data, state, news, noticing=data is None)
+    # It is not what we remember to have written. A crash may have kept us from remembering: then it is what we would
+    # write now, and nobody changed anything.
+    copy = load(dump(state))
+    if copy is not None and not state.fresh:
+        plain = _reconciled(data, copy, news, noticing=False)
+        if plain.data == data:
+            return plain
+    return _reconciled(data, state, news, noticing=True)
+
+
+def _reconciled(data: bytes | None, state: State, news: News, *, noticing: bool) -> Result:
+    result = Result(None, state)
+    waited = list(state.seats.pending)
+    whole, result.repaired = repaired(data if data is not None else TEMPLATE)
+    profile = parse_profile(whole)
+    rows, full = _new_rows(state, news.ledger)
+    known = _tags(state, rows, news)
+    gone = {*result.repaired, *news.restored, *(SECTIONS if data is None else ())}
+    adopted: list[Override] = []
+    if WEAKNESSES in gone:
+        _put_back(state)
+    elif noticing:
+        state.aliases |= renamed(state, match(profile, known, state.aliases))
+        adopted = notice(
+            state, match(profile, known, state.aliases), rows, places=RESOLVED not in gone or state.fresh
+        )
+    if noticing:
+        _note_gone(profile, state, damaged=HISTORY in gone)
+    matched = match(profile, known, state.aliases)
+    _take_in(matched, state, news, rows, result, full=full, adopted=adopted)
+    hold = None if news.settled else frozenset((k.stamp, k.problem, k.mode) for k in news.intents)
+    changes = render.sessions(profile, state, _row_of(state, news.ledger), _observations(news), hold)
+    result.added, result.corrected = changes.added, changes.corrected
+    state.aged = max(state.aged, changes.aged)
+    result.data = spliced(profile, [*render.weaknesses(profile, state, matched), *changes.splices])
+    _remember(result.data, state)
+    result.line_moved = waited != state.seats.pending
+    return result
+
+
+def _take_in(
+    matched: Matched,
+    state: State,
+    news: News,
+    rows: Sequence[Row],
+    result: Result,
+    *,
+    full: bool,
+    adopted: Sequence[Override],
+) -> None:
+    """What the rows say, then who stands where."""
+    _describe(state, rows, news, result)
+    beside = beside_of(state, news)
+    if full:
+        _fold_anew(state, rows, beside, result)
+    else:
+        _fold_on(state, rows, beside, result, adopted)
+    late = ahead(state, matched, {row.stamp for row in rows})
+    if late:
+        for tag, stamp in late.items():
+            state.also.setdefault(stamp, []).append(tag)
+        beside = beside_of(state, news)
+        _fold_anew(state, fold.in_order(news.ledger.rows().rows), beside, result)
+    state.size, state.crc = len(news.ledger), news.ledger.crc()
+
+
+def _put_back(state: State) -> None:
+    """The file or its section is gone: what stood there is to stand there again, and a person's own is not counted."""
+    state.wrote = {}
+    state.seats.others_active = state.seats.others_resolved = 0
+
+
+def _new_rows(state: State, ledger: Ledger) -> tuple[list[Row], bool]:
+    """The rows to take in, in order, and whether they are all of them: the ledger was changed by hand, or a row came
+    that is older than what is folded."""
+    if state.size and ledger.begins(state.size, state.crc):
+        table = ledger.rows(state.size)
+        fresh = fold.in_order(table.rows)
+        if all(row.stamp >= state.folded.last for row in fresh[:1]):
+            state.bad += len(table.bad)
+            return fresh, False
+    table = ledger.rows()
+    state.bad = len(table.bad)
+    return fold.in_order(table.rows), True
+
+
+def _tags(state: State, rows: Iterable[Row], news: News) -> dict[str, None]:
+    """Every tag that is known, or about to be."""
+    tags = dict.fromkeys((*state.folded.tags, *state.wrote, *state.given))
+    for gaps in {row.gaps: row.tags for row in rows}.values():
+        tags.update(dict.fromkeys(gaps))
+    for intent in news.intents.values():
+        tags.update(dict.fromkeys(intent.tested or ()))
+    return tags
+
+
+def beside_of(state: State, news: News) -> Beside:
+    """What the fold needs beside the ledger."""
+
+    def tested(row: Row) -> Iterable[str] | None:
+        intent = news.intents.get(row.key)
+        return intent.tested if intent is not None else None
+
+    def has_row(stamp: str) -> bool:
+        return stamp == state.folded.last or bool(news.ledger.at(stamp))
+
+    return Beside(state.given, tested, state.also, has_row)
+
+
+def _fold_on(
+    state: State, rows: Sequence[Row], beside: Beside, result: Result, overrides: Iterable[Override]
+) -> None:
+    """Row by row, and after each row whoever must move."""
+    waiting = sorted(overrides)
+    for row in rows:
+        fold.replay(state.folded, waiting, row)
+        result.moves += _seated(state, fold.step(state.folded, row, beside), beside)
+    fold.replay(state.folded, waiting, None)
+
+
+def _fold_anew(state: State, rows: Sequence[Row], beside: Beside, result: Result) -> None:
+    """From the first row. Where nothing is seated yet this is history itself; else only who changed may move."""
+    before, seats = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.seats
+    state.folded = Folded()
+    if seats == Seats(others_active=seats.others_active, others_resolved=seats.others_resolved):
+        _fold_on(state, rows, beside, result, state.overrides)
+        return
+    waiting = sorted(state.overrides)
+    for row in rows:
+        fold.replay(state.folded, waiting, row)
+        fold.step(state.folded, row, beside)
+    fold.replay(state.folded, waiting, None)
+    now = state.folded.tags
+    for each in (seats.active, seats.resolved, seats.pending, seats.dropped):
+        each[:] = [tag for tag in each if tag in now or tag in state.given]
+    changed = [
+        tag for tag, w in now.items() if seats.of(tag) is None or before.get(tag, w.status) != w.status
+    ]
+    result.moves += _seated(state, changed, beside)
+
+
+def _seated(state: State, touched: Iterable[str], beside: Beside) -> list[Move]:
+    def proved(weakness: Weakness) -> bool:
+        return prove(weakness, beside.has_row).holds
+
+    tags = _with_given(state)
+    moves = caps.seat(state.seats, tags, touched, state.removed, proved)
+    for move in moves:
+        if move.what == "makes room":
+            state.overrides.append(Override(*fold.place(state.folded), move.tag, LONG))
+            state.folded.tags[move.tag] = tags[move.tag]
+    return moves
+
+
+def _with_given(state: State) -> dict[str, Weakness]:
+    """Every weakness that has a seat: those of a person that no row showed yet are what their entries say."""
+    if not state.given:
+        return state.folded.tags
+    return {**state.given, **state.folded.tags}
+
+
+def _describe(state: State, rows: Iterable[Row], news: News, result: Result) -> None:
+    """What a new gap is called (SPEC L-10): what was said of it, else where it was seen."""
+    for row in rows:
+        intent = news.intents.get(row.key)
+        for tag in row.tags:
+            if tag in state.texts:
+                continue
+            said = intent.descriptions.get(tag, "") if intent is not None else ""
+            text, well = described(tag, said, row.problem, row.pattern, row.stamp)
+            state.texts[tag] = text
+            if not well:
+                result.vague.append(tag)
+
+
+def _note_gone(profile: Profile, state: State, *, damaged: bool) -> None:
+    """Sessions that stood there and do not any more were taken out, by a person or by Claude (SPEC L-30)."""
+    if damaged:
+        state.gone = [key for key in state.gone if key[0] > state.aged]
+        return
+    there = {held.session.key for held in profile.sessions}
+    taken = [key for key in state.sessions if key not in there and key not in state.gone]
+    state.gone = [key for key in (*state.gone, *taken) if key not in there and key[0] > state.aged]
+
+
+def _row_of(state: State, ledger: Ledger) -> Callable[[SessionKey], Row | None]:
+    newest = render.by_key(state.folded.newest)
+
+    def row_of(key: SessionKey) -> Row | None:
+        if key in newest:
+            return newest[key]
+        return render.by_key(ledger.at(key[0])).get(key)
+
+    return row_of
+
+
+def _observations(news: News) -> Callable[[Row], str]:
+    """What is written below a row that has no entry yet."""
+
+    def text(row: Row) -> str:
+        intent = news.intents.get(row.key)
+        if intent is None:
+            return RECOVERED
+        said = "\n".join(part for part in (intent.observations, intent.trajectory) if part)
+        return said if intent.fresh else "\n".join(part for part in (RECOVERED, said) if part)
+
+    return text
+
+
+def _remember(data: bytes, state: State) -> None:
+    """What stands there now is what a later change is compared with."""
+    profile = parse_profile(data)
+    matched = match(profile, dict.fromkeys((*state.folded.tags, *state.given)), state.aliases)
+    state.wrote = {
+        tag: Wrote(
+            p.entry.label,
+            p.entry.description,
+            p.entry.first or "",
+            p.entry.tested or "",
+            p.entry.status or "",
+            p.resolved,
+        )
+        for tag, p in matched.by_tag.items()
+    }
+    state.sessions = [held.session.key for held in profile.sessions]
+    state.profile = zlib.crc32(data)

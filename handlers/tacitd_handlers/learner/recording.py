@@ -1,0 +1,126 @@
+"""Recording one problem of a session: the review date, the row, the order of the writes (SPEC L-37, L-41).
+
+Joins the rules to the store. Twice the same is once (L-23); the same with another verdict is refused, because a ledger
+is never edited.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd_handlers.learner.asked import Asked
+from tacitd_handlers.learner.fold import Folded, Past, in_order, remember, trajectory
+from tacitd_handlers.learner.intents import Intent
+from tacitd_handlers.learner.intervals import date_of, days_until, review_date
+from tacitd_handlers.learner.ledger import Ledger
+from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.reconcile import Result
+from tacitd_handlers.learner.sittings import Sitting
+from tacitd_handlers.learner.state import State
+from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.words import RECALL, gaps_text, time_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How intervals grow (`learner.*`)."""
+
+    grow_only_when_due: bool = False
+    longest_interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of it."""
+
+    row: Row
+    again: bool
+    """It stood in the ledger already; nothing was added."""
+    result: Result | None
+    """None: the profile could not be written; the ledger has the row."""
+    trouble: str = ""
+    """Why the profile could not be written."""
+    hint: str = ""
+
+
+def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
+    """Write one problem into the ledger, then into the profile. Call with the lock held.
+
+    Raises TacitdError where it stands there with another verdict or other gaps; OSError, FileRefusedError where the
+    ledger cannot be written: then nothing was recorded.
+    """
+    ledger, state = _known(store)
+    whole = ledger.begins(state.size, state.crc) and state.size == len(ledger)
+    row = Row(
+        at.stamp, at.session, said.problem, said.pattern, said.mode, said.verdict, gaps_text(said.gaps), ""
+    )
+    last = whole and at.stamp > state.folded.last
+    before = None if last else ledger.row(row.key)
+    if before is not None:
+        if (before.verdict, before.tags) != (row.verdict, row.tags):
+            raise TacitdError(
+                f"{row.problem} stands in the ledger for {row.stamp} with {before.verdict} and gaps {before.gaps}",
+                "a ledger is never edited; record another session, or mend the line by hand",
+            )
+        return _again(store, before)
+    newest = whole and at.stamp >= state.folded.last
+    past = state.folded.problems.get(row.problem) if newest else _past(ledger, row)
+    row = row._replace(review=_review(row, past, plan))
+    trend = trajectory(past) if said.mode == RECALL else ""
+    intent = Intent(row, said.tested, said.observations, trend, said.descriptions, fresh=True)
+    return _add(store, intent, ledger, whole=whole)
+
+
+def _known(store: Store) -> tuple[Ledger, State]:
+    """The ledger, and what is known of it; what is not is taken in first, so that it is read once only."""
+    store.finish()
+    ledger, state = store.ledger(), store.state()
+    if not len(ledger) or (state.size == len(ledger) and ledger.begins(state.size, state.crc)):
+        return ledger, state
+    with suppress(
+        OSError, FileRefusedError
+    ):  # the profile cannot be written now: the ledger can, and comes first
+        store.again(ledger)
+    return ledger, store.state()
+
+
+def _add(store: Store, intent: Intent, ledger: Ledger, *, whole: bool) -> Recorded:
+    try:
+        result = store.add(intent, ledger, whole=whole)
+    except (OSError, FileRefusedError) as error:
+        if store.ledger().row(intent.row.key) is None:
+            raise
+        return _in_ledger_only(intent.row, False, error)
+    return Recorded(intent.row, False, result)
+
+
+def _again(store: Store, row: Row) -> Recorded:
+    try:
+        return Recorded(row, True, store.again())
+    except (OSError, FileRefusedError) as error:
+        return _in_ledger_only(row, True, error)
+
+
+def _in_ledger_only(row: Row, again: bool, error: OSError | FileRefusedError) -> Recorded:
+    if isinstance(error, FileRefusedError):
+        return Recorded(row, again, None, error.what, error.hint)
+    return Recorded(row, again, None, f"{error.filename or 'the profile'}: {error.strerror}")
+
+
+def _past(ledger: Ledger, row: Row) -> Past | None:
+    """What the ledger says of the problem's sessions up to this one (SPEC L-43)."""
+    found = Folded()
+    for each in in_order(ledger.rows().rows):
+        if each.problem == row.problem and each.stamp <= row.stamp:
+            remember(found, each)
+    return found.problems.get(row.problem)
+
+
+def _review(row: Row, past: Past | None, plan: Plan) -> str:
+    due, today = date_of(past.review) if past is not None else None, time_of(row.stamp)
+    early = plan.grow_only_when_due and due is not None and today is not None and today.date() < due
+    previous = past.interval if past is not None else None
+    days = days_until(row.verdict, previous, early=early, longest=plan.longest_interval)
+    return review_date(row.stamp, days)

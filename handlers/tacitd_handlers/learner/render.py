@@ -1,0 +1,151 @@
+"""From what is known to what stands in the profile: splices for weaknesses and for sessions. Pure.
+
+Every byte that says the right thing already stays. About Me is never in a splice (SPEC L-03).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tacitd_handlers.learner.fold import NEWEST
+from tacitd_handlers.learner.history_md import RECOVERED, agrees, corrected, format_session
+from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.person import Matched
+from tacitd_handlers.learner.profile_md import (
+    Held,
+    Placed,
+    Profile,
+    Splice,
+    in_history,
+    in_weaknesses,
+    without,
+)
+from tacitd_handlers.learner.state import SessionKey, State
+from tacitd_handlers.learner.weakness_md import format_entry, updated
+
+
+@dataclass(slots=True)
+class Changes:
+    """Splices, and what of them is told."""
+
+    splices: list[Splice] = field(default_factory=list)
+    added: list[SessionKey] = field(default_factory=list)
+    corrected: list[SessionKey] = field(default_factory=list)
+    aged: str = ""
+    """The newest stamp that the cap took out now."""
+
+
+def weaknesses(profile: Profile, state: State, matched: Matched) -> Iterator[Splice]:
+    """Known Weaknesses as it should be."""
+    seats = state.seats
+    out = {*seats.pending, *seats.dropped, *state.removed}
+    for tag, placed in matched.by_tag.items():
+        if tag in out:
+            yield without(placed.span)
+    for resolved, tags in ((False, seats.active), (True, seats.resolved)):
+        entries: list[list[str]] = []
+        for tag in tags:
+            weakness = _shown(state, tag, matched.by_tag.get(tag))
+            standing = matched.by_tag.get(tag)
+            if weakness is None or (standing is not None and standing.entry.status is None):
+                continue  # nothing is known of it, or a person is half-way through it: it is left alone
+            if standing is None:
+                entries.append(format_entry(state.aliases.get(tag, tag), state.texts.get(tag, tag), weakness))
+                continue
+            before = profile.bare(standing.span)
+            after = updated(before, weakness)
+            if standing.resolved is not resolved:
+                yield without(standing.span)
+                entries.append(after)
+            elif after != before:
+                yield Splice(standing.span, tuple(after))
+        if entries:
+            yield in_weaknesses(profile, resolved, entries)
+
+
+def _shown(state: State, tag: str, placed: Placed | None) -> Weakness | None:
+    """The weakness, with the earlier `First observed` where a person's entry knows of one."""
+    weakness = state.folded.tags.get(tag)
+    if weakness is None:
+        return None
+    first = placed.entry.first if placed is not None else None
+    return replace(weakness, first=first) if first and first < weakness.first else weakness
+
+
+def sessions(
+    profile: Profile,
+    state: State,
+    row_of: Callable[[SessionKey], Row | None],
+    observations: Callable[[Row], str],
+    hold: frozenset[SessionKey] | None,
+) -> Changes:
+    """Session History as it should be: rows that are missing, entries that disagree, and the cap (SPEC L-32, L-38).
+
+    `hold`: only these may be added or corrected now, because the others may still be in the making; None: all.
+    """
+    changes = Changes()
+    there = _without_doubles(profile, changes)
+    for held in there:
+        row = row_of(held.session.key)
+        if row is None or agrees(held.session, row) or (hold is not None and held.session.key not in hold):
+            continue
+        changes.splices.append(Splice(held.span, tuple(corrected(profile.bare(held.span), row))))
+        changes.corrected.append(held.session.key)
+    wanted = _missing(state, {held.session.key for held in there}, hold)
+    _take_out(there, wanted, changes)
+    for row in reversed(wanted):
+        changes.splices.append(in_history(profile, row.stamp, format_session(row, observations(row))))
+        changes.added.append((row.stamp, row.problem, row.mode))
+    return changes
+
+
+def _without_doubles(profile: Profile, changes: Changes) -> list[Held]:
+    """An entry that was recovered from the ledger gives way when its own comes after all."""
+    by_key: dict[SessionKey, list[Held]] = {}
+    for held in profile.sessions:
+        by_key.setdefault(held.session.key, []).append(held)
+    kept: list[Held] = []
+    for same in by_key.values():
+        ours = [held for held in same if held.session.observations == RECOVERED]
+        if len(same) > len(ours) > 0:
+            changes.splices += [without(held.own) for held in ours]
+            same = [held for held in same if held not in ours]
+        kept += same
+    return kept
+
+
+def _missing(state: State, there: set[SessionKey], hold: frozenset[SessionKey] | None) -> list[Row]:
+    """Rows that have no entry, oldest first; none that a person or the cap took out."""
+    gone = set(state.gone)
+    found: dict[SessionKey, Row] = {}
+    for row in state.folded.newest[-NEWEST:]:
+        key = (row.stamp, row.problem, row.mode)
+        if key not in there and key not in gone and row.stamp > state.aged and (hold is None or key in hold):
+            found.setdefault(key, row)
+    return list(found.values())
+
+
+def _take_out(there: Sequence[Held], wanted: list[Row], changes: Changes) -> None:
+    """The cap: the oldest by stamp leave, whatever the file's order is; of one stamp, the one further down."""
+    over = len(there) + len(wanted) - NEWEST
+    if over <= 0:
+        return
+    ages: list[tuple[str, int, Held | Row]] = [(held.session.stamp, -held.span.start, held) for held in there]
+    ages += [(row.stamp, at, row) for at, row in enumerate(wanted, start=1)]
+    for stamp, _, one in sorted(ages, key=lambda item: item[:2])[:over]:
+        changes.aged = max(changes.aged, stamp)
+        if isinstance(one, Held):
+            changes.splices = [splice for splice in changes.splices if splice.span != one.span]
+            changes.splices.append(without(one.own))
+        else:
+            wanted.remove(one)
+
+
+def by_key(rows: Sequence[Row]) -> Mapping[SessionKey, Row]:
+    """Rows by what they share with their entries; the first of several."""
+    found: dict[SessionKey, Row] = {}
+    for row in rows:
+        found.setdefault((row.stamp, row.problem, row.mode), row)
+    return found

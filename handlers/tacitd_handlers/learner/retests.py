@@ -1,0 +1,42 @@
+"""Which weaknesses are worth another look (SPEC L-50), from the profile alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.resolution import retest_due
+
+
+@dataclass(frozen=True, slots=True)
+class Retest:
+    """A weakness that is resolved for now and was not tested for 14 days or more."""
+
+    label: str
+    tested: str
+    days: int
+
+    @property
+    def line(self) -> str:
+        """As the skill reads it."""
+        return f"- {self.label} (last tested {self.tested}, {self.days // 7} weeks ago)"
+
+
+def retests(profile: Profile, now: str) -> list[Retest]:
+    """In the order of the profile. `now`: the local time, as a stamp."""
+    found = []
+    for placed in profile.weaknesses:
+        entry = placed.entry
+        days = retest_due(entry.status or "", entry.tested or "", now)
+        if days is not None:
+            found.append(Retest(entry.label, entry.tested or "", days))
+    return found
+
+
+def block(found: Sequence[Retest]) -> str:
+    """The block of the session start; "" for none."""
+    if not found:
+        return ""
+    lines = ["=== RETEST SUGGESTIONS ===", *(one.line for one in found), "=== END RETEST SUGGESTIONS ==="]
+    return "\n".join(lines) + "\n"

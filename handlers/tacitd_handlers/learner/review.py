@@ -1,0 +1,235 @@
+"""How am I doing? Everything that the two files say of a learner, as one document (SPEC L-53). Pure; reads nothing.
+
+`due` and `gaps` are parts of it. Numbers come from the ledger, statuses from the profile. How it looks on a terminal is
+in `review_view.py`. Stamps and dates are local, without a zone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from tacitd_handlers.learner.intervals import date_of, reason, scheduled
+from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.resolution import SPAN
+from tacitd_handlers.learner.retests import retests
+from tacitd_handlers.learner.weakness_md import Entry
+from tacitd_handlers.learner.words import RECURRING, UNKNOWN, VERDICTS, names_a_session, slug, time_of
+
+SCHEMA = 1
+MONTHS = 12
+GOOD = {"solved_independently", "strong_pass", "pass"}
+"""Verdicts without help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A problem whose review date has come."""
+
+    problem: str
+    review: str
+    days: int
+    """Since that date."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern, and when it was last touched."""
+
+    pattern: str
+    sessions: int
+    last: str
+    days: int
+    untouched: bool
+    """For four weeks or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A gap tag: how often the ledger shows it, and what the profile says of it."""
+
+    tag: str
+    seen: int
+    first: str
+    last: str
+    status: str
+    clean: int | None
+    by_month: Mapping[str, int]
+
+
+def as_data(one: Any) -> dict[str, Any]:
+    """A row of any of these lists, as JSON."""
+    return asdict(one)
+
+
+def due(rows: Sequence[Row], on: date) -> list[Due]:
+    """The problems whose latest row's review date has come, oldest first. `rows` in order of their stamps."""
+    latest: dict[str, Row] = {}
+    for row in rows:
+        if date_of(row.review) is not None:
+            latest[row.problem] = row
+    found = []
+    for row in latest.values():
+        when = date_of(row.review)
+        if when is not None and when <= on:
+            why = f"{reason(row.mode, row.verdict, scheduled(row.stamp, row.review))} (on {row.stamp[:10]})"
+            found.append(Due(row.problem, row.review, (on - when).days, why))
+    return sorted(found, key=lambda one: (one.review, one.problem))
+
+
+def patterns(rows: Iterable[Row], on: date) -> list[Pattern]:
+    """Every pattern, the one that was left alone longest first; `unknown` is none."""
+    count: Counter[str] = Counter()
+    last: dict[str, str] = {}
+    for row in rows:
+        if row.pattern != UNKNOWN:
+            count[row.pattern] += 1
+            last[row.pattern] = row.stamp
+    found = []
+    for pattern, stamp in last.items():
+        when = time_of(stamp)
+        days = (on - when.date()).days if when is not None else 0
+        found.append(Pattern(pattern, count[pattern], stamp, days, days >= SPAN.days))
+    return sorted(found, key=lambda one: (one.last, one.pattern))
+
+
+def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
+    """Every gap tag, the one that is seen most often first."""
+    count: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    last: dict[str, str] = {}
+    months: dict[str, Counter[str]] = {}
+    for row in rows:
+        for tag in row.tags if row.gaps != "none" else ():
+            count[tag] += 1
+            first.setdefault(tag, row.stamp)
+            last[tag] = row.stamp
+            months.setdefault(tag, Counter())[row.stamp[:7]] += 1
+    entries = {slug(placed.entry.label): placed.entry for placed in profile.weaknesses} if profile else {}
+    found = []
+    for tag, seen in count.items():
+        entry = entries.get(slug(tag)) or entries.get(slug(tag.rpartition(":")[2]))
+        status, clean = (entry.status or "", entry.clean) if entry is not None else ("", None)
+        found.append(Gap(tag, seen, first[tag], last[tag], status, clean, dict(months[tag])))
+    return sorted(found, key=lambda one: (-one.seen, one.tag))
+
+
+def review(
+    rows: Sequence[Row], profile: Profile | None, now: str, waiting: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The document. `rows` in order of their stamps; `now`: the local time as a stamp; `waiting`: for room."""
+    on = date.fromisoformat(now[:10])
+    coming, covered, seen = due(rows, on), patterns(rows, on), gaps(rows, profile)
+    again = retests(profile, now) if profile is not None else []
+    document = {
+        "schema": SCHEMA,
+        "as_of": now,
+        "totals": _totals(rows),
+        "verdicts": _verdicts(rows),
+        "months": _months(rows),
+        "patterns": [asdict(one) for one in covered],
+        "weaknesses": _weaknesses(profile, seen),
+        "gaps": [asdict(one) for one in seen],
+        "due": [asdict(one) for one in coming],
+        "retests": [asdict(one) for one in again],
+        "waiting": list(waiting),
+    }
+    return document | {"next": _next(document)}
+
+
+def _totals(rows: Sequence[Row]) -> dict[str, Any]:
+    sessions = {row.session if names_a_session(row.session) else (row.session, row.stamp) for row in rows}
+    problems = {row.problem for row in rows}
+    span = (rows[0].stamp, rows[-1].stamp) if rows else ("", "")
+    return {
+        "sessions": len(sessions),
+        "rows": len(rows),
+        "problems": len(problems),
+        "patterns": len({row.pattern for row in rows} - {UNKNOWN}),
+        "first": span[0],
+        "last": span[1],
+    }
+
+
+def _verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    counted = Counter((row.mode, row.verdict) for row in rows)
+    known = {
+        mode: {verdict: counted.pop((mode, verdict), 0) for verdict in names}
+        for mode, names in VERDICTS.items()
+    }
+    if counted:
+        known["other"] = {f"{mode} {verdict}".strip(): number for (mode, verdict), number in counted.items()}
+    return known
+
+
+def _months(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Verdicts over time: the last twelve months in which there was a session."""
+    total: Counter[str] = Counter()
+    good: Counter[str] = Counter()
+    for row in rows:
+        month = row.stamp[:7]
+        total[month] += 1
+        good[month] += row.verdict in GOOD
+    recent = sorted(total)[-MONTHS:]
+    return [{"month": month, "rows": total[month], "without_help": good[month]} for month in recent]
+
+
+def _weaknesses(profile: Profile | None, seen: Sequence[Gap]) -> list[dict[str, Any]]:
+    by_slug = {slug(gap.tag): gap for gap in seen} | {slug(g.tag.rpartition(":")[2]): g for g in seen}
+    found = []
+    for placed in profile.weaknesses if profile is not None else ():
+        entry = placed.entry
+        gap = by_slug.get(slug(entry.label))
+        found.append(
+            {
+                "label": entry.label,
+                "description": entry.description,
+                "status": entry.status,
+                "resolved": placed.resolved,
+                "first": entry.first,
+                "tested": entry.tested,
+                "failed": entry.failed,
+                "clean": entry.clean,
+                "seen": gap.seen if gap is not None else None,
+                "by_month": dict(gap.by_month) if gap is not None else {},
+                "trajectory": _trajectory(entry, gap),
+            }
+        )
+    return found
+
+
+def _trajectory(entry: Entry, gap: Gap | None) -> str:
+    often = (
+        f"seen {gap.seen} {'time' if gap.seen == 1 else 'times'}" if gap is not None else "not in the ledger"
+    )
+    last = f", last on {entry.failed[:10]}" if entry.failed else ""
+    since = f", {entry.clean} clean since" if entry.clean else ""
+    return f"{often}{last}{since}"
+
+
+def _next(document: Mapping[str, Any]) -> list[str]:
+    """What to do next, most pressing first. Only what the document says."""
+    steps = []
+    overdue = document["due"]
+    if overdue:
+        names = ", ".join(one["problem"] for one in overdue[:3])
+        more = f" and {len(overdue) - 3} more" if len(overdue) > 3 else ""
+        steps.append(f"Review {names}{more}: the date has come.")
+    probing = [
+        one["label"] for one in document["weaknesses"] if one["status"] == RECURRING and not one["resolved"]
+    ]
+    if probing:
+        steps.append(f"Probe {', '.join(probing[:3])}: recurring.")
+    if document["retests"]:
+        steps.append(f"Retest {', '.join(one['label'] for one in document['retests'][:3])}: optional.")
+    left = [one["pattern"] for one in document["patterns"] if one["untouched"]]
+    if left:
+        steps.append(f"Come back to {', '.join(left[:3])}: untouched for four weeks or more.")
+    if document["waiting"]:
+        steps.append(f"Archive a weakness: {', '.join(document['waiting'])} waits for room.")
+    return steps

@@ -1,0 +1,61 @@
+"""The lines that a session start says beside the profile, word for word; and the lines of `status`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tacitd_handlers.learner.caps import ACTIVE
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.resolution import most_resolved
+
+FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
+SUGGESTED = 3
+"""Entries that are offered for archiving."""
+
+
+def repairs(names: Iterable[str]) -> list[str]:
+    """What is said of restored sections (SPEC L-02)."""
+    return [
+        f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
+        for name in names
+    ]
+
+
+def synced(stamps: Iterable[str]) -> list[str]:
+    """What is said of rows that the ledger lacked (SPEC L-38)."""
+    return [f"[SYNC] Appended missing ledger row for {stamp} session (pattern=unknown)." for stamp in stamps]
+
+
+def capped(waiting: Sequence[str], profile: Profile | None) -> list[str]:
+    """What is said where somebody waits for room, and whom one could archive (SPEC L-27)."""
+    if not waiting:
+        return []
+    text = f"[CAP] Known Weaknesses is full ({ACTIVE}). Waiting for room: {', '.join(waiting)}."
+    offered = ", ".join(f"{w.tag} ({w.status})" for w in archivable(profile)) if profile is not None else ""
+    return [f"{text} To archive, if the learner agrees, most resolved first: {offered}." if offered else text]
+
+
+def archivable(profile: Profile) -> list[Weakness]:
+    """The active entries in the order in which they would be offered."""
+    entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
+    active = [
+        Weakness(e.label, e.status, e.first or "", e.tested or "", e.failed or "", clean=e.clean or 0)
+        for e in entries
+        if e.status is not None
+    ]
+    return most_resolved(active)[:SUGGESTED]
+
+
+def status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
+    """The learner's part of `tacitd status`; nothing where nothing was recorded. `!` wants something done."""
+    if shown.get("rows"):
+        counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
+        yield f"{shown['rows']} reviews in the ledger, {counts}"
+    if shown.get("retests"):
+        yield f"worth another look: {', '.join(shown['retests'])}"
+    if shown.get("waiting_for_room"):
+        yield f"! Known Weaknesses is full ({ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+    for text in shown.get("refused", ()):
+        yield f"! a report of practice was refused: {text}"

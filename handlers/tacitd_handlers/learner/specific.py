@@ -1,0 +1,42 @@
+"""Does a description name an input class or a code pattern (SPEC L-10)? Known vague shapes only; pure.
+
+Nothing is refused: a description that says too little gets the stamp of the session in which the gap was seen, as
+seed 000 asks, and whoever wrote it is told.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WEAK = re.compile(
+    r"\b(?:struggles?|struggling|bad|weak|poor|not good|trouble|difficult(?:y|ies)|issues?|problems?|needs? work|"
+    r"unsure|confused|gets? stuck|has a hard time)\b",
+    re.I,
+)
+_VAGUE = re.compile(
+    r"(?:with|at|on|in|the|a|an|some|of|and|more|about|handling|general|often|sometimes|still|edge|corner|"
+    r"cases?|things?|stuff|basics?|concepts?|coding|code|problems?|algorithms?|data|structures?|details?|logic|"
+    r"mistakes?|errors?|bugs?|practice|needed|needs?|work|careless|this|that|it|them|is|are|to|be|lot)",
+    re.I,
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*|\d+")
+OBSERVED = re.compile(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
+
+
+def is_specific(description: str) -> bool:
+    """Whether a description names something: what is left without the vague words, or a stamp."""
+    if OBSERVED.search(description):
+        return True
+    telling = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
+    return len(telling) >= (2 if _WEAK.search(description) else 1)
+
+
+def described(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
+    """Given what was said of a new gap ("" for nothing), return what is written, and whether it was said well enough."""
+    text = " ".join(description.replace("**", "").split()).rstrip(".")
+    if not text:
+        words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag
+        return f"{words}, seen in {problem} ({pattern}) (observed {stamp})", False
+    if is_specific(text):
+        return text, True
+    return f"{text} (observed {stamp})", False

@@ -1,0 +1,101 @@
+"""The words of seed 000: modes, verdicts, statuses, stamps, tags, and how names are made fit for both files.
+
+Pure: strings in, strings out. What a status leads to is in `lifecycle.py`, what a line looks like in `*_md.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+LEARNING, RECALL = "learning", "recall"
+VERDICTS: Final = {
+    LEARNING: (
+        "solved_independently",
+        "solved_with_minor_hints",
+        "solved_with_significant_scaffolding",
+        "did_not_reach_solution",
+    ),
+    RECALL: ("strong_pass", "pass", "borderline", "needs_work"),
+}
+"""Best first (SPEC L-35)."""
+
+NEW, RECURRING, IMPROVING = "new", "recurring", "improving"
+SHORT, LONG = "resolved (short-term)", "resolved (long-term)"
+STATUSES: Final = (NEW, RECURRING, IMPROVING, SHORT, LONG)
+"""The five, and no other (SPEC L-08)."""
+
+MANUAL, HEALED, UNKNOWN = "manual", "sync-heal", "unknown"
+"""Session ids that name no session, and the pattern of a row that nobody gave one."""
+NO_GAPS, NO_DATE = "none", "—"
+
+STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}"
+_STAMP = re.compile(STAMP, re.ASCII)
+_TAG = re.compile(r"[a-z0-9_.:-]+", re.ASCII)
+_UNWRITTEN = frozenset({"", "—", "–", "-", "none", "n/a"})
+"""How people write that there is nothing (SPEC L-12)."""
+
+
+@lru_cache(maxsize=4096)
+def time_of(stamp: str) -> datetime | None:
+    """Given `YYYY-MM-DDTHH:MM`, return that local time without a zone; None for anything else (SPEC L-47)."""
+    if not _STAMP.fullmatch(stamp):
+        return None
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+
+
+def stamp_at(when: datetime) -> str:
+    """The stamp of a local time."""
+    return when.strftime("%Y-%m-%dT%H:%M")
+
+
+def name_of(text: str) -> str:
+    """A problem, pattern or session id as it stands in both files: on one line, without a pipe (SPEC L-33)."""
+    return " ".join(text.replace("\\|", "/").replace("|", "/").split())
+
+
+def tag_of(text: str) -> str:
+    """A gap tag as it is compared: small letters, `_` for white space, only `[a-z0-9_.:-]`. "" where nothing is left."""
+    folded = "_".join(re.sub(r"\s*([:.])\s*", r"\1", text.strip().strip("`").lower()).split())
+    return "".join(_TAG.findall(folded))
+
+
+def is_tag(text: str) -> bool:
+    """Whether this may be written as a tag as it is."""
+    return _TAG.fullmatch(text) is not None and text not in _UNWRITTEN
+
+
+@lru_cache(maxsize=4096)
+def tags_of(gaps: str) -> tuple[str, ...]:
+    """Given `Gaps`, return its tags in order, each once; none for `none` and its likes."""
+    if gaps.strip().lower() in _UNWRITTEN:
+        return ()
+    found = (tag_of(part) for part in re.split(r"[;,]", gaps))
+    return tuple(dict.fromkeys(tag for tag in found if tag and tag not in _UNWRITTEN))
+
+
+def gaps_text(tags: Iterable[str]) -> str:
+    """The tags as both files say them."""
+    return "; ".join(tags) or NO_GAPS
+
+
+def written(text: str) -> str:
+    """A field's value; "" for `—`, `none` and their likes (SPEC L-12)."""
+    bare = text.strip()
+    return "" if bare.lower() in _UNWRITTEN else bare
+
+
+def names_a_session(session: str) -> bool:
+    """Whether this id tells one session from another."""
+    return session not in ("", MANUAL, HEALED, UNKNOWN)
+
+
+def slug(label: str) -> str:
+    """A label as it is matched: `Edge: empty input` and `edge:empty_input` are one (SPEC L-11)."""
+    return "_".join(re.findall(r"[a-z0-9]+", label.lower()))

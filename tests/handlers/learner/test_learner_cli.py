@@ -1,0 +1,183 @@
+"""`tacitd learner …`, as a person and as the skill type it: issue, commands; SPEC L-35, L-48 to L-53."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from tacitd.clock import SystemClock
+
+SESSION = "5f0c1a77-8d9e-4a55-9a3e-0b6a4f1f2c11"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    made = Cli(tmp_path, monkeypatch, capsys)
+    made.set(TZ="Europe/Amsterdam")
+    time.tzset()
+    now = datetime(2026, 2, 19, 14, 30).timestamp()
+    monkeypatch.setattr(SystemClock, "now", lambda self: now)
+    return made
+
+
+def record(cli: Cli, problem: str = "two-sum", *more: str) -> str:
+    said = cli.run(
+        "learner",
+        "record",
+        "--problem",
+        problem,
+        "--pattern",
+        "hash_map",
+        "--mode",
+        "recall",
+        "--verdict",
+        "pass",
+        *more,
+    )
+    assert said.code == 0, said.err
+    return said.out
+
+
+def ledger(cli: Cli) -> str:
+    return (cli.config_dir / "leetcode-teacher-ledger.md").read_text()
+
+
+def test_L_52_record_as_the_issue_types_it(cli: Cli) -> None:
+    """SPEC L-52; issue: every option; the row; one brief line, and nothing of the profile."""
+    out = record(
+        cli,
+        "two-sum",
+        "--gaps",
+        "edge:empty_input",
+        "--tested",
+        "edge:empty_input; edge:duplicates",
+        "--observations",
+        "Quick. Forgot the check.",
+        "--describe",
+        "edge:empty_input=misses empty input check on array problems",
+        "--session",
+        "abc123",
+        "--timestamp",
+        "2026-02-18T10:00",
+    )
+    assert out == "two-sum (recall, pass) recorded; review on 2026-02-23\n"
+    assert ledger(cli).splitlines()[-1] == (
+        "| 2026-02-18T10:00 | abc123 | two-sum | hash_map | recall | pass | edge:empty_input | 2026-02-23 |"
+    )
+    profile = (cli.config_dir / "leetcode-teacher-profile.md").read_text()
+    assert "- **edge:empty_input** — misses empty input check on array problems.\n" in profile
+    again = record(
+        cli, "two-sum", "--gaps", "edge:empty_input", "--session", "abc123", "--timestamp", "2026-02-18T10:00"
+    )
+    assert "was recorded already" in again and len(ledger(cli).splitlines()) == 5
+
+
+def test_record_takes_json(cli: Cli) -> None:
+    """Issue: JSON on standard input, one or several; a bad one names what is allowed and stops there."""
+    given = {"problem": "lru", "mode": "learning", "verdict": "solved_independently", "gaps": ["dp:base"]}
+    said = cli.run("learner", "record", "--json", typed=json.dumps([given, {**given, "problem": "stairs"}]))
+    assert said.code == 0 and [one["row"]["problem"] for one in said.json] == ["lru", "stairs"]
+    assert said.json[0]["vague"] == ["dp:base"] and said.json[0]["row"]["session"] == "manual"
+    bad = cli.run(
+        "learner", "record", typed=json.dumps([{**given, "problem": "x"}, {**given, "verdict": "pass"}])
+    )
+    assert bad.code == 2 and "solved_independently" in bad.err and "| x |" not in ledger(cli)
+    for typed in ("", "{broken", "[]", '"text"'):
+        assert cli.run("learner", "record", typed=typed).code == 2
+
+
+def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
+    """SPEC L-48, L-49: the stamp that this session was told at its start, in every write of it."""
+    cli.set(CLAUDE_CODE_SESSION_ID=SESSION)
+    started = cli.run("learner", "context")
+    assert f"Session ID: {SESSION}\nSession Timestamp: 2026-02-19T14:30\n" in started.out
+    later = datetime(2026, 2, 19, 16, 0).timestamp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SystemClock, "now", lambda self: later)
+        record(cli)
+        record(cli, "lru")
+    rows = ledger(cli).splitlines()[4:]
+    assert all(row.startswith(f"| 2026-02-19T14:30 | {SESSION} |") for row in rows) and len(rows) == 2
+
+
+def test_context_is_told_its_session(cli: Cli) -> None:
+    """SPEC L-49: by its option; without one and without a hook, `manual`."""
+    assert "Session ID: abc\n" in cli.run("learner", "context", "--session-id", "abc").out
+    assert "Session ID: manual\n" in cli.run("learner", "context").out
+
+
+def test_L_53_looking(cli: Cli) -> None:
+    """SPEC L-53; issue: review, due, gaps, retests: words, and JSON as a contract."""
+    for command in ("review", "due", "gaps", "retests"):
+        assert cli.run("learner", command).code == 0
+    record(cli, "two-sum", "--gaps", "edge:empty_input", "--timestamp", "2026-01-10T10:00")
+    record(cli, "lru", "--timestamp", "2026-02-18T10:00")
+    assert (
+        cli.run("learner", "due").out
+        == "2026-01-15  two-sum: recalled with pass, 5 days later (on 2026-01-10)\n"
+    )
+    assert [one["problem"] for one in cli.run("learner", "due", "--on", "2026-03-01", "--json").json] == [
+        "two-sum",
+        "lru",
+    ]
+    assert cli.run("learner", "due", "--on", "soon").code == 2
+    review = cli.run("learner", "review", "--json").json
+    assert review["schema"] == 1 and review["totals"]["rows"] == 2 and review["as_of"] == "2026-02-19T14:30"
+    assert "█" not in cli.run("learner", "review").out
+    found = cli.run("learner", "gaps", "--json").json
+    assert found["untouched"] == [] and found["gaps"][0]["tag"] == "edge:empty_input"
+    assert cli.run("learner", "retests", "--json").json == []
+
+
+def test_check_and_fix(cli: Cli) -> None:
+    """Issue: what is wrong is said, with 1; what can be mended is; nothing is invented."""
+    record(cli, "two-sum", "--observations", "Fine.")
+    assert cli.run("learner", "check").code == 0
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    path.write_text(path.read_text().replace("| pass\n", "| borderline\n"))
+    said = cli.run("learner", "check")
+    assert said.code == 1 and "the ledger says pass" in said.out and "--fix mends it" in said.out
+    assert cli.run("learner", "check", "--fix").code == 0 and "| pass\n" in path.read_text()
+    with (cli.config_dir / "leetcode-teacher-ledger.md").open("a") as file:
+        file.write("a note of mine\n")
+    told = cli.run("learner", "check", "--fix", "--json")
+    assert told.code == 1 and told.json[0]["where"] == "line 6" and "a note of mine\n" in ledger(cli)
+    assert "1 lines of the ledger are no rows" in cli.run("learner", "due").err
+
+
+def test_forget_and_undo(cli: Cli) -> None:
+    """Issue, SPEC L-30: by tag or label; unknown names are refused with those that are known."""
+    record(cli, "two-sum", "--gaps", "edge:empty_input")
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    assert (
+        cli.run("learner", "forget", "empty input").code == 0 and "edge:empty_input**" not in path.read_text()
+    )
+    assert "was taken out" in cli.run("learner", "check").out
+    assert cli.run("learner", "forget", "--undo", "edge:empty_input").code == 0
+    assert "**edge:empty_input**" in path.read_text()
+    unknown = cli.run("learner", "forget", "edge:nope")
+    assert unknown.code == 2 and "edge:empty_input" in unknown.err
+
+
+def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
+    """SPEC L-37: the row is written; the exit code says that something waits."""
+    record(cli)
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    path.write_text("<<<<<<< ours\n" + path.read_text())
+    said = cli.run("learner", "record", "--problem", "lru", "--mode", "recall", "--verdict", "pass")
+    assert said.code == 75 and "conflict" in said.err and "| lru |" in ledger(cli)
+
+
+def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
+    """SPEC L-01, L-45: other places, a longest interval; a wrong value is refused with its name."""
+    cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"), TACITD_LEARNER__LONGEST_INTERVAL="3")
+    assert "review on 2026-02-22" in record(cli)
+    assert (tmp_path / "mine.md").exists() and not (cli.config_dir / "leetcode-teacher-ledger.md").exists()
+    cli.set(TACITD_LEARNER__SETTLE="soon")
+    said = cli.run("learner", "due")
+    assert said.code == 78 and "learner.settle" in said.err

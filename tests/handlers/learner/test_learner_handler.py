@@ -1,0 +1,202 @@
+"""The handler in a real engine: SPEC X-10, L-37, L-38, L-48, L-50."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, Scripted
+from support_learner import row
+from tacitd.clock import local_minutes
+from tacitd.events import Due
+from tacitd.handler import Slice
+from tacitd_handlers.learner import slice as learner_slice
+from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
+from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row, parse
+from tacitd_handlers.learner.places import places
+from tacitd_handlers.learner.profile_md import TEMPLATE
+from tacitd_handlers.learner.sittings import Sitting, state_text
+
+REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
+
+
+class Class(Scene):
+    """An engine with the learner's handler alone, and a person who is taught."""
+
+    def __init__(self, tmp: Path) -> None:
+        self.where = places({"HOME": str(tmp), "CLAUDE_CONFIG_DIR": str(tmp.resolve() / "claude")})
+        super().__init__(tmp, LEARNER__SETTLE="0s")
+
+    def _slice(self, number: int, handler: object) -> Slice:
+        self.learner = Learner({"HOME": str(self.tmp), "CLAUDE_CONFIG_DIR": str(self.tmp / "claude")})
+        real = learner_slice()
+        return Slice(real.name, lambda: self.learner, settings=real.settings, pays=real.pays)
+
+    @property
+    def rows(self) -> list[Row]:
+        return parse(self.where.ledger.read_bytes()).rows if self.where.ledger.exists() else []
+
+    def tool(self, session: str, name: str, **given: str) -> None:
+        made = self.said(session, "")
+        made["message"]["content"] = [{"type": "tool_use", "id": "t1", "name": name, "input": given}]
+        self.append(session, made)
+
+    def teach(self, session: str) -> None:
+        self.tool(session, "Skill", skill="leetcode-teacher")
+
+    def report(self, session: str, path: Path | None = None, **more: Any) -> None:
+        text = f"Well done.\n\n```json\n{json.dumps({**REPORT, **more})}\n```\n"
+        self.append(session, self.said(session, text), path=path)
+
+    def compact(self, session: str) -> None:
+        made = self.typed(session, "This session is being continued from a previous conversation. Summary: x")
+        self.append(session, made | {"isCompactSummary": True, "isVisibleInTranscriptOnly": True})
+
+    def due(self, job: str) -> None:
+        self.dispatcher.post(Due(job), only="learner")
+        self.settle(0)
+
+    @property
+    def degraded(self) -> set[str]:
+        return {one.id for one in self.engine.degradations()}
+
+
+@pytest.fixture
+def lesson(tmp_path: Path) -> Class:
+    return Class(tmp_path)
+
+
+def test_X_10_a_report_of_a_teaching_session_is_recorded(lesson: Class) -> None:
+    """SPEC X-10, L-48: with the session's id and the time at which it began, local; once, also after a restart."""
+    lesson.type("s1", "teach me two-sum")
+    began = lesson.clock.wall
+    lesson.settle()
+    lesson.teach("s1")
+    lesson.settle(3000)
+    lesson.report("s1", observations="Fine.", tested=["edge:b"])
+    lesson.settle()
+    assert [(one.session, one.problem, one.gaps) for one in lesson.rows] == [("s1", "two-sum", "edge:a")]
+    assert lesson.rows[0].stamp == local_minutes(began) and "Fine." in lesson.where.profile.read_text()
+    lesson.restart()
+    lesson.report("s1")
+    lesson.report("s1", problem="lru")
+    lesson.settle()
+    assert [one.problem for one in lesson.rows] == ["two-sum", "lru"]
+    assert {one.stamp for one in lesson.rows} == {local_minutes(began)}, "L-48: one stamp for a session"
+
+
+def test_X_10_other_sessions_report_nothing(lesson: Class) -> None:
+    """SPEC X-10: the same block where nobody teaches, in a person's words, without a verdict: no row."""
+    lesson.report("s1")
+    lesson.teach("s2")
+    lesson.type("s2", f"```json\n{json.dumps(REPORT)}\n```")
+    lesson.append("s2", lesson.said("s2", '```json\n{"problem": "two-sum", "mode": "recall"}\n```'))
+    lesson.settle()
+    assert not lesson.rows and not lesson.where.profile.exists()
+
+
+def test_L_35_a_verdict_of_the_wrong_mode_is_refused_and_said(lesson: Class) -> None:
+    """SPEC L-35, X-10: no row; `status` says why; what comes after is taken."""
+    lesson.teach("s1")
+    lesson.report("s1", verdict="solved_independently")
+    lesson.report("s1", problem="lru")
+    lesson.settle()
+    assert [one.problem for one in lesson.rows] == ["lru"]
+    status = lesson.learner.status()
+    assert status["recorded"] == 1 and "is no verdict of the mode recall" in status["refused"][0]
+    lesson.restart()
+    assert lesson.learner.status()["refused"] == status["refused"]
+
+
+def test_a_fork_of_a_teaching_session_reports_nothing_twice(lesson: Class) -> None:
+    """SPEC L-23: a copied transcript holds the old report under a new session."""
+    lesson.teach("s1")
+    lesson.report("s1")
+    lesson.settle()
+    copied = lesson.path("s1").read_text().replace('"s1"', '"s2"').replace('"u', '"v')
+    lesson.path("s2").write_text(copied)
+    lesson.settle()
+    assert len(lesson.rows) == 1
+
+
+def test_L_48_the_session_state_file_at_a_compaction(lesson: Class) -> None:
+    """SPEC L-48: written for teaching sessions only, with the stamp of the session's other writes."""
+    lesson.type("s1", "hello")
+    lesson.compact("s1")
+    lesson.settle()
+    assert not lesson.where.session_state.exists()
+    lesson.teach("s1")
+    lesson.report("s1")
+    lesson.settle(7200)
+    lesson.compact("s1")
+    lesson.settle()
+    wanted = state_text(Sitting("s1", lesson.rows[0].stamp), "~/claude/leetcode-teacher-profile.md")
+    assert lesson.where.session_state.read_text() == wanted
+    assert lesson.where.session_state.stat().st_mode & 0o777 == 0o600
+
+
+def test_L_38_the_daemon_keeps_the_files_in_step(lesson: Class) -> None:
+    """SPEC L-38: what Claude wrote by hand is completed, once a minute; nothing changes while nothing changed."""
+    lesson.where.ledger.write_bytes(HEADER + (format_row(row(0, "edge:a")) + "\n").encode())
+    lesson.where.profile.write_bytes(TEMPLATE)
+    lesson.due(LOOK)
+    profile = lesson.where.profile.read_text()
+    assert "(recovered from ledger)" in profile and "**edge:a**" in profile
+    before = lesson.where.profile.stat()
+    lesson.due(LOOK)
+    assert lesson.where.profile.stat() == before
+    assert lesson.learner.status()["rows"] == 1
+
+
+def test_L_37_a_crash_is_healed_at_the_next_start(lesson: Class) -> None:
+    """SPEC L-37: before the first event, without waiting for anybody."""
+    lesson.teach("s1")
+    lesson.report("s1", observations="Fine.")
+    lesson.settle()
+    profile = lesson.where.profile.read_text()
+    lesson.kill()
+    lesson.where.profile.write_text(profile.partition("### 20")[0])
+    (lesson.learner._store.places.home / "state.json").unlink()
+    lesson.start(Scripted())
+    assert "(recovered from ledger)\nFine." in lesson.where.profile.read_text()
+
+
+def test_L_50_retests_are_flagged_daily(lesson: Class) -> None:
+    """SPEC L-50: in `status`, and gone when they were tested."""
+    golden = Path(__file__).parents[2] / "fixtures/learner/full.profile.md"
+    lesson.where.profile.write_bytes(golden.read_bytes())
+    lesson.clock.wall = datetime(2026, 4, 10, 9, 0).timestamp()
+    lesson.due(RETESTS)
+    status = lesson.learner.status()
+    assert status["retests"] == ["window:negative_indices", "heap:tie_break"]
+    assert status["says"] == ["worth another look: window:negative_indices, heap:tie_break"]
+
+
+def test_what_is_wrong_is_said_until_it_is_not(lesson: Class) -> None:
+    """DESIGN "Control": degradations are state: bad rows, a profile in a conflict."""
+    lesson.where.ledger.write_bytes(HEADER + b"| torn\n" + (format_row(row(0)) + "\n").encode())
+    lesson.due(LOOK)
+    assert lesson.degraded == {"learner.rows"}
+    lesson.where.profile.write_bytes(b"<<<<<<< ours\n" + TEMPLATE)
+    lesson.due(LOOK)
+    assert lesson.degraded == {"learner.rows", "learner.files"}
+    lesson.where.profile.write_bytes(TEMPLATE)
+    lesson.where.ledger.write_bytes(HEADER + (format_row(row(0)) + "\n").encode())
+    lesson.due(LOOK)
+    assert not lesson.degraded
+
+
+def test_a_ledger_that_cannot_be_written_parks_the_report(lesson: Class) -> None:
+    """DESIGN: an item that failed is parked, and done when it can be."""
+    lesson.where.ledger.mkdir()
+    lesson.teach("s1")
+    lesson.report("s1")
+    lesson.settle()
+    assert len(lesson.parked()) == 1 and "not an ordinary file" in lesson.parked()[0]
+    lesson.where.ledger.rmdir()
+    lesson.sync()
+    assert len(lesson.rows) == 1 and not lesson.parked()

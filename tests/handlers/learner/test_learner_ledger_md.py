@@ -1,0 +1,127 @@
+"""The ledger's format: SPEC L-04, L-33, L-54, and what others write into it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_learner import row, stamp
+from tacitd_handlers.learner.ledger_md import (
+    HEADER,
+    Row,
+    format_row,
+    has_header,
+    newline_of,
+    parse,
+    rows_at,
+    torn,
+)
+from tacitd_handlers.learner.words import is_tag, name_of, tag_of, tags_of
+
+SEED = b"""# Session Ledger
+
+| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |
+|-----------|------------|---------|---------|------|---------|------|------------|
+| 2026-02-19T14:30 | abc123 | two-sum | hash_map | recall | pass | edge:empty_input | 2026-02-26 |
+"""
+CELLS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=20).map(name_of)
+
+
+def test_L_04_the_seeds_own_table() -> None:
+    """SPEC L-04: title, blank line, eight columns, one row for each problem of a session; written as it is read."""
+    table = parse(SEED)
+    assert not table.bad and table.rows == [
+        Row(
+            "2026-02-19T14:30",
+            "abc123",
+            "two-sum",
+            "hash_map",
+            "recall",
+            "pass",
+            "edge:empty_input",
+            "2026-02-26",
+        )
+    ]
+    assert HEADER + format_row(table.rows[0]).encode() + b"\n" == SEED
+    assert has_header(SEED) and not has_header(b"| a | b |\n")
+
+
+@settings(max_examples=100)
+@given(CELLS.filter(lambda c: bool(c.strip("/ "))), CELLS, st.sampled_from(["\n", "\r\n"]))
+def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:
+    """SPEC L-33: a name made fit stands in one cell, whatever it was made of."""
+    one = row(1, problem=problem, pattern=pattern or "x")
+    table = parse(HEADER + (format_row(one) + end).encode())
+    assert table.rows == [one] and not table.bad
+
+
+def test_L_33_names_and_tags() -> None:
+    """SPEC L-33: pipes become slashes, newlines spaces; tags keep to their alphabet; `\\|` of others is read."""
+    assert name_of("merge a|b\nlists \\| twice") == "merge a/b lists / twice"
+    assert tag_of(" Edge: Empty Input ") == "edge:empty_input" and tag_of("`dp:base`") == "dp:base"
+    assert is_tag("edge:empty_input") and not is_tag("Edge") and not is_tag("none") and not is_tag("")
+    assert tags_of("edge:a; Edge:a, b ;; none") == ("edge:a", "b")
+    for empty in ("none", "None", "—", "-", "", "n/a"):
+        assert tags_of(empty) == ()
+    line = b"| 2026-02-19T14:30 | s | a \\| b | p | recall | pass | none | 2026-02-26 |"
+    assert parse(line).rows[0].problem == "a / b"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "|2026-02-19T14:30|abc|two-sum|hash_map|Recall|pass|edge:x|2026-02-26|",
+        "|  2026-02-19T14:30 |  abc |two-sum |\thash_map | recall | pass | edge:x | 2026-02-26 |\r",
+        "  | 2026-02-19T14:30 | abc | two-sum | hash_map | recall | pass | edge:x | 2026-02-26 |  ",
+    ],
+)
+def test_foreign_rows_are_read(line: str) -> None:
+    """Issue, bad input: white space and CRLF of others."""
+    assert parse(line.encode()).rows == [
+        Row("2026-02-19T14:30", "abc", "two-sum", "hash_map", "recall", "pass", "edge:x", "2026-02-26")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("| 2026-02-19T14:30 | abc | two-sum | hash_map | recall | pa", "torn"),
+        ("| 2026-02-19T14:30 | abc | two-sum | hash_map | recall | pass | edge:x | 2026-02-2", "torn"),
+        ("| 2026-02-19T14:30 | abc | two|sum | hash_map | recall | pass | x | 2026-02-26 |", "9 cells"),
+        ("| 2026-02-30T14:30 | abc | two-sum | hash_map | recall | pass | x | 2026-02-26 |", "is no time"),
+        ("| 2026-02-19 14:30 | abc | two-sum | hash_map | recall | pass | x | 2026-02-26 |", "is no time"),
+        ("| 2026-02-19T14:30 | abc |  | hash_map | recall | pass | x | 2026-02-26 |", "no problem"),
+        ("a note of mine", "no row"),
+        ("# Old ledger", "no row"),
+    ],
+)
+def test_L_54_what_is_no_row_is_skipped_and_named(line: str, why: str) -> None:
+    """SPEC L-54: malformed rows are skipped and reported, and harm nobody else's."""
+    data = SEED + line.encode() + b"\n" + format_row(row(9)).encode() + b"\n"
+    table = parse(data)
+    assert len(table.rows) == 2 and len(table.bad) == 1
+    assert why in table.bad[0].why and table.bad[0].offset == len(SEED)
+
+
+def test_L_54_torn_and_newlines() -> None:
+    """SPEC L-54: a last line without its end is known as such, and the file's own newline is used."""
+    assert torn(SEED[:-5]) and not torn(SEED) and not torn(b"")
+    assert newline_of(SEED.replace(b"\n", b"\r\n")) == b"\r\n" and newline_of(SEED) == b"\n" == newline_of(
+        b""
+    )
+
+
+def test_rows_of_one_stamp_are_found_without_the_others() -> None:
+    """SPEC L-23: the key of a row is looked for among those of its stamp."""
+    data = SEED + b"".join(format_row(row(n, problem=f"p{n % 3}")).encode() + b"\n" for n in (1, 2, 2, 3))
+    assert [one.problem for one in rows_at(data, stamp(2))] == ["p2", "p2"]
+    assert not list(rows_at(data, "2020-01-01T00:00")) and not list(rows_at(data, "2026-02-26T00:00"))
+
+
+@settings(max_examples=100)
+@given(st.binary(max_size=300))
+def test_no_bytes_raise(data: bytes) -> None:
+    """Issue, bad input: nothing in a ledger is fatal, and every line is a row, the head, or named."""
+    table = parse(SEED + data)
+    assert len(table.rows) >= 1 or data

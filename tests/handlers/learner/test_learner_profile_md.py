@@ -1,0 +1,393 @@
+"""The profile as a document: SPEC L-02, L-03, L-07, L-12, L-32, L-34, and profiles that people made."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from support_learner import row
+from tacitd.errors import FileRefusedError
+from tacitd_handlers.learner.history_md import (
+    NOTHING_SAID,
+    corrected,
+    format_session,
+    is_header,
+    parse_session,
+    safe,
+)
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.profile_md import (
+    ABOUT,
+    SECTIONS,
+    TEMPLATE,
+    Splice,
+    encode,
+    in_history,
+    in_weaknesses,
+    missing,
+    parse,
+    repaired,
+    spliced,
+    without,
+)
+from tacitd_handlers.learner.weakness_md import format_entry, parse_entry, updated
+from tacitd_handlers.learner.words import STATUSES
+
+FULL = (Path(__file__).parents[2] / "fixtures/learner/full.profile.md").read_bytes()
+SEED_ENTRY = [
+    "- **edge:empty_input** — misses empty input check on array problems.",
+    "  First observed: 2026-02-01T10:00. Last tested: 2026-02-19T14:30. Last failed: 2026-02-10T10:00.",
+    "  Last clean streak start: 2026-02-12T10:00. Sessions since last failure: 2.",
+    "  Status: improving",
+]
+SEED_SESSION = """### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints
+Gaps: edge:empty_input; edge:duplicate_values
+Review: 2026-02-22
+---
+Quickly identified hash map approach. Forgot empty input check (3rd occurrence).
+Dict comprehension syntax noticeably improved since Feb 14.""".splitlines()
+
+
+def fresh(tag: str, status: str, stamp: str) -> Weakness:
+    return Weakness(tag, status, stamp, stamp, stamp)
+
+
+PIECES = st.sampled_from(
+    [
+        "## About Me",
+        "## Known Weaknesses",
+        "### Resolved",
+        "## Session History",
+        "## session history ##",
+        "## Notes of mine",
+        "# Grace",
+        "",
+        "",
+        "   ",
+        "plain words",
+        "<!-- a comment",
+        "-->",
+        "<!-- one line -->",
+        "```",
+        "~~~",
+        "---",
+        "- a bullet",
+        *SEED_ENTRY,
+        *SEED_SESSION,
+        "### 2026-02-18T09:00 | lru | recall | pass",
+        "Gaps: none",
+    ]
+)
+DOCUMENTS = st.tuples(
+    st.lists(PIECES, max_size=40),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sampled_from(["", "\ufeff"]),
+).map(lambda t: (t[3] + t[1].join(t[0]) + (t[1] if t[2] else "")).encode())
+
+
+def about(data: bytes) -> str:
+    return parse(data).text(ABOUT)
+
+
+@settings(max_examples=300)
+@given(
+    st.one_of(DOCUMENTS, st.text(max_size=200).map(lambda t: t.replace("\0", "").encode("utf-8", "ignore")))
+)
+@example(FULL)
+@example(TEMPLATE)
+@example(b"")
+def test_L_02_reading_and_writing_is_the_identity(data: bytes) -> None:
+    """SPEC L-02: every byte that is not understood comes back: comments, unknown sections, newlines, marks."""
+    assert encode(parse(data)) == data
+    assert spliced(parse(data), []) == data
+
+
+@settings(max_examples=300)
+@given(DOCUMENTS)
+@example(b"## About Me\n\nme, without an end")
+@example(b"words\n<!-- open\n## Known Weaknesses\n")
+def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
+    """SPEC L-02, L-03: every line that was there is there, in its order; About Me keeps its bytes; twice is once."""
+    whole, names = repaired(data)
+    assert not missing(parse(whole)) and set(names) <= {*SECTIONS, "Resolved"}
+    assert repaired(whole) == (whole, [])
+    left = iter(whole.decode("utf-8-sig").splitlines())
+    assert all(line in left for line in data.decode("utf-8-sig").splitlines())
+    before = about(data)
+    if before.endswith("\n") or not before:
+        assert about(whole).startswith(before) and (about(whole) == before or not before)
+    if not names:
+        assert whole == data
+
+
+def test_L_02_which_sections_are_restored_where() -> None:
+    """SPEC L-02: in the seed's order, before the section that comes next; `### Resolved` at the end of its own."""
+    whole, names = repaired(b"## Session History\n")
+    assert names == ["About Me", "Known Weaknesses"]
+    assert whole.decode().index("## About Me") < whole.decode().index("## Known Weaknesses")
+    whole, names = repaired(b"## About Me\n\nme\n\n## Known Weaknesses\n\n- mine\n\n## Session History\n")
+    assert names == ["Resolved"] and b"- mine\n\n### Resolved\n\n## Session History" in whole
+    marked, _ = repaired(b"\xef\xbb\xbf## Session History\r\n")
+    assert marked.startswith(b"\xef\xbb\xbf## About Me\r\n")
+
+
+def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
+    """SPEC L-02, L-03: an example in About Me is not where tacitd writes; half a fence there hides nothing."""
+    fenced = b"## About Me\n\n```\n## Known Weaknesses\n```\n\n## Known Weaknesses\n\n### Resolved\n\n## Session History\n"
+    profile = parse(fenced)
+    section = profile.section("Known Weaknesses")
+    assert section is not None and section.start == 6 and not missing(profile)
+    for half in (b"```\n", b"<!-- todo\n"):
+        assert not missing(parse(b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]))
+
+
+def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
+    """Issue, bad input: entries in a second section of a name are known, and new ones go into the first."""
+    text = "\n".join([*SEED_SESSION, ""])
+    data = (
+        TEMPLATE.decode() + "\n" + text + "\n## Session History\n\n" + text.replace("two-sum", "lru")
+    ).encode()
+    profile = parse(data)
+    assert [held.session.problem for held in profile.sessions] == ["two-sum", "lru"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff\xfe## About", b"## About Me\n\xe9\n", b"a\0b", b"<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"],
+)
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    """DESIGN: not UTF-8, NUL bytes and conflict markers wait for a person; nothing is changed."""
+    with pytest.raises(FileRefusedError):
+        parse(data)
+
+
+# --- weaknesses ---------------------------------------------------------------------------------------------
+
+
+def test_L_07_the_seeds_entry_is_its_own_image() -> None:
+    """SPEC L-07: four lines; read and written again, byte for byte."""
+    entry = parse_entry(SEED_ENTRY)
+    assert entry is not None and not entry.faults
+    w = Weakness(
+        "edge:empty_input",
+        "improving",
+        "2026-02-01T10:00",
+        "2026-02-19T14:30",
+        "2026-02-10T10:00",
+        "2026-02-12T10:00",
+        2,
+    )
+    assert format_entry(entry.label, entry.description, w) == SEED_ENTRY == updated(SEED_ENTRY, w)
+
+
+WORDS = st.text(
+    st.characters(codec="ascii", categories=["L", "N", "Zs", "P"], exclude_characters="*|"), max_size=40
+)
+STAMPS = st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)).map(lambda t: t.strftime("%Y-%m-%dT%H:%M"))
+
+
+@settings(max_examples=150)
+@given(WORDS, STAMPS, STAMPS, st.one_of(st.just(""), STAMPS), st.integers(0, 500), st.sampled_from(STATUSES))
+def test_L_07_any_entry_is_its_own_image(
+    description: str, first: str, tested: str, streak: str, clean: int, status: str
+) -> None:
+    """SPEC L-07: formatting and parsing are inverse; updating one entry to another's fields is writing that one."""
+    said = " ".join(description.split()).strip(".!? :-") or "x"
+    w = Weakness("edge:x", status, first, tested, first, streak, clean)
+    lines = format_entry("edge:x", said, w)
+    entry = parse_entry(lines)
+    assert entry is not None and not entry.faults and entry.label == "edge:x"
+    assert (entry.first, entry.tested, entry.streak, entry.clean, entry.status) == (
+        first,
+        tested,
+        streak,
+        clean,
+        status,
+    )
+    assert format_entry(entry.label, entry.description, w) == lines == updated(lines, w)
+    other = Weakness("edge:x", "new", tested, first, tested, "", 0)
+    assert updated(lines, other) == format_entry("edge:x", entry.description, other)
+
+
+@pytest.mark.parametrize("empty", ["", "—", "-", "none", "n/a", "None"])
+def test_L_12_an_empty_streak(empty: str) -> None:
+    """SPEC L-12: written as `start: .`; every way of saying nothing is read, and left as it is."""
+    w = fresh("edge:x", "new", "2026-02-01T10:00")
+    lines = format_entry("edge:x", "misses it in loops", w)
+    assert lines[2] == "  Last clean streak start: . Sessions since last failure: 0."
+    theirs = [*lines[:2], lines[2].replace("start: .", f"start: {empty}."), lines[3]]
+    entry = parse_entry(theirs)
+    assert entry is not None and entry.streak == ""
+    assert updated(theirs, w) == (theirs if empty else lines)
+
+
+def test_half_edited_entries_keep_every_word() -> None:
+    """Issue, bad input: a wrapped, re-ordered or shortened entry is read as far as it can be; only fields change."""
+    theirs = [
+        "* **Empty input** - misses the check on arrays,",
+        "  above all in two-pointer loops!",
+        "  Status: improving (I think)",
+        "  Last tested: yesterday. My note: ask for a retest.",
+    ]
+    entry = parse_entry(theirs)
+    assert entry is not None and entry.label == "Empty input" and entry.status is None
+    assert set(entry.faults) >= {"First observed", "Last tested", "Status"}
+    w = fresh("edge:empty_input", "recurring", "2026-02-01T10:00")
+    after = updated(theirs, w)
+    assert after[:2] == theirs[:2] and "My note: ask for a retest." in after[3]
+    again = parse_entry(after)
+    assert again is not None and not again.faults and again.description == entry.description
+
+
+# --- sessions -----------------------------------------------------------------------------------------------
+
+
+def test_L_32_the_seeds_session_is_its_own_image() -> None:
+    """SPEC L-32: header, Gaps, Review, rule, observations."""
+    session = parse_session(SEED_SESSION)
+    assert session is not None and not session.faults
+    assert session.key == ("2026-02-19T14:30", "two-sum", "learning")
+    assert (session.gaps, session.review) == ("edge:empty_input; edge:duplicate_values", "2026-02-22")
+    one = row(
+        0,
+        session.gaps or "",
+        mode="learning",
+        verdict=session.verdict,
+        review="2026-02-22",
+    )
+    assert format_session(one, session.observations) == SEED_SESSION == corrected(SEED_SESSION, one)
+
+
+def test_L_33_the_header_can_be_cut() -> None:
+    """SPEC L-33: `cut -d'|'` finds each field, whatever the problem was called."""
+    one = row(0, problem="merge a/b lists", mode="recall", verdict="pass")
+    header = format_session(one, "")[0]
+    fields = [
+        subprocess.run(
+            ["cut", "-d|", f"-f{n}"], input=header, text=True, capture_output=True, check=True
+        ).stdout.strip()
+        for n in (1, 2, 3, 4)
+    ]
+    assert fields == ["### 2026-02-19T14:30", "merge a/b lists", "recall", "pass"]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(PIECES, WORDS), max_size=12).map("\n".join))
+@example("### 2026-02-19T14:30 | two-sum | recall | pass\nGaps: x")
+@example("## Session History\n---\n```\n<!-- open")
+def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> None:
+    """SPEC L-34: whatever was observed, the entry below and the one above stay entries, and the words are kept."""
+    one, two = row(1, problem="a"), row(2, problem="b")
+    data = TEMPLATE
+    for each in (one, two):
+        profile = parse(data)
+        data = spliced(profile, [in_history(profile, each.stamp, format_session(each, observations))])
+    profile = parse(data)
+    assert [held.session.problem for held in profile.sessions] == ["b", "a"] and not missing(profile)
+    assert [len(s) for s in (profile.sections, profile.weaknesses)] == [3, 0]
+    words = "".join(c for c in observations.strip() or NOTHING_SAID if c.isalnum())
+    said = profile.sessions[0].session.observations
+    assert "".join(c for c in said if c.isalnum()) == words
+
+
+def test_L_34_only_the_whole_header_starts_an_entry() -> None:
+    """SPEC L-34: other headings of the third level belong to the entry above, and stay when that one leaves."""
+    assert is_header("### 2026-02-19T14:30 | two-sum | recall | pass")
+    for line in (
+        "### What went well",
+        "### 2026-02-19T14:30 | two-sum | recall",
+        "### 2026-02-31T14:30 | two-sum | recall | pass",
+        "#### 2026-02-19T14:30 | two-sum | recall | pass",
+    ):
+        assert not is_header(line)
+    data = TEMPLATE + "\n".join(["", *SEED_SESSION, "", "### My own thoughts", "", "keep me", ""]).encode()
+    profile = parse(data)
+    after = spliced(profile, [without(profile.sessions[0].own)])
+    assert b"### My own thoughts\n\nkeep me" in after and b"two-sum" not in after
+
+
+def test_L_38_half_edited_sessions_are_completed() -> None:
+    """SPEC L-38; issue, bad input: an entry without its Gaps, its rule, or both gets them from its row; every word stays."""
+    one = row(0, "edge:x", review="2026-02-26")
+    for theirs in (
+        ["### 2026-02-19T14:30 | two-sum | recall | strong_pass", "It went well.", "Really."],
+        [
+            "### 2026-02-19T14:30 | two-sum | recall | pass",
+            "Review: 2026-02-26",
+            "---",
+            "It went well.",
+            "Really.",
+        ],
+        [
+            "### 2026-02-19T14:30 | two-sum | recall | pass",
+            "Gaps: none",
+            "Time: 20 min",
+            "---",
+            "It went well.",
+            "Really.",
+        ],
+    ):
+        after = corrected(theirs, one)
+        session = parse_session(after)
+        assert session is not None and not session.faults
+        assert (session.verdict, session.gaps, session.review) == ("pass", "edge:x", "2026-02-26")
+        assert "It went well.\nReally." in session.observations
+        assert all(line in after for line in theirs if line.startswith("Time"))
+
+
+def test_safe_observations() -> None:
+    """SPEC L-34: control characters go, structure is escaped, length is bounded."""
+    assert safe("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["a[1mb", "\\---", "\\### x"]
+    assert safe("  ") == [NOTHING_SAID]
+    assert len("\n".join(safe("word " * 5000))) <= 4002
+
+
+# --- splices ------------------------------------------------------------------------------------------------
+
+
+def test_entries_in_and_out_leave_the_rest_alone() -> None:
+    """SPEC L-02: every line of a full profile that is not the entry's stays, in its order."""
+    profile = parse(FULL)
+    w = fresh("edge:y", "new", "2026-04-10T09:00")
+    entry = format_entry("edge:y", "misses y in loops", w)
+    gone = profile.weaknesses[-1]
+    splices = [
+        in_weaknesses(profile, False, [entry]),
+        without(profile.weaknesses[0].span),
+        without(gone.span),
+        in_weaknesses(profile, True, [profile.bare(profile.weaknesses[1].span)]),
+        without(profile.weaknesses[1].span),
+    ]
+    after = spliced(profile, splices)
+    read = parse(after)
+    assert [p.entry.label for p in read.weaknesses] == [
+        "heap:tie_break",
+        "graph:visited_on_pop",
+        "dp:base_case",
+        "edge:y",
+        "window:negative_indices",
+    ]
+    assert [p.resolved for p in read.weaknesses] == [False, False, False, False, True]
+    assert (
+        read.text(ABOUT) == profile.text(ABOUT)
+        and b"## Interview log\n\nNothing here is tacitd's.\n" in after
+    )
+    assert b"\n\n\n" not in after and b"<!-- mine: keep the old ones on top -->" in after
+
+
+def test_an_insertion_within_what_leaves() -> None:
+    """The oldest session leaves while a new one goes in just above it."""
+    profile = parse(FULL)
+    held = profile.sessions[-1]
+    splices = [
+        Splice(held.span),
+        in_history(profile, "2026-04-08T21:15", format_session(row(50, problem="new"), "a")),
+    ]
+    read = parse(spliced(profile, splices))
+    assert [h.session.problem for h in read.sessions] == ["two-sum", "new"]

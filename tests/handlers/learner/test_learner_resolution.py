@@ -1,0 +1,92 @@
+"""When a weakness is gone for good, and who is offered again: SPEC L-24 to L-27, L-50."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.resolution import contradicted, most_resolved, prove, retest_due
+from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT
+
+
+def weakness(streak: str, tested: str, clean: int = 3, status: str = SHORT, tag: str = "edge:x") -> Weakness:
+    return Weakness(tag, status, "2026-01-01T08:00", tested, "2026-01-02T08:00", streak, clean)
+
+
+def always(stamp: str) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("tested", "holds"),
+    [("2026-03-01T10:00", True), ("2026-03-01T09:59", False), ("2026-03-01T10:01", True)],
+)
+def test_L_24_28_days_inclusive(tested: str, holds: bool) -> None:
+    """SPEC L-24: 28 days and 0 hours pass, a minute less fails; naive stamps, so a summer time changes nothing."""
+    assert prove(weakness("2026-02-01T10:00", tested), always).holds is holds
+    over_summer_time = weakness("2026-03-15T10:00", tested.replace("03-01", "04-12"))
+    assert prove(over_summer_time, always).holds is holds
+
+
+def test_L_24_time_alone_proves_nothing() -> None:
+    """SPEC L-24: what counts is the last clean session, not today; and three of them."""
+    assert not prove(weakness("2026-02-01T10:00", "2026-02-02T10:00"), always).holds
+    assert not prove(weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=2), always).holds
+    assert not prove(weakness("", "2026-04-01T10:00"), always).holds
+
+
+def test_L_25_the_ledger_must_have_both_rows() -> None:
+    """SPEC L-25: rows at the streak's start and at the last clean session."""
+    w = weakness("2026-02-01T10:00", "2026-04-01T10:00")
+    for missing in ("2026-02-01T10:00", "2026-04-01T10:00"):
+        proof = prove(w, lambda stamp, missing=missing: stamp != missing)  # type: ignore[misc]
+        assert not proof.holds and missing in proof.why
+
+
+def test_L_25_a_row_in_between_wins() -> None:
+    """SPEC L-25: a row that shows the gap within the streak: last failed is that row, N anew, recurring."""
+    w = weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=6)
+    proof = prove(w, always, ["2026-01-15T10:00", "2026-03-03T10:00"])
+    assert not proof.holds and proof.contradicted_by == "2026-03-03T10:00"
+    after = contradicted(w, proof.contradicted_by, ["2026-03-10T10:00", "2026-04-01T10:00"])
+    assert (after.status, after.failed, after.clean, after.streak, after.tested) == (
+        RECURRING,
+        "2026-03-03T10:00",
+        2,
+        "2026-03-10T10:00",
+        "2026-04-01T10:00",
+    )
+    assert contradicted(w, "2026-04-02T10:00", []).clean == 0
+
+
+def test_L_25_a_row_outside_changes_nothing() -> None:
+    """SPEC L-25: failures before the streak were known."""
+    w = weakness("2026-02-01T10:00", "2026-04-01T10:00")
+    assert prove(w, always, ["2026-01-31T10:00"]).holds
+
+
+def test_L_27_order_of_suggestions() -> None:
+    """SPEC L-27: short-term > improving > new > recurring, then the longer streak, then the older test."""
+    a = weakness("x", "2026-02-02T10:00", 5, SHORT, "a")
+    b = weakness("x", "2026-02-01T10:00", 3, SHORT, "b")
+    c = weakness("x", "2026-02-05T10:00", 3, SHORT, "c")
+    d = weakness("x", "2026-02-01T10:00", 2, IMPROVING, "d")
+    e = weakness("x", "2026-02-01T10:00", 0, NEW, "e")
+    f = weakness("x", "2026-02-01T10:00", 0, RECURRING, "f")
+    assert [w.tag for w in most_resolved([f, e, d, c, b, a])] == ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    ("status", "now", "days"),
+    [
+        (SHORT, "2026-03-15T10:00", 14),
+        (SHORT, "2026-03-15T09:59", None),
+        (SHORT, "2026-04-30T10:00", 60),
+        (LONG, "2026-04-30T10:00", None),
+        (RECURRING, "2026-04-30T10:00", None),
+    ],
+)
+def test_L_50_retest_after_fourteen_days(status: str, now: str, days: int | None) -> None:
+    """SPEC L-50: short-term only; 14 days inclusive."""
+    assert retest_due(status, "2026-03-01T10:00", now) == days
+    assert retest_due(SHORT, "", now) is None

@@ -1,0 +1,168 @@
+"""How am I doing: SPEC L-53, L-41; what is due, and what is wrong with the files."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from support_learner import Desk, row, stamp
+from tacitd_handlers.learner.findings import Finding, findings
+from tacitd_handlers.learner.ledger_md import HEADER, format_row
+from tacitd_handlers.learner.profile_md import TEMPLATE, parse
+from tacitd_handlers.learner.review import due, gaps, patterns, review
+from tacitd_handlers.learner.review_view import told
+from tacitd_handlers.learner.state import State
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    made = Desk(tmp_path)
+    made.record("two-sum", days=0, gaps="edge:a", verdict="needs_work")
+    made.record("two-sum", days=1)
+    made.record(
+        "stairs", days=2, pattern="dp", mode="learning", verdict="solved_with_minor_hints", gaps="dp:base"
+    )
+    for days in (3, 4, 5):
+        made.record("two-sum", days=days, gaps="edge:b" if days == 5 else "none")
+    return made
+
+
+def test_L_53_the_review(desk: Desk) -> None:
+    """SPEC L-53: totals, verdicts and their course, patterns, trajectories, retests, next steps."""
+    document = review(desk.rows, desk.profile, stamp(32), ["edge:z"])
+    assert document["totals"] == {
+        "sessions": 6,
+        "rows": 6,
+        "problems": 2,
+        "patterns": 2,
+        "first": stamp(0),
+        "last": stamp(5),
+    }
+    assert document["verdicts"]["recall"] == {"strong_pass": 0, "pass": 4, "borderline": 0, "needs_work": 1}
+    assert document["verdicts"]["learning"]["solved_with_minor_hints"] == 1
+    assert document["months"] == [{"month": "2026-02", "rows": 6, "without_help": 4}]
+    assert [(one["pattern"], one["untouched"]) for one in document["patterns"]] == [
+        ("dp", True),
+        ("hash_map", False),
+    ]
+    by_label = {one["label"]: one for one in document["weaknesses"]}
+    assert by_label["edge:a"]["trajectory"] == "seen 1 time, last on 2026-02-19, 4 clean since"
+    assert [one["label"] for one in document["retests"]] == ["edge:a"]
+    assert document["next"] == [
+        "Review stairs, two-sum: the date has come.",
+        "Retest edge:a: optional.",
+        "Come back to dp: untouched for four weeks or more.",
+        "Archive a weakness: edge:z waits for room.",
+    ]
+
+
+def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
+    """SPEC L-53: 28 days, by date; `unknown` is no pattern."""
+    rows = [*desk.rows, row(6, pattern="unknown")]
+    for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
+        found = patterns(rows, date.fromisoformat(stamp(day)[:10]))
+        assert [one.pattern for one in found if one.untouched] == left
+
+
+def test_L_53_on_a_terminal_and_in_a_pipe(desk: Desk) -> None:
+    """SPEC L-53; issue: with bars on a terminal, plain elsewhere; the same numbers."""
+    document = review(desk.rows, desk.profile, stamp(32))
+    plain, barred = list(told(document, bars=False)), list(told(document, bars=True))
+    assert not any("█" in line for line in plain) and any("█" in line for line in barred)
+    assert "  pass                                     4" in plain
+    assert list(told(review([], None, stamp(0)), bars=True)) == ["Nothing was recorded yet."]
+
+
+def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
+    """SPEC L-41: the latest row of each problem; on its date; dates that are none are skipped."""
+    rows = [*desk.rows, row(9, problem="odd", review="—")]
+    assert not due(rows, date(2026, 2, 23))
+    found = due(rows, date(2026, 2, 24))
+    assert [(one.problem, one.days) for one in found] == [("stairs", 0)]
+    assert found[0].reason == "learned with solved_with_minor_hints, 3 days later (on 2026-02-21)"
+    assert [one.problem for one in due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
+
+
+def test_gaps_most_often_first(desk: Desk) -> None:
+    """SPEC L-53: with what the profile says of each."""
+    desk.record(days=7, gaps="edge:b")
+    found = gaps(desk.rows, desk.profile)
+    assert [(one.tag, one.seen, one.status) for one in found] == [
+        ("edge:b", 2, "recurring"),
+        ("dp:base", 1, "new"),
+        ("edge:a", 1, "resolved (short-term)"),
+    ]
+
+
+def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
+    """Issue, bad input: torn and foreign rows, wrong verdicts, doubles, half entries, vague words, each said."""
+    assert not [
+        one
+        for one in findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+        if one.fixable
+    ]
+    ledger = (
+        b"notes\n"
+        + HEADER.split(b"\n\n")[1].split(b"\n")[1]
+        + b"\n"
+        + "".join(format_row(one) + "\n" for one in (row(0), row(0), row(1, verdict="solved it"))).encode()
+        + b"| 2026-02-19T14:30 | torn"
+    )
+    profile = TEMPLATE.decode().replace(
+        "### Resolved", "- **Edge** — bad at edge cases.\n  Status: soon\n\n### Resolved"
+    )
+    profile += "\n### 2026-02-19T14:30 | two-sum | recall | strong_pass\nGaps: none\nReview: 2026-12-24\n---\nWords.\n"
+    profile += "\n### 2026-01-01T10:00 | lru | recall | great\nIt went well.\n\n## Session History\n"
+    said = {
+        (one.file, one.where, one.what.split(";")[0].split(":")[0])
+        for one in findings(profile.encode(), ledger, State())
+    }
+    for wanted in (
+        ("ledger", "line 1", "the table has no head"),
+        ("ledger", "line 1", "is skipped"),
+        ("ledger", "line 6", "is skipped"),
+        ("ledger", "last line", "is not ended"),
+        ("ledger", stamp(0), "two-sum stands there 2 times"),
+        ("ledger", stamp(1), "'solved it' is no verdict of the mode 'recall'"),
+        ("profile", "Session History", "stands there 2 times"),
+        ("profile", stamp(0), "strong_pass, none, 2026-12-24"),
+        ("profile", stamp(1), "two-sum stands only in the ledger"),
+        ("profile", "2026-01-01T10:00", "'great' is no verdict of the mode 'recall'"),
+        ("profile", "2026-01-01T10:00", "Gaps, Review, --- missing"),
+        ("profile", "Edge", "names no input class and no code pattern"),
+    ):
+        assert wanted in said, sorted(said)
+    assert Finding("profile", "", "is not there", True) in findings(None, desk.ledger.encode(), State())
+    assert findings(b"\xff", b"", State())[0].what.startswith("the profile is not UTF-8")
+
+
+def test_check_fix_leaves_nothing_that_it_can_mend(desk: Desk) -> None:
+    """SPEC L-38: what is marked is mended."""
+    desk.write_rows(row(9, "edge:q"))
+    desk.edit("| pass\nGaps: none", "| borderline\nGaps: edge:x")
+    before = findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+    assert sum(one.fixable for one in before) == 2
+    desk.look()
+    assert not [
+        one
+        for one in findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+        if one.fixable
+    ]
+    assert parse(desk.where.profile.read_bytes()).sessions[0].session.stamp == stamp(9)
+
+
+def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:
+    """SPEC L-55: one stamp, one problem, as learning in the profile and as recall in the ledger: both are kept."""
+    desk = Desk(tmp_path)
+    seed = row(0, "edge:empty_input", session="abc123", review="2026-02-26")
+    desk.write_rows(seed)
+    entry = (
+        "\n### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints\n"
+        "Gaps: edge:empty_input; edge:duplicate_values\nReview: 2026-02-22\n---\nForgot empty input check.\n"
+    )
+    desk.where.profile.write_text(TEMPLATE.decode() + entry)
+    desk.look()
+    assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
+    assert desk.rows[0] == seed and len(desk.profile.sessions) == 2 and entry.strip() in desk.text

@@ -1,0 +1,80 @@
+"""Which session, and its one timestamp: SPEC L-47 to L-49."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_learner import Desk, stamp
+from tacitd.clock import local_minutes
+from tacitd_handlers.learner.sittings import Sitting, parse_state, sitting, state_text
+from tacitd_handlers.learner.words import time_of
+
+NOW = "2026-02-19T18:00"
+FILE = Sitting("abc", "2026-02-19T14:30")
+
+
+def test_L_47_stamps_are_local_minutes() -> None:
+    """SPEC L-47: no seconds, no zone; the hour that comes twice gives one stamp for two instants; nothing else parses."""
+    assert local_minutes(1_771_507_859) == "2026-02-19T14:30"
+    first = 1_792_888_200.0  # 2026-10-25T00:30Z, which is 02:30 summer time in Amsterdam
+    assert local_minutes(first) == local_minutes(first + 3600) == "2026-10-25T02:30"
+    for text in (
+        "2026-02-19T14:30:00",
+        "2026-02-19T14:30Z",
+        "2026-02-19 14:30",
+        "2026-02-29T10:00",
+        "",
+        "today",
+    ):
+        assert time_of(text) is None
+
+
+def test_L_47_a_zone_change_loses_no_session(tmp_path: Path) -> None:
+    """SPEC L-47: who flies west records a stamp before the last one; both count, in the order of the stamps."""
+    desk = Desk(tmp_path)
+    desk.record(days=1, gaps="edge:a")
+    desk.record(days=0.75)
+    desk.record(days=2)
+    assert [held.session.stamp for held in desk.profile.sessions] == [stamp(2), stamp(1), stamp(0.75)]
+    assert (desk.entry("edge:a").clean, desk.entry("edge:a").tested) == (1, stamp(2))
+
+
+@pytest.mark.parametrize(
+    ("session", "given", "printed", "state", "wanted"),
+    [
+        ("abc", "2026-01-01T10:00", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-01-01T10:00")),
+        ("abc", "", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-02-19T09:00")),
+        ("abc", "", {}, FILE, Sitting("abc", "2026-02-19T14:30")),
+        ("other", "", {}, FILE, Sitting("other", NOW)),
+        ("other", "", {}, None, Sitting("other", NOW)),
+        ("", "", {}, FILE, Sitting("manual", NOW)),
+        ("", "", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-02-19T09:00")),
+        ("", "", {"abc": "2026-02-19T09:00", "new": NOW}, FILE, Sitting("manual", NOW)),
+        ("", "", {}, None, Sitting("manual", NOW)),
+        ("manual", "", {"manual": "2026-02-19T09:00"}, None, Sitting("manual", NOW)),
+    ],
+)
+def test_L_48_L_49_precedence(
+    session: str, given: str, printed: dict[str, str], state: Sitting | None, wanted: Sitting
+) -> None:
+    """SPEC L-48, L-49: given, told at the start, the session-state file if it is this session's, the clock; the id from
+    the caller, from the file if it is the newest session's, else `manual`."""
+    assert sitting(session, given, printed, state, NOW) == wanted
+
+
+def test_L_48_the_session_state_file_to_the_byte() -> None:
+    """SPEC L-48 and L, first page: what is written before compaction, and how it is read again."""
+    text = state_text(FILE, "~/.claude/leetcode-teacher-profile.md")
+    assert text == (
+        "# LeetCode Session In Progress (saved before compaction)\n"
+        "- You are in a leetcode-teacher session. Read ~/.claude/leetcode-teacher-profile.md for context.\n"
+        "- Session ID: abc\n"
+        "- Session Timestamp: 2026-02-19T14:30\n"
+        "- Write-back required at session end: Step 8B (learning) or R7B (recall).\n"
+        "- Write ledger row first, then profile entry.\n"
+    )
+    assert parse_state(text) == FILE
+    for broken in ("", text.replace("14:30", "25:30"), text.replace("- Session ID: abc\n", "")):
+        assert parse_state(broken) is None

@@ -1,0 +1,52 @@
+"""Does a description name something: SPEC L-10."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacitd_handlers.learner.specific import described, is_specific
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "misses empty input check on array problems",
+        "forgets to handle negative indices in sliding window",
+        "off by one in Python slices with a step",
+        "struggles with edge cases (observed 2026-02-19T14:30)",
+        "struggles with negative indices in sliding windows",
+    ],
+)
+def test_L_10_specific(text: str) -> None:
+    """SPEC L-10: the seed's good examples, and a stamp where nothing better is known."""
+    assert is_specific(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struggles with edge cases",
+        "bad at edge cases",
+        "edge cases",
+        "needs more practice",
+        "Bad at DP",
+        "",
+        "weak in algorithms",
+    ],
+)
+def test_L_10_vague(text: str) -> None:
+    """SPEC L-10: the known vague shapes."""
+    assert not is_specific(text)
+
+
+def test_L_10_a_vague_one_references_its_session() -> None:
+    """SPEC L-10: the stamp is appended; a good one is left alone; nothing said names where it was seen."""
+    at = ("two-sum", "hash_map", "2026-02-19T14:30")
+    assert described("edge:x", "struggles with edge cases.", *at) == (
+        "struggles with edge cases (observed 2026-02-19T14:30)",
+        False,
+    )
+    assert described("edge:x", "misses empty input on arrays.", *at) == ("misses empty input on arrays", True)
+    text, well = described("edge:empty_input", "", *at)
+    assert text == "empty input, seen in two-sum (hash_map) (observed 2026-02-19T14:30)" and not well
+    assert is_specific(text)

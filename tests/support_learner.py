@@ -1,0 +1,139 @@
+"""A learner's two files in a box of their own, and somebody who records, edits and looks.
+
+desk = Desk(tmp_path)
+desk.record("two-sum", gaps="edge:empty_input")      # a day later each time
+desk.entry("edge:empty_input").status == "new"
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from support_disk import FaultyDisk
+from tacitd.files.disk import Disk
+from tacitd.testing import FakeClock
+from tacitd_handlers.learner.asked import asked
+from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row, parse
+from tacitd_handlers.learner.places import places
+from tacitd_handlers.learner.profile_md import Placed, Profile
+from tacitd_handlers.learner.profile_md import parse as parse_profile
+from tacitd_handlers.learner.recording import Plan, Recorded, record
+from tacitd_handlers.learner.sittings import Sitting
+from tacitd_handlers.learner.state import State
+from tacitd_handlers.learner.store import Done, Store
+from tacitd_handlers.learner.weakness_md import Entry
+
+START = datetime(2026, 2, 19, 14, 30)
+VERDICT = {"recall": "pass", "learning": "solved_independently"}
+
+
+def stamp(days: float = 0, minutes: int = 0) -> str:
+    """A stamp so long after 2026-02-19T14:30."""
+    return (START + timedelta(days=days, minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
+
+
+def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> Row:
+    """A ledger row with what a test does not care about filled in."""
+    given = {
+        "session": f"s{days}",
+        "pattern": "hash_map",
+        "mode": "recall",
+        "verdict": "pass",
+        "review": "2026-12-24",
+    }
+    return Row(**{**given, **more, "stamp": stamp(days), "problem": problem, "gaps": gaps})
+
+
+class Desk:
+    """The two files, and tacitd's memory of them."""
+
+    def __init__(self, tmp: Path) -> None:
+        self.home = tmp / "home"
+        self.clock = FakeClock(START.timestamp())
+        self.where = places({"HOME": str(self.home)})
+        self.day = 0
+        self.where.profile.parent.mkdir(parents=True)
+
+    def store(self, disk: Disk | None = None) -> Store:
+        """A new process."""
+        return Store(self.where, self.clock, settle=0.0, disk=disk or FaultyDisk())
+
+    def record(
+        self,
+        problem: str = "two-sum",
+        *,
+        days: float | None = None,
+        session: str = "",
+        disk: Disk | None = None,
+        plan: Plan | None = None,
+        **said: Any,
+    ) -> Recorded:
+        """Record one problem, in a session of its own on the next day."""
+        if days is None:
+            self.day += 1
+            days = self.day
+        mode = str(said.get("mode", "recall"))
+        given = {"problem": problem, "pattern": "hash_map", "mode": mode, "verdict": VERDICT[mode], **said}
+        store = self.store(disk)
+        with store.locked():
+            at = Sitting(session or f"s{days}", stamp(days))
+            made = record(store, asked(given), at, plan or Plan())
+        store.close()
+        return made
+
+    def look(self, *, first: bool = False, force: bool = True) -> Done:
+        """The daemon looks."""
+        store = self.store()
+        with store.locked():
+            done = store.look(force=force, first=first)
+        store.close()
+        return done
+
+    @property
+    def state(self) -> State:
+        return self.store().state()
+
+    @property
+    def ledger(self) -> str:
+        return self.where.ledger.read_text() if self.where.ledger.exists() else ""
+
+    @property
+    def rows(self) -> list[Row]:
+        return parse(self.ledger.encode()).rows
+
+    @property
+    def text(self) -> str:
+        return self.where.profile.read_text()
+
+    @property
+    def profile(self) -> Profile:
+        return parse_profile(self.where.profile.read_bytes())
+
+    def placed(self, label: str) -> Placed | None:
+        return next((one for one in self.profile.weaknesses if one.entry.label == label), None)
+
+    def entry(self, label: str) -> Entry:
+        found = self.placed(label)
+        assert found is not None, f"{label} is not in the profile"
+        return found.entry
+
+    def edit(self, old: str, new: str) -> None:
+        """A person, or Claude, edits the profile."""
+        text = self.text
+        assert old in text, f"{old!r} does not stand there"
+        self.where.profile.write_text(text.replace(old, new, 1))
+
+    def take_out(self, label: str) -> None:
+        """A person removes a weakness."""
+        placed = self.placed(label)
+        assert placed is not None
+        lines = self.profile.lines
+        self.where.profile.write_text("".join(lines[: placed.span.start] + lines[placed.span.end :]))
+
+    def write_rows(self, *rows: Row) -> None:
+        """Somebody else writes the ledger."""
+        head = "" if self.ledger else HEADER.decode()
+        with self.where.ledger.open("a") as file:
+            file.write(head + "".join(format_row(one) + "\n" for one in rows))
