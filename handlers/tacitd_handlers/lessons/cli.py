@@ -1,0 +1,19 @@
+"""The program `lesson`. Its first lines decide how fast an agent has its lessons: nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the program and end the process with its exit code."""
+    if sys.argv[1:2] == ["load"] and "_LESSON_COMPLETE" not in os.environ:
+        from tacitd_handlers.lessons.quick import answer, put
+
+        text = answer(sys.argv[2:], os.environ)
+        if text is not None:
+            sys.exit(put(text))
+    from tacitd_handlers.lessons.program import run
+
+    run()

@@ -1,0 +1,42 @@
+"""The group `lesson`, as the program of that name and as `tacitd lesson`. Its commands are in `look` and `change`."""
+
+from __future__ import annotations
+
+import click
+
+from tacitd.cli import Ordered
+from tacitd_handlers.lessons import change, look
+
+_TABLE = (
+    change.add_,
+    look.list_,
+    look.show_,
+    change.wrong_,
+    change.promote_,
+    look.search_,
+    look.load_,
+    look.match_,
+    change.edit_,
+    look.stats_,
+    look.stale_,
+    look.export_,
+    change.import_,
+    look.completion_,
+)
+"""The seed's commands first, in its order."""
+
+
+@click.group(
+    cls=Ordered,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nExample: lesson load\n\n\b\nExit codes: 0 done, 1 failed, 2 wrong use.",
+)
+def lesson() -> None:
+    """Lessons: WHEN -> DO -> BECAUSE rules that agents load and people overrule.
+
+    They are true until a person says otherwise: `lesson wrong` deletes one, `lesson promote` makes it part of a skill.
+    """
+
+
+for _command in _TABLE:
+    lesson.add_command(_command)

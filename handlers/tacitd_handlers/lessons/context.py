@@ -1,0 +1,48 @@
+"""What lessons say at the start of a session: the global ones and those of the project, in at most fifteen lines."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tacitd.git import find
+from tacitd_handlers.lessons import hits, places
+from tacitd_handlers.lessons.gather import Wanted, groups
+from tacitd_handlers.lessons.index import Index
+from tacitd_handlers.lessons.loading import render
+from tacitd_handlers.lessons.scopes import of_name
+
+LINES = 15
+
+
+def section(cwd: Path, budget: int) -> str:
+    """Given a working directory, return its text, at most `budget` characters; "" where there is no lesson for it."""
+    index = _index()
+    wanted = groups(index, Wanted(scope_of(cwd))) if index is not None else {}
+    if not any(wanted.values()):
+        return ""
+    for lines in range(LINES, 3, -1):
+        text, ids = render(wanted, lines)
+        if ids and len(text) <= budget:
+            hits.count(places.hits(os.environ), time.time(), ids, "context")
+            return text
+    return ""
+
+
+def scope_of(cwd: Path) -> str:
+    """The scope of the project that a directory belongs to: the name of its top folder; "" where it has none."""
+    here = next((path for path in (cwd, *cwd.parents) if path.is_dir()), cwd)
+    found = find(here.resolve())
+    return of_name((found.top if found is not None else cwd).name)
+
+
+def _index() -> Index | None:
+    from tacitd_handlers.lessons import index
+
+    found = index.read(places.log(os.environ), places.index(os.environ))
+    if found is not None or index.stamp(places.log(os.environ)) is None:
+        return found
+    from tacitd_handlers.lessons.store import Store
+
+    return Store.of(os.environ).index()

@@ -1,0 +1,133 @@
+"""Does a lesson help? What is known of it: how often it was loaded, and whether a person corrected the same again.
+
+Honest by construction (ANCHORS P2): a correction counts when it was seen; that none was seen counts only for sessions
+that somebody looked at, and without such a session the answer is "unknown", never "heeded".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import local_date
+from tacitd.files.log import Log
+from tacitd.redact import redact
+from tacitd_handlers.lessons import hits, places
+from tacitd_handlers.lessons.folding import Lesson, number_of
+from tacitd_handlers.lessons.origins import LONGEST
+
+AGAIN, LOOKED = "again", "looked"
+
+
+class Evidence:
+    """evidence.jsonl: what the learning handler says of lessons in force."""
+
+    def __init__(self, beside: Path) -> None:
+        self._log = Log(beside / places.EVIDENCE)
+
+    def corrected_again(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
+        """A person corrected, in this session, what the lesson is about. `at`: seconds since 1970, UTC. Said twice of
+        one session it counts once. Raises OSError."""
+        said = redact(" ".join(words.split())[:LONGEST])[0]
+        record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
+        self._log.append(record | ({"words": said} if said else {}))
+        self._log.flush()
+
+    def looked(self, at: float, session: str) -> None:
+        """This session's facts were compared with the lessons in force, whatever was found. Raises OSError."""
+        self._log.append({"at": int(at), "kind": LOOKED, "session": session})
+        self._log.flush()
+
+    def read(self) -> Seen:
+        """All of it."""
+        return seen(self._log.read())
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The evidence, by number and by session; times are local dates."""
+
+    again: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """number -> session -> date."""
+    looked: Mapping[str, str] = field(default_factory=dict)
+    """session -> the last date it was looked at."""
+    dates: tuple[str, ...] = ()
+    """The same dates, sorted."""
+
+
+def seen(records: Iterable[Mapping[str, Any]]) -> Seen:
+    """Given the records of evidence.jsonl, oldest first, return what they say. Odd ones are passed over."""
+    again: dict[int, dict[str, str]] = {}
+    looked: dict[str, str] = {}
+    for record in records:
+        at, session = record.get("at"), record.get("session")
+        if not isinstance(at, int | float) or not isinstance(session, str):
+            continue
+        number = number_of(record.get("id"))
+        if record.get("kind") == AGAIN and number is not None:
+            again.setdefault(number, {}).setdefault(session, local_date(at))
+        looked[session] = max(local_date(at), looked.get(session, ""))
+    return Seen(again, looked, tuple(sorted(looked.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of one lesson. None: unknown."""
+
+    lesson: Lesson
+    loaded: int | None
+    last: str
+    """The local date of the last load, "" for none."""
+    again: int | None
+    """Sessions after its date, other than the one it came from, in which a person corrected the same again."""
+    sessions: int
+    """Sessions after its date that were looked at, other than its own."""
+
+
+def judge(
+    lessons: Iterable[Lesson],
+    loads: tuple[Mapping[int, tuple[int, float]], float | None],
+    evidence: Seen,
+    origins: Mapping[int, Mapping[str, Any]],
+) -> list[Record]:
+    """What is known of each lesson. `loads` is what `hits.totals` returns."""
+    return [_judged(lesson, loads, evidence, origins.get(int(lesson.id), {})) for lesson in lessons]
+
+
+def _judged(
+    lesson: Lesson,
+    loads: tuple[Mapping[int, tuple[int, float]], float | None],
+    evidence: Seen,
+    origin: Mapping[str, Any],
+) -> Record:
+    counted, since = loads
+    times, last = counted.get(int(lesson.id), (0, 0.0))
+    own = str(origin.get("session", ""))
+    after = len(evidence.dates) - bisect_left(evidence.dates, lesson.created)
+    after -= own in evidence.looked and evidence.looked[own] >= lesson.created
+    again = evidence.again.get(int(lesson.id), {})
+    broken = sum(session != own and date >= lesson.created for session, date in again.items())
+    return Record(
+        lesson,
+        times if since is not None else None,
+        local_date(last) if times else "",
+        broken if after else None,
+        after,
+    )
+
+
+def stale(records: Iterable[Record], since: float | None, today: float, days: int) -> list[Record]:
+    """Those that nobody loaded for so many days, though loads were counted for as long, and that are no younger."""
+    limit = today - days * 86_400
+    if since is None or since > limit:
+        return []
+    edge = local_date(limit)
+    return [r for r in records if r.lesson.created <= edge and (r.last or "") <= edge]
+
+
+def loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
+    """How often lessons were loaded, from hits.jsonl."""
+    return hits.totals(Log(beside / places.HITS).read())

@@ -1,0 +1,155 @@
+"""From records to lessons: later keys of an id override earlier ones (SPEC E-21). Pure.
+
+What somebody else wrote into the log is borne: records of ids that were never added, keys that are not ours, ids that
+are numbers. What can never be a lesson is counted as a stray and nothing more; its id is still never given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd_handlers.lessons import pattern
+from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.scopes import GLOBAL
+
+KEYS = (
+    "id", "scope", "from", "status", "created", "updated", "when", "action", "do", "because", "reason", "promoted_to",
+)  # fmt: skip
+"""The seed's fields, in the order of its records."""
+ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
+DIGITS = 12
+"""An id with more digits is none: it would take all numbers below it away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One lesson as it stands now. Dates are local ISO dates (SPEC E-24), "" where there is none."""
+
+    id: str
+    scope: str
+    source: str
+    """The record's `from`: ai or user."""
+    status: str
+    created: str
+    parts: Pattern
+    updated: str = ""
+    reason: str = ""
+    promoted_to: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Keys that are not ours: kept."""
+
+    @property
+    def text(self) -> str:
+        """The canonical pattern."""
+        return pattern.format(self.parts)
+
+    @property
+    def active(self) -> bool:
+        """Whether it is in force."""
+        return self.status == ACTIVE
+
+    @property
+    def firm(self) -> bool:
+        """Whether a person stated it (SPEC E-11)."""
+        return self.source == "user"
+
+    def record(self) -> dict[str, Any]:
+        """All of it as one record, keys in the seed's order (SPEC E-25); empty ones are left out."""
+        made: dict[str, Any] = {
+            "id": self.id,
+            "scope": self.scope,
+            "from": self.source,
+            "status": self.status,
+        }
+        made |= {"created": self.created, "updated": self.updated}
+        made |= {"when": self.parts.when, "action": self.parts.action, "do": self.parts.do}
+        made |= {"because": self.parts.because, "reason": self.reason, "promoted_to": self.promoted_to}
+        return {key: value for key, value in made.items() if value != ""} | dict(self.extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The whole log, folded."""
+
+    lessons: Mapping[str, Lesson] = field(default_factory=dict)
+    """By id, in the order of their numbers: a new one has the highest."""
+    last: int = 0
+    """The highest id that any record has (SPEC E-22)."""
+    strays: int = 0
+    """Ids whose records make no lesson."""
+
+    def get(self, id: str) -> Lesson | None:
+        """The lesson with this id; `2` is `002` (SPEC E-19)."""
+        number = number_of(id)
+        return self.lessons.get(name_of(number)) if number is not None else None
+
+    def plus(self, records: Iterable[Mapping[str, Any]]) -> Folded:
+        """The same with further records, which are sound ones."""
+        found, last = dict(self.lessons), self.last
+        for record in records:
+            id = str(record["id"])
+            lesson = _lesson(id, {**(found[id].record() if id in found else {}), **record})
+            if lesson is not None:
+                found[id], last = lesson, max(last, int(id))
+        return Folded(found, last, self.strays)
+
+    def active(self) -> list[Lesson]:
+        """Those in force, by id."""
+        return [lesson for lesson in self.lessons.values() if lesson.active]
+
+
+def fold(records: Iterable[Mapping[str, Any]]) -> Folded:
+    """Given the records, oldest first, return what they say now."""
+    kept: dict[int, dict[str, Any]] = {}
+    unnumbered = 0
+    for record in records:
+        number = number_of(record.get("id"))
+        if number is None:
+            unnumbered += 1
+        elif (known := kept.get(number)) is not None:
+            known.update(record)
+        else:
+            kept[number] = dict(record)
+    found = {name_of(n): lesson for n in sorted(kept) if (lesson := _lesson(name_of(n), kept[n])) is not None}
+    return Folded(found, max(kept, default=0), unnumbered + len(kept) - len(found))
+
+
+def number_of(id: object) -> int | None:
+    """The number of an id: digits, or a whole number as some tools write it; None for anything else."""
+    if isinstance(id, bool):
+        return None
+    text = str(id) if isinstance(id, int) else id
+    if not isinstance(text, str) or not (text.isascii() and text.isdigit()) or len(text) > DIGITS:
+        return None
+    return int(text) or None
+
+
+def name_of(number: int) -> str:
+    """`002`; three digits at least (SPEC E-22)."""
+    return f"{number:03d}"
+
+
+def _lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
+    parts = [_text(record, key) for key in ("when", "do", "because")]
+    action = record.get("action")
+    if not all(parts) or action not in ("do", "dont"):
+        return None
+    return Lesson(
+        id,
+        _text(record, "scope").lower() or GLOBAL,
+        _text(record, "from") or "ai",
+        _text(record, "status") or ACTIVE,
+        _text(record, "created"),
+        Pattern(parts[0], "do" if action == "do" else "dont", parts[1], parts[2]),
+        _text(record, "updated"),
+        _text(record, "reason"),
+        _text(record, "promoted_to"),
+        {key: value for key, value in record.items() if key not in KEYS},
+    )
+
+
+def _text(record: Mapping[str, Any], key: str) -> str:
+    value = record.get(key, "")
+    return pattern.tidy(value) if isinstance(value, str) else ""

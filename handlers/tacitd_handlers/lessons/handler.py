@@ -1,0 +1,85 @@
+"""The lessons in the daemon: keeps the index and the counts tidy, and says in `status` how many lessons there are.
+
+Drafts come from the synthesis, through `rider.py`. Everything else works without the daemon.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacitd.errors import LogDamagedError
+from tacitd.events import Due, Event, Project, Told
+from tacitd.files.log import Log
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd_handlers.lessons import hits, index, places
+from tacitd_handlers.lessons.rider import took
+from tacitd_handlers.lessons.store import Store
+
+TIDY = "tidy"
+DAMAGED = "lessons.damaged"
+
+
+class Lessons:
+    """Seed 004, as far as the daemon has a part in it."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
+        """Nothing is remembered: all of it stands in the log of lessons."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Take in drafts, tidy up when that is due; everything else is none of ours."""
+        if isinstance(event, Due) and event.job == TIDY:
+            self._tidy(tools)
+        if isinstance(event, Told):
+            return self._told(event, tools)
+        return Done()
+
+    def _told(self, event: Told, tools: Tools) -> Outcome:
+        """The synthesis drafted lessons, or saw one corrected again (SPEC E-30)."""
+        store = Store.of(self._env, tools.clock)
+        root = str(event.project.root) if isinstance(event.project, Project) else ""
+        try:
+            added = took(store, event.data, event.session, event.at, root)
+        except (OSError, LogDamagedError) as error:
+            return Later(f"lessons cannot be written: {error}", f"check owner and mode of {store.directory}")
+        return Done(data={"added": list(added)} if added else {})
+
+    def committed(self, commit: Commit, tools: Tools) -> None:
+        """Nothing is projected."""
+
+    def status(self) -> Mapping[str, Any]:
+        """How many lessons there are; `index` says whether the counts are those of the log as it is now."""
+        log = places.log(self._env)
+        found = index.read(log, places.index(self._env))
+        counts = found.counts() if found is not None else {}
+        state = "fresh" if found is not None else "stale" if index.stamp(log) is not None else "none"
+        kinds = ("active", "ai", "user", "deleted", "promoted")
+        said = {kind: counts.get(kind, 0) for kind in kinds}
+        line = f"{said['active']} in force, {said['user']} of them stated by people"
+        return {"index": state, **said, "says": [line] if found is not None and said["active"] else []}
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """None."""
+        return ()
+
+    def _tidy(self, tools: Tools) -> None:
+        """Make the index where it is out of date, fold the counts, and say what is wrong with the log."""
+        store = Store.of(self._env, tools.clock)
+        try:
+            bad = store.index().counts()["bad"]
+            loads = Log(store.beside / places.HITS)
+            if loads.size > hits.COMPACT_AT:
+                loads.compact(hits.compacted(loads.read()))
+        except (OSError, LogDamagedError) as error:
+            tools.degrade(Degradation(DAMAGED, f"{store.directory}: {error}", "check its owner and mode"))
+            return
+        if bad:
+            what = f"{bad} lines of {store.log.path} are no records"
+            tools.degrade(Degradation(DAMAGED, what, "they are passed over; take them out, or mend them"))
+        else:
+            tools.clear(DAMAGED)

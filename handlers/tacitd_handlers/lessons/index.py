@@ -1,0 +1,151 @@
+"""index.json: the active lessons by scope, ready to be printed, and the log's stamp they were made from (SPEC E-20).
+
+Derived, always: the log wins. An index counts only where its first line is, to the byte, the one that the log as it
+is now would have, and where the sum over the rest is right. Anything else (another log, an older one, a file that
+somebody edited) is no index, and it is made again. The form is JSON with one lesson on a line, so that `lesson load`
+reads it without a JSON parser, and `grep` works on it.
+
+    {"version":1,"log":[size,mtime_ns,ctime_ns,inode],
+    "sum":crc32 of all that follows,
+    "counts":{"active":2,"deleted":1,"promoted":0,"other":0,"ai":1,"user":1,"strays":0,"last":3,"bad":0},
+    "scopes":{
+    "global":[
+    ["001","- WHEN … [firm]"]
+    ],
+    …
+
+Light: no pathlib, no json unless a line holds a backslash.
+"""
+
+# pathlib takes longer to import than the lessons take to load.
+# ruff: noqa: PTH116
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+from tacitd_handlers.lessons.loading import line_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tacitd_handlers.lessons.folding import Folded
+
+LIMIT = 15 << 20
+"""Bytes. A longer index is not kept: reading the log is then as fast, and nobody prints so many lessons."""
+
+
+class Index:
+    """An index that belongs to the log as it was at one moment. Rows are cut out of its bytes when they are asked for."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def bound(self, log: os.stat_result) -> bytes | None:
+        """All of it, bound to the log as it was at that moment, as it is kept; None where it is too long for that."""
+        if len(self._body) > LIMIT - 1000:
+            return None
+        return header(log) + b'"sum":%d,\n' % crc32(self._body) + self._body
+
+    def rows(self, scope: str) -> list[tuple[str, str]]:
+        """The (id, line) of a scope's active lessons, by id; [] for a scope without any."""
+        begin = self._body.find(b"\n" + _quoted(scope) + b":[\n")
+        if begin < 0:
+            return []
+        begin = self._body.index(b"[\n", begin) + 2
+        section = self._body[begin : self._body.index(b"\n]", begin)]
+        if b"\\" in section:
+            import json
+
+            return [(str(id), str(line)) for id, line in json.loads(b"[" + section + b"]")]
+        return [_row(line) for line in section.decode("utf-8").split("\n")]
+
+    def scopes(self) -> list[str]:
+        """Every scope with an active lesson."""
+        import json
+
+        begin = self._body.index(b'"scopes":{\n') + 11
+        ends = (line for line in self._body[begin:].split(b"\n") if line.endswith(b":["))
+        return [str(json.loads(line[:-2])) for line in ends]
+
+    def counts(self) -> dict[str, int]:
+        """How many lessons there are of each kind."""
+        import json
+
+        begin = self._body.index(b'"counts":') + 9
+        counted: dict[str, int] = json.loads(self._body[begin : self._body.index(b"}", begin) + 1])
+        return counted
+
+
+def header(log: os.stat_result | None) -> bytes:
+    """The first line of the index of this log; of none where there is no log."""
+    stamp = (log.st_size, log.st_mtime_ns, log.st_ctime_ns, log.st_ino) if log is not None else (0, 0, 0, 0)
+    return b'{"version":1,"log":[%d,%d,%d,%d],\n' % stamp
+
+
+def stamp(log: str) -> os.stat_result | None:
+    """The log's stat, a link followed; None where there is none."""
+    try:
+        return os.stat(log)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read(log: str, index: str) -> Index | None:
+    """The index where it belongs to the log as it is now, else None."""
+    first = header(stamp(log))
+    try:
+        data = _bytes(index)
+    except OSError:
+        return None
+    end = data.find(b"\n", len(first) + 1)
+    if not data.startswith(first) or end < 0:
+        return None
+    body = data[end + 1 :]
+    return Index(body) if data[len(first) : end] == b'"sum":%d,' % crc32(body) else None
+
+
+def build(folded: Folded, bad: int) -> Index:
+    """The index of these lessons, in memory. `bad`: how many lines of the log are no records."""
+    import json
+
+    say = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    scopes: dict[str, list[str]] = {}
+    for lesson in folded.active():
+        row = say([lesson.id, line_of(lesson.text, firm=lesson.firm)])
+        scopes.setdefault(lesson.scope, []).append(row)
+    parts = [f"{say(scope)}:[\n" + ",\n".join(rows) + "\n]" for scope, rows in sorted(scopes.items())]
+    counts = say(_counts(folded) | {"bad": bad})
+    text = f'"counts":{counts},\n"scopes":{{\n' + ",\n".join(parts) + "\n}}\n"
+    return Index(text.encode("utf-8", "replace"))
+
+
+def _counts(folded: Folded) -> dict[str, int]:
+    counted = {"active": 0, "deleted": 0, "promoted": 0, "other": 0, "ai": 0, "user": 0}
+    for lesson in folded.lessons.values():
+        counted[lesson.status if lesson.status in ("active", "deleted", "promoted") else "other"] += 1
+        if lesson.active and lesson.source in ("ai", "user"):
+            counted[lesson.source] += 1
+    return counted | {"strays": folded.strays, "last": folded.last}
+
+
+def _bytes(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO of this name hangs nothing
+    try:
+        return os.read(fd, min(os.fstat(fd).st_size, LIMIT) + 1)
+    finally:
+        os.close(fd)
+
+
+def _row(line: str) -> tuple[str, str]:
+    """`["002","- WHEN …"],` without a parser: there is no backslash in it."""
+    id, _, rest = line[2:].partition('","')
+    return id, rest[: rest.rindex('"')]
+
+
+def _quoted(scope: str) -> bytes:
+    if '"' in scope or "\\" in scope or not scope.isprintable():
+        import json
+
+        return json.dumps(scope, ensure_ascii=False).encode("utf-8", "replace")
+    return b'"' + scope.encode("utf-8", "replace") + b'"'

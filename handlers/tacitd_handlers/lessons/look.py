@@ -1,0 +1,260 @@
+"""`lesson list`, `show`, `search`, `load`, `match`, `stats`, `stale`, `export`: what only looks."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+
+from tacitd.errors import UsageError
+from tacitd_handlers.lessons import changes, evidence, hits, places
+from tacitd_handlers.lessons.evidence import Evidence, Record
+from tacitd_handlers.lessons.folding import Lesson
+from tacitd_handlers.lessons.gather import Wanted, groups
+from tacitd_handlers.lessons.loading import FIRM, LINES, render
+from tacitd_handlers.lessons.origins import Origins
+from tacitd_handlers.lessons.quick import PHASES
+from tacitd_handlers.lessons.shared import (
+    ID,
+    SCOPE,
+    Command,
+    document,
+    json_option,
+    put,
+    settings,
+    store,
+    talk,
+)
+from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.tables import document as as_document
+from tacitd_handlers.lessons.tables import listed, shown, table
+
+UNKNOWN = "unknown"
+
+
+@click.command("list", cls=Command, epilog="\b\nExample: lesson list --scope=tmux")
+@click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
+@click.option(
+    "--from", "source", type=click.Choice(["ai", "user"]), help="Drafted by ai, or stated by a user."
+)
+@click.option("--all", "every", is_flag=True, help="Deleted and promoted ones too.")
+@json_option
+def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> None:
+    """List lessons: those in force, by id."""
+    at = store()
+    chosen = [x for x in _chosen(at, scope, every=every) if source in (None, x.source)]
+    _listed(at, chosen, every=every, as_json=as_json)
+
+
+@click.command("search", cls=Command, epilog="\b\nExample: lesson search tmux")
+@click.argument("query")
+@click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
+@click.option("--all", "every", is_flag=True, help="Deleted and promoted ones too.")
+@json_option
+def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
+    """Search lessons: those that hold every word, in any case, in any part or in the scope."""
+    words = query.casefold().split()
+    if not words:
+        raise UsageError("there is no word to search for")
+    at = store()
+    found = [x for x in _chosen(at, scope, every=every) if _holds(x, words)]
+    _listed(at, found, every=every, as_json=as_json)
+
+
+def _holds(lesson: Lesson, words: list[str]) -> bool:
+    parts = lesson.parts
+    text = "\n".join((parts.when, parts.do, parts.because, lesson.scope)).casefold()
+    return all(word in text for word in words)
+
+
+def _chosen(at: Store, scope: str | None, *, every: bool) -> list[Lesson]:
+    chosen = (x for x in at.folded().lessons.values() if every or x.active)
+    return [x for x in chosen if scope is None or x.scope == scope]
+
+
+def _listed(at: Store, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
+    if at.log.bad:
+        talk(f"{at.log.bad} lines of {at.log.path} are no records, and are passed over")
+    if as_json:
+        document({"lessons": [as_document(one) for one in lessons]})
+    elif lessons:
+        put(listed(lessons, status=every))
+    else:
+        talk("no lessons")
+
+
+@click.command("show", cls=Command, epilog="\b\nExample: lesson show 002")
+@click.argument("id", type=ID)
+@json_option
+def show_(id: str, as_json: bool) -> None:
+    """Show a lesson, in force or not: its record, its parts, and where it came from."""
+    at = store()
+    lesson = changes.existing(at.folded(), id)
+    origin = Origins(at.beside).of(lesson.id)
+    if as_json:
+        document({**as_document(lesson), "origin": origin})
+    else:
+        put(shown(lesson, origin))
+
+
+@click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux --path ~/.tmux.conf")
+@click.option(
+    "-s", "--scope", type=SCOPE, default="global", help="Lessons of this scope, beside the global ones."
+)
+@click.option("--path", default="", help="Only what bears on this file.")
+@click.option("--query", default="", help="Only what bears on these words.")
+@click.option("--phase", type=click.Choice(PHASES), help="Before judging, or before acting (IVDX).")
+@click.option(
+    "--lines", type=click.IntRange(0), default=LINES, show_default=True, help="Lines at most; 0: all of them."
+)
+@json_option
+def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_json: bool) -> None:
+    """Load lessons for an agent: the global ones, and those of a scope, by id."""
+    at = store()
+    found = groups(at.index(), Wanted(scope, path, query, phase or "", lines))
+    text, ids = render(found, lines)
+    hits.count(str(at.beside / places.HITS), time.time(), ids, phase or "load")
+    if as_json:
+        rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]
+        document({"active": sum(map(len, found.values())), "lessons": rows})
+    else:
+        put(text)
+
+
+def _row(scope: str, id: str, line: str) -> dict[str, Any]:
+    firm = line.endswith(FIRM)
+    return {"id": id, "scope": scope, "firm": firm, "pattern": line[2 : -len(FIRM) if firm else None]}
+
+
+@click.command(
+    "match", cls=Command, epilog='\b\nExample: lesson match "SyntaxError: invalid syntax in config.toml"'
+)
+@click.argument("error")
+@click.option("-s", "--scope", type=SCOPE, help="Of this scope, and global ones.")
+@json_option
+def match_(error: str, scope: str | None, as_json: bool) -> None:
+    """Find the lessons whose WHEN fits an error (`-`: read it from stdin); the best first."""
+    from tacitd_handlers.lessons.relevance import fit
+
+    said = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
+    at = store()
+    scored = [(fit(x.parts.when, said[-100_000:]), x) for x in at.folded().active()]
+    best = sorted((one for one in scored if one[0]), key=lambda one: -one[0])
+    found = [x for _, x in best if scope in (None, x.scope) or x.scope == "global"]
+    _listed(at, found, every=False, as_json=as_json)
+
+
+@click.command("stats", cls=Command, epilog="\b\nExample: lesson stats --json")
+@click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
+@json_option
+def stats_(scope: str | None, as_json: bool) -> None:
+    """What is known of each lesson: how often it was loaded, and corrected again after its date.
+
+    LOADED counts `lesson load` and session starts. AGAIN is in how many sessions a person had to correct the same again,
+    SESSIONS how many were looked at for that. What nobody looked at is unknown, and not taken for heeded.
+    """
+    records, _ = _records(store(), scope)
+    if as_json:
+        document({"lessons": [_known(one) for one in records]})
+        return
+    rows = (_cells(one) for one in records)
+    put(table(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
+    if not records:
+        talk("no lessons")
+
+
+@click.command("stale", cls=Command, epilog="\b\nExample: lesson stale --days 60")
+@click.option(
+    "--days", type=click.IntRange(1, 3650), help="Not loaded for so many days  [default: lessons.stale, 90]"
+)
+@json_option
+def stale_(days: int | None, as_json: bool) -> None:
+    """List lessons in force that nobody loaded for a long time. None is removed by itself."""
+    at = store()
+    days = days or _stale_days()
+    records, since = _records(at, None)
+    found = evidence.stale(records, since, at.clock.now(), days)
+    if as_json:
+        document({"days": days, "counted_since": since, "lessons": [_known(one) for one in found]})
+        return
+    put(table(("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"), (_stale(one) for one in found)))
+    if since is None or since > at.clock.now() - days * 86_400:
+        talk(f"unknown: loads have not been counted for {days} days yet")
+    elif not found:
+        talk("no lesson is stale")
+
+
+def _stale_days() -> int:
+    """As configured (`lessons.stale`)."""
+    return settings().stale
+
+
+def _records(at: Store, scope: str | None) -> tuple[list[Record], float | None]:
+    lessons = _chosen(at, scope, every=False)
+    loads = evidence.loads(at.beside)
+    return evidence.judge(lessons, loads, Evidence(at.beside).read(), Origins(at.beside).all()), loads[1]
+
+
+def _known(record: Record) -> dict[str, Any]:
+    """For `--json`: null is unknown."""
+    said = {"loaded": record.loaded, "last": record.last or None, "corrected_again": record.again}
+    return as_document(record.lesson) | said | {"sessions_looked_at": record.sessions}
+
+
+def _cells(record: Record) -> tuple[str, ...]:
+    lesson = record.lesson
+    loaded = UNKNOWN if record.loaded is None else str(record.loaded)
+    again = UNKNOWN if record.again is None else str(record.again)
+    return (
+        lesson.id,
+        lesson.scope,
+        lesson.source,
+        loaded,
+        record.last or "-",
+        again,
+        str(record.sessions),
+        lesson.text,
+    )
+
+
+def _stale(record: Record) -> tuple[str, ...]:
+    lesson = record.lesson
+    return lesson.id, lesson.scope, lesson.source, lesson.created, record.last or "never", lesson.text
+
+
+@click.command("export", cls=Command, epilog="\b\nExample: lesson export > lessons.jsonl")
+@click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
+@click.option(
+    "--all", "every", is_flag=True, help="Deleted and promoted ones too, so that they stay away elsewhere."
+)
+@json_option
+def export_(scope: str | None, every: bool, as_json: bool) -> None:
+    """Print lessons as JSON lines, in the form of lessons.jsonl; `lesson import` reads them."""
+    from tacitd_handlers.lessons.portable import outgoing
+
+    records = outgoing(store().folded(), scope, every=every)
+    if as_json:
+        document({"lessons": records})
+        return
+    for record in records:
+        put(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+@click.command("completion", cls=Command, epilog='\b\nExample: eval "$(lesson completion bash)"')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@json_option
+def completion_(shell: str, as_json: bool) -> None:
+    """Print what makes a shell complete commands, scopes and ids."""
+    from click.shell_completion import get_completion_class
+
+    from tacitd_handlers.lessons.commands import lesson
+
+    found = get_completion_class(shell)
+    source = found(lesson, {}, "lesson", "_LESSON_COMPLETE").source() if found is not None else ""
+    if as_json:
+        document({"shell": shell, "source": source})
+    else:
+        put(source + "\n")

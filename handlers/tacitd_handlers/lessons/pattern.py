@@ -1,0 +1,208 @@
+"""The pattern: `WHEN … -> DO … -> BECAUSE …`, read and written (SPEC E-01 to E-04). Pure text.
+
+What is accepted: the keywords in any case, `->` or `→`, newlines between the parts, a part in brackets. What is kept
+is the canonical text, rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
+
+A keyword ends at white space or at a bracket, so `DO notify` is no `DO NOT`. Arrows may stand inside a part: the text
+is cut at the first `-> DO` and at the last `-> BECAUSE`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from tacitd.errors import USAGE, TacitdError
+
+Action = Literal["do", "dont"]
+
+LONGEST = 4000
+"""Characters of a pattern. A rule that is longer is no rule."""
+FIRM = " [firm]"
+"""What `lesson load` puts behind a lesson that a person stated. It is no part of the reason."""
+
+_END = r"(?=[\s\[]|$)"
+_WHEN = re.compile(rf"\s*WHEN{_END}", re.IGNORECASE)
+_DO = (
+    re.compile(rf"\s(?:->|→)\s*DO{_END}", re.IGNORECASE),
+    re.compile(rf"(?:->|→)\s*DO{_END}", re.IGNORECASE),
+)
+_NOT = re.compile(rf"\s*NOT{_END}", re.IGNORECASE)
+_BECAUSE = (
+    re.compile(rf"\s(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
+    re.compile(rf"(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
+)
+_STOP = re.compile(r"[.!\s]+\0")
+_ARROW = re.compile(r"->|→")
+_DONT = re.compile(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class PatternError(TacitdError):
+    """Text that is no pattern: what is missing, and where (SPEC E-04)."""
+
+    code = USAGE
+
+    def __init__(self, what: str, text: str, at: int) -> None:
+        super().__init__(what, "WHEN <context> -> DO [NOT] <action> -> BECAUSE <reason>")
+        self.text = text
+        self.at = at
+        """Offset in `text`, in characters, where the pattern breaks."""
+
+    def shown(self) -> str:
+        """The text on one line with a caret below the place, at most 76 columns of it."""
+        begin = max(0, self.at - 50)
+        before = ("…" if begin else "") + _visible(self.text[begin : self.at])
+        line = before + _visible(self.text[self.at : self.at + 25])
+        return f"  {line}\n  {' ' * width(before)}^"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The parts of a lesson: each one line, not empty, without its keyword."""
+
+    when: str
+    action: Action
+    do: str
+    because: str
+
+
+def parse(text: str) -> Pattern:
+    """Given text, return its parts. Raises PatternError."""
+    _refuse_odd(text)
+    found = _once(text)
+    # What brackets hid may be a keyword: `DO [NOT x]` is `DO NOT x`. Each round is shorter, so it ends.
+    while (again := _once(format(found))) != found:
+        found = again
+    return found
+
+
+def format(pattern: Pattern) -> str:
+    """The canonical text."""
+    verb = "DO" if pattern.action == "do" else "DO NOT"
+    return f"WHEN {pattern.when} -> {verb} {pattern.do} -> BECAUSE {pattern.because}"
+
+
+def compile(when: str, action: Action, do: str, because: str) -> Pattern:
+    """Given the parts by themselves (`-w -d -b`), return the pattern of their text. Raises PatternError."""
+    for name, part in (("WHEN", when), ("DO", do), ("BECAUSE", because)):
+        if not part.strip():
+            raise PatternError(f"{name} is empty", part, len(part))
+    return parse(format(Pattern(when, action, do, because)))
+
+
+def normal(pattern: Pattern) -> str:
+    """Equal for patterns that are the same but for case, width of characters, and a full stop (SPEC E-12)."""
+    whole = f"{pattern.when}\0{pattern.do}\0{pattern.because}\0{pattern.action}"
+    folded = whole.lower() if whole.isascii() else unicodedata.normalize("NFKC", whole).casefold()
+    return _STOP.sub("\0", folded)
+
+
+def tidy(part: str) -> str:
+    """Given a part that somebody else wrote into the log, return it fit to be shown: one line, no control characters."""
+    if not part.isprintable():
+        part = "".join(" " if _odd(char) else char for char in part)
+    return " ".join(part.split())
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    return sum(_columns(char) for char in text)
+
+
+def _once(text: str) -> Pattern:
+    when = _WHEN.match(text)
+    if when is None:
+        raise PatternError("it does not begin with WHEN", text, len(text) - len(text.lstrip()))
+    do = _first(_DO, text, when.end())
+    if do is None:
+        raise _no_do(text, when.end())
+    negation = _NOT.match(text, do.end())
+    action_at = negation.end() if negation else do.end()
+    because = _last(_BECAUSE, text, action_at)
+    if because is None:
+        raise _no_because(text, action_at)
+    return Pattern(
+        _part(text, when.end(), do.start(), "WHEN"),
+        "dont" if negation else "do",
+        _part(text, action_at, because.start(), "DO NOT" if negation else "DO"),
+        _part(text, because.end(), len(text), "BECAUSE"),
+    )
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match[str] | None:
+    """The first match; one with white space before its arrow goes before one without (`obj->do`)."""
+    return next((found for each in patterns if (found := each.search(text, at))), None)
+
+
+def _last(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match[str] | None:
+    for each in patterns:
+        found = list(each.finditer(text, at))
+        if found:
+            return found[-1]
+    return None
+
+
+def _part(text: str, start: int, end: int, name: str) -> str:
+    part = " ".join(text[start:end].split())
+    while _enclosed(part):
+        part = part[1:-1].strip()
+    if name == "BECAUSE" and part.endswith(FIRM):
+        part = part[: -len(FIRM)].rstrip()
+    if not part:
+        raise PatternError(f"nothing stands after {name}", text, min(start + 1, len(text)))
+    return part
+
+
+def _enclosed(part: str) -> bool:
+    """Whether one pair of brackets encloses the whole part: `[a] and [b]` is none (SPEC E-01)."""
+    if not (part.startswith("[") and part.endswith("]")):
+        return False
+    depth = 0
+    for at, char in enumerate(part):
+        depth += (char == "[") - (char == "]")
+        if depth == 0:
+            return at == len(part) - 1
+    return False
+
+
+def _no_do(text: str, at: int) -> PatternError:
+    wrong = _DONT.search(text, at)
+    if wrong is not None:
+        return PatternError('"DO NOT" is written in two words', text, wrong.start())
+    arrow = _ARROW.search(text, at)
+    return PatternError(
+        '"-> DO" or "-> DO NOT" is missing here', text, arrow.start() if arrow else len(text.rstrip())
+    )
+
+
+def _no_because(text: str, at: int) -> PatternError:
+    arrow = _ARROW.search(text, at)
+    return PatternError('"-> BECAUSE" is missing here', text, arrow.start() if arrow else len(text.rstrip()))
+
+
+def _refuse_odd(text: str) -> None:
+    if len(text) > LONGEST:
+        raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
+    for at, char in enumerate(text):
+        if _odd(char):
+            raise PatternError(f"a character that cannot be shown (U+{ord(char):04X})", text, at)
+
+
+def _odd(char: str) -> bool:
+    """A control character that is no white space, half a character, or one that turns the line around."""
+    if char.isascii() and char.isprintable():
+        return False
+    return (unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()) or char in _BIDI
+
+
+def _visible(text: str) -> str:
+    return "".join("·" if _odd(char) else " " if char.isspace() else char for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,0 +1,76 @@
+"""Where lessons are, from the environment. Light: strings, no pathlib; `tacitd.paths` says the same (a test compares).
+
+`~/.claude/lessons/` holds what the seed says, and nothing else: the log, the index, promoted/. What is only about
+lessons (hits, origins, evidence) is in tacitd's state directory, in a folder for each lessons directory: people put
+`~/.claude` under git, and neither counts nor their own words belong there.
+"""
+
+# pathlib takes longer to import than the lessons take to load.
+# ruff: noqa: PTH100, PTH118
+
+from __future__ import annotations
+
+import os
+import sys
+from zlib import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG, INDEX, PROMOTED = "lessons.jsonl", "index.json", "promoted"
+HITS, ORIGINS, EVIDENCE = "hits.jsonl", "origins.jsonl", "evidence.jsonl"
+
+
+def lessons_dir(env: Mapping[str, str]) -> str:
+    """`~/.claude/lessons`; CLAUDE_CONFIG_DIR moves it."""
+    return os.path.join(_named(env, "CLAUDE_CONFIG_DIR") or os.path.join(_home(env), ".claude"), "lessons")
+
+
+def beside(env: Mapping[str, str]) -> str:
+    """The folder for what is kept apart from these lessons: in the handler's own, one for each lessons directory."""
+    real = os.fsencode(os.path.realpath(lessons_dir(env)))
+    return os.path.join(_state(env), "handlers", "lessons", f"{crc32(real):08x}")
+
+
+def log(env: Mapping[str, str]) -> str:
+    """lessons.jsonl."""
+    return os.path.join(lessons_dir(env), LOG)
+
+
+def index(env: Mapping[str, str]) -> str:
+    """index.json."""
+    return os.path.join(lessons_dir(env), INDEX)
+
+
+def hits(env: Mapping[str, str]) -> str:
+    """hits.jsonl."""
+    return os.path.join(beside(env), HITS)
+
+
+def _state(env: Mapping[str, str]) -> str:
+    named = _named(env, "TACITD_STATE_DIR")
+    if named:
+        return named
+    if not sys.platform.startswith("linux"):
+        from tacitd.paths import state_dir
+
+        return os.fspath(state_dir(env))
+    base = env.get("XDG_STATE_HOME", "")
+    return os.path.join(base if base.startswith("/") else os.path.join(_home(env), ".local/state"), "tacitd")
+
+
+def _named(env: Mapping[str, str], variable: str) -> str:
+    text = env.get(variable, "")
+    if text == "~" or text.startswith("~/"):
+        text = _home(env) + text[1:]
+    return os.path.abspath(text) if text else ""
+
+
+def _home(env: Mapping[str, str]) -> str:
+    named = env.get("HOME", "")
+    if named.startswith("/"):
+        return named
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_dir

@@ -1,0 +1,11 @@
+"""The program `lesson`, when `cli` could not answer at once: the group of commands, run to its end."""
+
+from __future__ import annotations
+
+from tacitd.cli import end
+from tacitd_handlers.lessons.commands import lesson
+
+
+def run() -> None:
+    """Run the group and end the process with its exit code: 0, 1 failed, 2 wrong use."""
+    end(lesson, "lesson")

@@ -1,0 +1,94 @@
+"""Promoting a lesson: it becomes a line of a skill or a tool, and leaves the lessons (SPEC E-16). A person's act.
+
+The order makes it safe to be killed anywhere and to be run again: the line in the target (once), promoted/NNN.md, then
+the record. Which file a target means, and that its name leads nowhere else, is decided here too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd.files.markdown import put_line
+from tacitd.files.replaced import edit, replace
+from tacitd_handlers.lessons import changes, places
+from tacitd_handlers.lessons.folding import PROMOTED, Lesson
+from tacitd_handlers.lessons.store import Store
+
+HEADING = "Lessons"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a lesson is promoted to."""
+
+    to: str
+    """As the record keeps it: `skill/config-edit`."""
+    file: Path
+
+
+def target(to: str, skills: Path, tools: Path) -> Target:
+    """Given `skill/NAME` or `tool/NAME`, return its file. Raises UsageError for everything else: a name is one word of
+    letters, digits, `.`, `_` and `-`, and so leads out of no directory."""
+    kind, slash, name = to.partition("/")
+    if not slash or kind not in ("skill", "tool"):
+        raise UsageError(f"{to!r} is no target", "--to=skill/NAME or --to=tool/NAME")
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise UsageError(f"{name!r} is no name of a {kind}", "letters, digits, . _ - only")
+    return Target(to, skills / name / "SKILL.md" if kind == "skill" else tools / f"{name}.md")
+
+
+def promote(
+    store: Store, id: str, into: Target, *, reason: str = "", create: bool = False
+) -> tuple[Lesson, bool]:
+    """Put the lesson into the target, and mark it. Return it, and whether it was in force until now.
+
+    Again with the same target does nothing. Raises TacitdError where the lesson is not in force or the target is
+    missing, FileRefusedError where it cannot be spliced, OSError.
+    """
+    changes.existing(store.folded(), id)
+    with store.change() as change:
+        lesson = changes.existing(change.folded, id)
+        if lesson.status == PROMOTED and lesson.promoted_to == into.to:
+            return lesson, False
+        changes.in_force(change.folded, id)
+        _put(into, lesson, store, create=create)
+        card = store.directory / places.PROMOTED / f"{lesson.id}.md"
+        replace(
+            card,
+            _card(lesson, into, store.today, reason).encode("utf-8", "replace"),
+            mode=0o600,
+            disk=store.disk,
+        )
+        return changes.promoted(change, lesson, into.to, reason, store.today), True
+
+
+def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
+    if not create and not into.file.is_file():
+        kind, _, name = into.to.partition("/")
+        raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create makes the file")
+    try:
+        edit(
+            into.file,
+            lambda data: put_line(data, HEADING, lesson.text, into.to.partition("/")[2]),
+            disk=store.disk,
+        )
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
+
+
+def _card(lesson: Lesson, into: Target, today: str, reason: str) -> str:
+    """promoted/NNN.md: for reference, nobody reads it back."""
+    said = [
+        f"# Lesson {lesson.id}",
+        "",
+        lesson.text,
+        "",
+        f"- Scope: {lesson.scope}",
+        f"- From: {lesson.source}",
+    ]
+    said += [f"- Created: {lesson.created}", f"- Promoted: {today}", f"- To: {into.to} ({into.file})"]
+    return "\n".join([*said, *([f"- Reason: {' '.join(reason.split())}"] if reason else [])]) + "\n"

@@ -1,0 +1,30 @@
+"""From which words a lesson came, for `tacitd why`: `why.py` in the form that all slices share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import SystemClock, utc_seconds
+from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.why import why
+
+
+def reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
+    """Given an id or a part of a lesson, return each lesson that is meant, with its origin."""
+    return [_reason(one) for one in why(Store.of(os.environ, SystemClock()), asked)]
+
+
+def _reason(one: dict[str, Any]) -> dict[str, Any]:
+    lesson, origin = one["lesson"], one["origin"] or {}
+    at = utc_seconds(origin["at"]) if origin.get("at") is not None else str(lesson.get("created", ""))
+    sessions = [origin["session"]] if origin.get("session") else []
+    where = f"lesson {lesson['id']} ({lesson['scope']}, {lesson['status']})"
+    return {
+        "what": lesson["pattern"],
+        "where": where,
+        "at": at,
+        "sessions": sessions,
+        "words": origin.get("words", []),
+    }

@@ -1,0 +1,122 @@
+"""What is on topic: lessons for a path, for a query, for a phase, and for an error. Pure, and light but for `re`.
+
+A public measurement of such rules found 94 % of the injections that went unused to be off topic; what is not loaded
+costs nothing. The rule is deliberately plain: words are cut to their stems, words that say nothing are passed over,
+and a lesson is on topic when its WHEN, its action or its scope shares a word that says something. A lesson whose
+WHEN names no subject ("WHEN editing files") holds for every subject, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SMALL = (
+    "a an and any are as at be been before after but by can could did do does done each every for from get got had has "
+    "have how i if in into is it its just let may me more most my need needs no not of off on one only or other our out "
+    "over own please s same should so some such t than that the their them then there these they this those to too "
+    "under up us want was we were what when where which while who why will with without would you your yes"
+)
+_GENERIC = (
+    "add adding ask bug change changing check code create do edit editing error errors exception fail failed failing "
+    "fails failure file files fix fixing folder issue line make making multiple new open opening problem project read "
+    "reading run running something start starting task tasks text thing things update updating use user users using "
+    "work working write writing"
+)
+_LANGUAGES = {
+    "py": "python", "js": "javascript", "ts": "typescript", "tsx": "typescript", "jsx": "javascript", "rs": "rust",
+    "rb": "ruby", "md": "markdown", "sh": "shell", "yml": "yaml", "kt": "kotlin", "cs": "csharp", "hs": "haskell",
+    "ex": "elixir", "tf": "terraform",
+}  # fmt: skip
+_PLACES = "home users usr src lib tmp var opt root work main private documents projects repos index mod init"
+_JUDGING = "review evaluat validat verif assess judg plan estimat compar decid choos approv grad audit critiqu examin"
+
+
+def stem(word: str) -> str:
+    """A word without its ending: a beginning of the word itself, so that a text without the stem lacks the word."""
+    for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    if len(word) > 3 and word[-1] in "ey":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
+
+
+_stem = lru_cache(maxsize=65_536)(stem)
+SMALL = frozenset(_SMALL.split()) | frozenset(map(stem, _SMALL.split()))
+GENERIC = frozenset(map(stem, _GENERIC.split()))
+PLACES = frozenset(map(stem, _PLACES.split()))
+
+
+def terms(text: str) -> frozenset[str]:
+    """The stems of the words in a text, those of CamelCase names too, without the smallest words."""
+    low = text.casefold()
+    words = set(_WORD.findall(low))
+    if low != text and _CAMEL.search(text):
+        words.update(_WORD.findall(_CAMEL.sub(" ", text).casefold()))
+    return frozenset([_stem(word) for word in words if word not in SMALL])
+
+
+def of_query(query: str) -> frozenset[str]:
+    """What a query is about."""
+    found = terms(query)
+    return found - GENERIC or found
+
+
+def of_path(path: str) -> frozenset[str]:
+    """What a path is about: its folders, its name, and the language of its ending."""
+    found = terms(path) - PLACES
+    ending = path.rsplit(".", 1)[-1].lower() if "." in path.rsplit("/", 1)[-1] else ""
+    return found | {stem(_LANGUAGES[ending])} if ending in _LANGUAGES else found
+
+
+def on_topic(topic: frozenset[str], scope: str, line: str) -> bool:
+    """Whether a lesson's line (`- WHEN …`) bears on the topic."""
+    subject = line.rsplit(" -> BECAUSE ", 1)[0].removeprefix("- WHEN ")
+    # Stems are beginnings of words: most lines are out before their words are looked at.
+    folded = subject.casefold()
+    if any(each in folded for each in topic) and topic & terms(subject):
+        return True
+    return bool(topic & terms(scope)) or not _has_subject(subject.split(" -> DO ", 1)[0])
+
+
+def _has_subject(when: str) -> bool:
+    words = (found[0] for found in _WORD.finditer(when.casefold()))
+    return any(word not in SMALL and _stem(word) not in GENERIC for word in words)
+
+
+def scopes_in(topic: frozenset[str], scopes: list[str]) -> list[str]:
+    """The scopes that the topic names."""
+    return [scope for scope in scopes if (found := terms(scope)) and found <= topic]
+
+
+def for_phase(phase: str, line: str) -> bool:
+    """Whether a lesson bears on a phase of IVDX (SPEC E-31).
+
+    To validate is to judge what will be done, so every lesson counts. To execute is to do it: a lesson whose WHEN
+    begins with judging ("WHEN reviewing a diff") has nothing to say then.
+    """
+    first = line.removeprefix("- WHEN ").split(" ", 1)[0].casefold()
+    return phase != "execute" or not (first.endswith("ing") and first.startswith(tuple(_JUDGING.split())))
+
+
+def fit(when: str, error: str) -> float:
+    """How much of a WHEN an error's text speaks of, 0 to 1; 0 where it is less than three fifths."""
+    wanted = {_failing(term) for term in terms(when)}
+    said = {_failing(term) for term in terms(error)}
+    if not wanted or not (wanted & said) - {"fail"}:
+        return 0.0
+    share = len(wanted & said) / len(wanted)
+    return share if share >= 0.6 else 0.0
+
+
+def _failing(term: str) -> str:
+    """All words for "it did not work" are one."""
+    return (
+        "fail"
+        if term in {"error", "fail", "failur", "exception", "crash", "broken", "traceback", "fatal"}
+        else term
+    )

@@ -1,0 +1,58 @@
+"""What lessons ask for along with the synthesis, and how it is taken out of the answer: one call for both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd.clock import SystemClock
+from tacitd.errors import LogDamagedError
+from tacitd_handlers.lessons.drafts import Draft, note, parse_again, parse_drafts, prompt_addition, take
+from tacitd_handlers.lessons.origins import Provenance
+from tacitd_handlers.lessons.scopes import folded as scope_folded
+from tacitd_handlers.lessons.store import Store
+
+name = "lessons"
+"""Whom the finding is for."""
+
+
+def addition(project: str) -> str:
+    """What is asked for besides, with the lessons in force and those that were marked wrong."""
+    try:
+        lessons = Store.of(os.environ, SystemClock()).folded()
+    except (OSError, LogDamagedError) as error:
+        logger.warning("lessons cannot be read, so none are drafted: {}", error)
+        return ""
+    return prompt_addition(lessons, scope_folded(Path(project).name) or "")
+
+
+def split(answer: str) -> tuple[Any | None, str]:
+    """Drafts and the ids of lessons that were corrected again; never nothing, because that a session was looked at is
+    what makes "not corrected again" known."""
+    drafts, rest = parse_drafts(answer)
+    found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
+    return found, rest
+
+
+def took(store: Store, told: Mapping[str, Any], session: str, at: float, project: str) -> tuple[str, ...]:
+    """Take what was found into the store; return the ids of new lessons. Doing it twice adds nothing.
+
+    Raises OSError, LogDamagedError.
+    """
+    added: list[str] = []
+    prompts, words = tuple(map(str, told.get("prompts", ()))), tuple(map(str, told.get("words", ())))
+    sessions = [str(one) for one in told.get("sessions", ())] or [session]
+    facts = [str(fact) for fact in told.get("facts", ())]
+    for found in told.get("found", ()):
+        again = [str(id) for id in found.get("again", ())]
+        note(store, facts, again, sessions[-1], at)
+        drafts = [Draft(str(text), str(scope)) for text, scope in found.get("drafts", ())]
+        made = take(store, drafts, Provenance(sessions[-1], at, project, prompts, words or tuple(facts)))
+        added += made.added
+        for reason in made.refused:
+            logger.info("a drafted lesson was refused: {}", reason)
+    return tuple(added)

@@ -1,0 +1,132 @@
+"""The lessons on disk: the log, its lock, and the index that is made from it (SPEC E-20 to E-25).
+
+Every change is made under one lock: read the log, decide, append one record, make it durable, then make the index
+anew. So ids have no gaps and are never given twice, whoever else is adding. The log never loses a line; the index can
+be deleted at any time. Which changes make sense is decided in `changes.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import Clock, SystemClock, local_date
+from tacitd.errors import FileRefusedError
+from tacitd.files.disk import Disk, RealDisk, make_dirs
+from tacitd.files.log import Log, encode
+from tacitd.files.replaced import replace
+from tacitd_handlers.lessons import index, places
+from tacitd_handlers.lessons.folding import Folded, fold, name_of
+from tacitd_handlers.lessons.index import Index
+
+LOCK = ".lock"
+
+
+class Store:
+    """The lessons of one directory. Safe with any number of processes; one object for each thread."""
+
+    def __init__(
+        self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
+    ) -> None:
+        """`beside`: the folder for hits, origins and evidence."""
+        self.directory = directory
+        self.beside = beside
+        self.clock = clock or SystemClock()
+        self.disk = disk or RealDisk()
+        self.log = Log(directory / places.LOG, self.disk)
+
+    @classmethod
+    def of(cls, env: Mapping[str, str], clock: Clock | None = None) -> Store:
+        """The store of this environment."""
+        return cls(Path(places.lessons_dir(env)), Path(places.beside(env)), clock)
+
+    @property
+    def today(self) -> str:
+        """The local date (SPEC E-24)."""
+        return local_date(self.clock.now())
+
+    def folded(self) -> Folded:
+        """All lessons as they stand. Raises OSError where the log cannot be read."""
+        return fold(self.log.read())
+
+    def index(self) -> Index:
+        """The index; made again, and kept where that is possible, if it does not belong to the log."""
+        log = str(self.log.path)
+        found = index.read(log, str(self.directory / places.INDEX))
+        return found if found is not None else self._made()
+
+    @contextmanager
+    def change(self) -> Iterator[Change]:
+        """Hold the lock, and read the log; when the block ends, make the index anew if something was appended.
+
+        Raises OSError where the directory cannot be written.
+        """
+        make_dirs(self.directory, self.disk, private=True)
+        fd = self.disk.open_append(self.directory / LOCK, 0o600)
+        try:
+            self.disk.lock(fd, wait=True)
+            before = self._stamp()
+            now = Change(self.log, self.folded())
+            try:
+                yield now
+            finally:
+                if now.tried:
+                    self._keep_up(now, before.st_size if before is not None else 0)
+        finally:
+            self.disk.close(fd)
+
+    def _keep_up(self, change: Change, size: int) -> None:
+        """The index after our records: from what is folded already, unless somebody wrote into the log meanwhile."""
+        self.log.close()
+        stamp = self._stamp()
+        if stamp is None or stamp.st_size - size != change.written:
+            self._made()
+        else:
+            self._kept(index.build(change.folded.plus(change.appended), self.log.bad), stamp)
+
+    def _made(self) -> Index:
+        # The stamp is taken before the log is read: if it grows meanwhile, this index is out of date, and is seen to be.
+        stamp = self._stamp()
+        return self._kept(index.build(self.folded(), self.log.bad), stamp)
+
+    def _kept(self, made: Index, stamp: os.stat_result | None) -> Index:
+        data = made.bound(stamp) if stamp is not None else None
+        try:
+            if data is not None:
+                replace(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
+        except (OSError, FileRefusedError):
+            # The index is a convenience: where it cannot be kept, what was read serves this once.
+            return made
+        return made
+
+    def _stamp(self) -> os.stat_result | None:
+        return index.stamp(os.fspath(self.log.path))
+
+
+class Change:
+    """One change under the lock: what stood before it, and a pen."""
+
+    def __init__(self, log: Log, folded: Folded) -> None:
+        self.folded = folded
+        self.appended: list[Mapping[str, Any]] = []
+        self.tried = False
+        """Whether something was to be appended: where that failed, part of it may stand in the log."""
+        self.written = 0
+        """Bytes, where no torn line had to be sealed."""
+        self._log = log
+        self._last = folded.last
+
+    def next_id(self) -> str:
+        """An id that no record of the log ever had (SPEC E-22)."""
+        self._last += 1
+        return name_of(self._last)
+
+    def append(self, record: Mapping[str, Any], *, sync: bool = True) -> None:
+        """Add a record. Raises OSError, LogDamagedError."""
+        self.tried = True
+        self._log.append(record, sync=sync)
+        self.appended.append(record)
+        self.written += len(encode(record)) + 1

@@ -1,0 +1,86 @@
+"""How lessons look to a person: the table of `list`, the YAML of `show` (SPEC E-13, E-14). Pure text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tacitd_handlers.lessons.folding import Lesson
+from tacitd_handlers.lessons.pattern import width
+
+_PLAIN = re.compile(r"[a-z][a-z0-9_./+-]*")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as their longest entry and two spaces; the last one is never cut (SPEC E-13). "" without rows."""
+    lines = [tuple(header), *map(tuple, rows)]
+    if len(lines) == 1:
+        return ""
+    widths = [max(width(line[at]) for line in lines) + 2 for at in range(len(header) - 1)]
+    return "".join(_padded(line, widths) + "\n" for line in lines)
+
+
+def listed(lessons: Iterable[Lesson], *, status: bool = False) -> str:
+    """The table of `lesson list`; with `status` where deleted and promoted ones are among them."""
+    if not status:
+        return table(("ID", "SCOPE", "FROM", "PATTERN"), ((x.id, x.scope, x.source, x.text) for x in lessons))
+    rows = ((x.id, x.scope, x.source, x.status, x.text) for x in lessons)
+    return table(("ID", "SCOPE", "FROM", "STATUS", "PATTERN"), rows)
+
+
+def shown(lesson: Lesson, origin: Mapping[str, Any] | None = None) -> str:
+    """`lesson show`: the seed's YAML, then where the lesson came from, if that is known.
+
+    `id: 002` stands as in the seed, though YAML reads a number there; `--json` is for programs (SPEC E-14).
+    """
+    said = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
+    said += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
+    said += _scalar("updated", lesson.updated)
+    said += [f"reason: {quoted(lesson.reason)}"] if lesson.reason else []
+    said += _scalar("promoted_to", lesson.promoted_to)
+    said += [f"pattern: {quoted(lesson.text)}", "parsed:", f"  when: {quoted(lesson.parts.when)}"]
+    said += [f"  action: {lesson.parts.action}", f"  do: {quoted(lesson.parts.do)}"]
+    said += [f"  because: {quoted(lesson.parts.because)}", *_origin(origin)]
+    return "\n".join(said) + "\n"
+
+
+def document(lesson: Lesson) -> dict[str, Any]:
+    """One lesson for `--json`: its record, its pattern, and the pattern's parts."""
+    parts = {"when": lesson.parts.when, "action": lesson.parts.action}
+    parts |= {"do": lesson.parts.do, "because": lesson.parts.because}
+    return lesson.record() | {"pattern": lesson.text, "parsed": parts}
+
+
+def quoted(text: str) -> str:
+    """A double-quoted YAML scalar: JSON's escapes, and those that YAML wants besides."""
+    said = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+
+
+def _origin(origin: Mapping[str, Any] | None) -> list[str]:
+    if not origin:
+        return []
+    said = ["origin:"]
+    said += [
+        f"  {key}: {quoted(str(origin[key]))}" for key in ("session", "project", "date") if origin.get(key)
+    ]
+    words = origin.get("words", ())
+    return [*said, "  words:", *(f"    - {quoted(each)}" for each in words)] if words else said
+
+
+def _scalar(key: str, value: str) -> list[str]:
+    """`key: value`, quoted where YAML would read something else than this text; nothing for an empty one."""
+    if not value:
+        return []
+    plain = (_PLAIN.fullmatch(value) and value not in _WORDS) or _DATE.fullmatch(value)
+    return [f"{key}: {value if plain else quoted(value)}"]
+
+
+def _padded(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(line, widths, strict=False)]
+    return "".join([*cells, line[-1]])

@@ -1,0 +1,361 @@
+"""The program beyond the seed's samples: JSON on each command, edit, stats, stale, match, completion, wrong use."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support_lessons import Lessons
+from tacitd_handlers.lessons.evidence import Evidence
+
+P = "WHEN editing config -> DO read first -> BECAUSE know it"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["add"],
+        ["add", "WHEN a -> DO b"],
+        ["add", "no pattern"],
+        ["add", "WHEN a -> DO b -> BECAUSE c\x1b"],
+        ["add", "-w", "a", "-d", "b"],
+        ["add", "-d", "b", "-b", "c"],
+        ["add", "-w", "a", "-b", "c"],
+        ["add", "-w", "a", "-d", "b", "--dont", "c", "-b", "d"],
+        ["add", "-w", "a", "-d", "b", "-b", " "],
+        ["add", "-w", "a", P],
+        ["add", "-s", "two words", P],
+        ["add", "-s", "", P],
+        ["add", "-s", "../x", P],
+        ["add", "-s", "x" * 65, P],
+        ["add", "--nope", P],
+        ["wrong"],
+        ["wrong", "abc"],
+        ["wrong", "0"],
+        ["show", "²"],
+        ["show", "-1"],
+        ["promote", "1"],
+        ["promote", "1", "--to=config-edit"],
+        ["promote", "1", "--to=skill/"],
+        ["promote", "1", "--to=skill/a/b"],
+        ["promote", "1", "--to=skill/../b"],
+        ["promote", "1", "--to=skill/.."],
+        ["promote", "1", "--to=/etc/passwd"],
+        ["promote", "1", "--to=tool/a\nb"],
+        ["search", " "],
+        ["list", "--from=me"],
+        ["load", "--lines=-1"],
+        ["load", "--lines=x"],
+        ["load", "--phase=dream"],
+        ["load", "--scope"],
+        ["load", "more"],
+        ["stale", "--days=0"],
+        ["import", "/nonexistent"],
+        ["nope"],
+    ],
+)  # fmt: skip
+def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: list[str]) -> None:
+    """SPEC E-04: usage on stderr, exit 2, not a byte on the disk."""
+    said = lessons.run(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("Usage: lesson") and "Error: " in said.err
+    assert list(lessons.home.iterdir()) == []
+
+
+def test_wrong_use_changes_no_log(lessons: Lessons) -> None:
+    """SPEC E-04: the same where there are lessons."""
+    before = lessons.given("list").log.read_bytes()
+    for arguments in (["promote", "2", "--to=skill/a/b"], ["edit", "2", "nonsense"], ["add", "-s", "A B", P]):
+        assert lessons.run(*arguments).code == 2
+    assert lessons.log.read_bytes() == before
+
+
+def test_a_broken_pattern_is_shown_with_a_caret(lessons: Lessons) -> None:
+    """SPEC E-04: the place where it breaks."""
+    said = lessons.run("add", "WHEN editing -> read -> BECAUSE x")
+    assert "  WHEN editing -> read -> BECAUSE x\n               ^\n" in said.err
+
+
+def test_add_twice_is_one_lesson(lessons: Lessons) -> None:
+    """SPEC E-12: same scope and normalised pattern report the id; another scope, and --force, add."""
+    lessons.out("add", P)
+    said = lessons.run("add", P.replace("config", "CONFIG") + ".")
+    assert (said.code, said.out, "001" in said.err) == (0, "", True)
+    assert lessons.json("add", P)["changed"] is False
+    assert lessons.json("add", "-s", "tmux", P)["id"] == "002"
+    assert lessons.json("add", "--force", P)["id"] == "003"
+    assert len(lessons.records()) == 3
+
+
+def test_the_opposite_is_warned_about(lessons: Lessons) -> None:
+    """SPEC E-12: the same WHEN with DO and DO NOT."""
+    lessons.out("add", P)
+    said = lessons.run("add", P.replace("-> DO", "-> DO NOT").replace("know it", "faster"))
+    assert said.code == 0 and "warning: lesson 001 says the opposite" in said.err
+    assert len(lessons.records()) == 2
+
+
+def test_what_was_marked_wrong_stays_away_from_agents(lessons: Lessons) -> None:
+    """SPEC E-32: an agent's `add` of it is refused and says why; a person's is not."""
+    lessons.out("add", P)
+    lessons.out("wrong", "1", "--reason", "too broad")
+    said = lessons.run("add", P)
+    assert (said.code, said.out) == (1, "") and "too broad" in said.err and "--firm" in said.err
+    assert lessons.json("add", "--firm", P)["id"] == "002"
+
+
+def test_wrong_twice_is_one_record_and_promoted_is_an_error(lessons: Lessons) -> None:
+    """SPEC E-15."""
+    lessons.given("history")
+    said = lessons.run("wrong", "2")
+    assert (said.code, said.out, len(lessons.records())) == (0, "", 3) and "already" in said.err
+    lessons.out("promote", "1", "--to=tool/x", "--create")
+    said = lessons.run("wrong", "1")
+    assert said.code == 1 and "promoted to tool/x" in said.err
+    assert lessons.run("wrong", "9").code == 1
+
+
+def test_promote_into_a_missing_file_is_an_error(lessons: Lessons) -> None:
+    """SPEC E-16: unless --create; and once is enough."""
+    lessons.given("list")
+    said = lessons.run("promote", "2", "--to=skill/new")
+    assert said.code == 1 and "--create" in said.err and len(lessons.records()) == 3
+    assert lessons.json("promote", "2", "--to=skill/new", "--create", "--reason", "solid")["changed"] is True
+    skill = lessons.home / ".claude" / "skills" / "new" / "SKILL.md"
+    assert lessons.json("promote", "2", "--to=skill/new")["changed"] is False
+    assert skill.read_text().count("WHEN editing tmux.conf") == 1
+    assert lessons.run("promote", "2", "--to=tool/x", "--create").code == 1
+    assert "Reason: solid" in (lessons.directory / "promoted" / "002.md").read_text()
+
+
+def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC E-16: where tools are is configurable; a linked skill is changed where it is (SPEC X-09)."""
+    lessons.given("load")
+    monkeypatch.setenv("TACITD_LESSONS__TOOLS", "~/my tools")
+    lessons.out("promote", "2", "--to=tool/tmux", "--create")
+    assert (lessons.home / "my tools" / "tmux.md").is_file()
+    real = lessons.home / "dotfiles" / "SKILL.md"
+    real.parent.mkdir()
+    real.write_text("# S\n")
+    link = lessons.home / ".claude" / "skills" / "s" / "SKILL.md"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    lessons.out("promote", "1", "--to=skill/s")
+    assert link.is_symlink() and "pick minimal" in real.read_text()
+
+
+def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
+    """SPEC X-07: conflict markers; nothing is marked, nothing is changed."""
+    lessons.given("list")
+    tool = lessons.home / ".claude" / "tools" / "tmux.md"
+    tool.parent.mkdir()
+    tool.write_text("<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n")
+    said = lessons.run("promote", "2", "--to=tool/tmux")
+    assert said.code == 1 and str(tool) in said.err and len(lessons.records()) == 3
+
+
+def test_edit_changes_what_is_named(lessons: Lessons) -> None:
+    """`lesson edit`: parts, scope, origin; the record keeps the seed's order, and the history stays."""
+    lessons.given("list")
+    assert lessons.json("edit", "2", "--dont", "guess")["pattern"].startswith(
+        "WHEN editing tmux.conf -> DO NOT guess"
+    )
+    assert lessons.json("edit", "2", "-s", "TMUX2", "--firm")["scope"] == "tmux2"
+    assert lessons.json("edit", "2", "WHEN a -> DO b -> BECAUSE c")["parsed"]["when"] == "a"
+    assert lessons.json("edit", "2", "-w", "a")["changed"] is False
+    record = lessons.records()[-1]
+    assert list(record) == ["id", "scope", "from", "status", "updated", "when", "action", "do", "because"]
+    assert len(lessons.records()) == 6 and lessons.json("show", "2")["from"] == "user"
+
+
+def test_edit_opens_an_editor_where_nothing_is_named(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`lesson edit ID` by itself: what the editor saves is read as a pattern."""
+    lessons.given("list")
+    monkeypatch.setenv("VISUAL", "sed -i s/tmux.conf/things/")
+    assert lessons.json("edit", "2")["parsed"]["when"] == "editing things"
+    monkeypatch.setenv("VISUAL", "sed -i s/WHEN/IF/")
+    assert lessons.run("edit", "2").code == 2
+
+
+def test_edit_makes_no_twin_and_needs_a_lesson_in_force(lessons: Lessons) -> None:
+    """SPEC E-12, E-15."""
+    lessons.given("load")
+    said = lessons.run(
+        "edit", "2", "WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions"
+    )
+    assert said.code == 1 and "004" in said.err
+    lessons.out("wrong", "2")
+    assert lessons.run("edit", "2", "-w", "x").code == 1
+
+
+def test_json_on_each_command(lessons: Lessons) -> None:
+    """`--json`: one document with a schema version; unknown is null."""
+    lessons.given("load")
+    assert [x["id"] for x in lessons.json("list")["lessons"]] == ["001", "002", "003", "004"]
+    assert lessons.json("show", "4")["parsed"] == {
+        "when": "debugging tmux", "action": "dont", "do": "kill server", "because": "destroys user sessions",
+    }  # fmt: skip
+    assert [x["id"] for x in lessons.json("search", "tmux")["lessons"]] == ["002", "004"]
+    stats = lessons.json("stats")["lessons"][0]
+    assert (stats["loaded"], stats["corrected_again"], stats["sessions_looked_at"]) == (None, None, 0)
+    load = lessons.json("load", "--scope=tmux")
+    assert load["active"] == 3 and load["lessons"][0] == {
+        "id": "001", "scope": "global", "firm": True,
+        "pattern": "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference",
+    }  # fmt: skip
+    assert lessons.json("match", "navigation failed")["lessons"][0]["id"] == "003"
+    assert lessons.json("stale")["lessons"] == []
+    assert lessons.json("export")["lessons"][0]["id"] == "001"
+    assert "complete" in lessons.json("completion", "bash")["source"]
+    assert lessons.json("wrong", "4", "--reason", "no")["reason"] == "no"
+    assert lessons.json("add", P)["changed"] is True
+    assert lessons.json("import", str(lessons.log), "--dry-run")["dry_run"] is True
+
+
+def test_stats_say_unknown_for_what_nobody_looked_at(lessons: Lessons) -> None:
+    """Evidence: loads are counted; a correction counts after its date; unknown is never taken for heeded."""
+    lessons.given("load")
+    assert lessons.out("stats").splitlines()[1].split()[3:7] == ["unknown", "-", "unknown", "0"]
+    for _ in range(3):
+        lessons.out("load", "--scope=tmux")
+    evidence = Evidence(lessons.store.beside)
+    evidence.corrected_again("002", 1_795_149_000.0, "s1", "read it first!")
+    evidence.looked(1_795_149_000.0, "s2")
+    rows = {line.split()[0]: line.split()[3:7] for line in lessons.out("stats").splitlines()[1:]}
+    assert [rows[id][0] for id in ("001", "002", "003", "004")] == ["3", "3", "0", "3"]
+    assert rows["002"][2:] == ["1", "2"] and rows["004"][2:] == ["0", "2"]
+
+
+def test_match_finds_lessons_for_an_error(lessons: Lessons) -> None:
+    """SPEC E-31: lessons whose WHEN fits an error; the best first, others not at all."""
+    lessons.given("promote")
+    said = lessons.out("match", "SyntaxError: invalid syntax in config.toml, line 3")
+    assert [line.split()[0] for line in said.splitlines()[1:]] == ["007"]
+    assert lessons.out("match", "connection refused") == ""
+
+
+def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
+    """SPEC E-23, E-21: a torn line, records of ids that were never added, foreign keys, odd ids and types."""
+    lessons.given("list")
+    with lessons.log.open("ab") as file:
+        for line in (
+            b'{"id":"042","status":"deleted"}',
+            b'{"id":"abc","scope":"x","when":"a","action":"do","do":"b","because":"c"}',
+            b'{"id":7,"scope":"Num","from":"ai","status":"active","when":"a\\nb","action":"do","do":"b","because":"c","mine":[1]}',
+            b'{"id":"008","when":5,"action":"do","do":"b","because":"c"}',
+            b'{"id":"009","when":"a","action":"maybe","do":"b","because":"c"}',
+            b'{"id":"99999999999999999999999","when":"a","action":"do","do":"b","because":"c"}',
+            b"[1,2]", b"\xff\xfe", b"",
+            b'{"id":"003","status":"active","team":"x"}',
+            b'{"id":"004","scope":"torn',
+        ):  # fmt: skip
+            file.write(line + (b"" if line.endswith(b"torn") else b"\n"))
+    said = lessons.run("list")
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == ["001", "002", "003", "007"]
+    assert "3 lines" in said.err and "WHEN a b -> DO b" in said.out
+    assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
+    assert lessons.json("add", P)["id"] == "043"
+    assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
+    assert lessons.run("show", "42").code == 1
+    assert "WHEN a b" in lessons.out("load", "--scope=NUM")
+
+
+def test_ids_grow_past_999_and_are_never_given_again(lessons: Lessons) -> None:
+    """SPEC E-22: over the log, not over what is in force."""
+    lessons.directory.mkdir(parents=True)
+    lessons.log.write_text('{"id":"999","status":"deleted"}\n')
+    assert lessons.json("add", P)["id"] == "1000"
+    lessons.out("wrong", "1000")
+    assert lessons.json("add", "--firm", P)["id"] == "1001"
+
+
+@pytest.mark.parametrize(
+    "scope, kept",
+    [("Tmux", "tmux"), ("GRÖSSE", "grösse"), ("c++", "c++"), (" a/b ", "a/b"), ("日本", "日本")],
+)
+def test_scopes_are_folded(lessons: Lessons, scope: str, kept: str) -> None:
+    """A scope in capitals or in another script is found again however it is typed; columns stay straight."""
+    lessons.out("add", "-s", scope, P)
+    assert lessons.records()[0]["scope"] == kept
+    assert f"### {kept}\n" in lessons.out("load", "--scope", scope)
+    assert lessons.out("list", "--scope", scope).count("\n") == 2
+
+
+def test_files_are_private(lessons: Lessons) -> None:
+    """DESIGN "Where it writes": 0600 in 0700."""
+    lessons.out("add", P)
+    lessons.out("load")
+    lessons.out("promote", "1", "--to=tool/x", "--create")
+    ours = [*lessons.directory.rglob("*"), *(lessons.home / "state").rglob("*")]
+    assert {oct(p.stat().st_mode & 0o777) for p in ours if p.is_file()} == {"0o600"}
+    assert {oct(p.stat().st_mode & 0o777) for p in ours if p.is_dir()} == {"0o700"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
+    """Loading goes on where nothing can be kept; adding says what is wrong."""
+    lessons.given("load")
+    lessons.directory.chmod(0o500)
+    try:
+        assert lessons.out("load").startswith("## Lessons (1 active)")
+        said = lessons.run("add", P)
+        assert said.code == 1 and str(lessons.directory) in said.err
+    finally:
+        lessons.directory.chmod(0o700)
+
+
+def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
+    """A path that is something else is said in a sentence, not in a traceback."""
+    (lessons.home / ".claude").write_text("mine")
+    said = lessons.run("add", P)
+    assert (said.code, said.out) == (1, "") and said.err.startswith("lesson: ")
+    assert lessons.run("load").code == 1
+
+
+def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
+    """Provenance: the session and the person's words, below the seed's YAML, which stays as it is."""
+    from tacitd_handlers.lessons.origins import Origins, Provenance
+
+    lessons.given("list")
+    words = ("no, read it first", "the password is hunter2hunter!")
+    Origins(lessons.store.beside).add(
+        "002", Provenance("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words)
+    )
+    shown = lessons.out("show", "2")
+    assert 'origin:\n  session: "s-1"\n  project: "/home/u/app"\n  date: "2026-' in shown
+    assert '  words:\n    - "no, read it first"\n' in shown and "hunter2" not in shown
+    assert lessons.json("show", "2")["origin"]["prompts"] == ["u1"]
+    assert "origin" not in lessons.out("show", "1")
+
+
+def test_completion_knows_ids_and_scopes(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shell completion: commands, scopes, and the lessons in force."""
+    lessons.given("load")
+    monkeypatch.setenv("_LESSON_COMPLETE", "bash_complete")
+    for words, expected in (
+        ("lesson sh", "plain,show"),
+        ("lesson show 00", "plain,001\nplain,002\nplain,003\nplain,004"),
+        ("lesson load --scope t", "plain,tmux"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert lessons.run().out.strip() == expected
+
+
+def test_the_whole_of_a_long_pattern_is_listed(lessons: Lessons) -> None:
+    """SPEC E-13: nothing is cut, whatever the terminal."""
+    text = f"WHEN {'a ' * 300}-> DO b -> BECAUSE c"
+    lessons.out("add", text)
+    assert " ".join(text.split()) in lessons.out("list")
+
+
+def test_yaml_is_what_yaml_readers_read(lessons: Lessons, tmp_path: Path) -> None:
+    """SPEC E-14: text is quoted properly."""
+    lessons.out("add", "-s", "yes", r'WHEN "a": #b \ c -> DO x — y -> BECAUSE ünïcode')
+    shown = lessons.out("show", "1")
+    assert 'scope: "yes"\n' in shown and r'when: "\"a\": #b \\ c"' in shown and 'because: "ünïcode"' in shown

@@ -1,0 +1,250 @@
+"""Loading: budget and order, relevance, phases, hit counts, and that the fast way says what the slow one says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_lessons import Lessons
+from tacitd_handlers.lessons import hits, quick
+from tacitd_handlers.lessons.loading import numbers, ranges, render
+from tacitd_handlers.lessons.relevance import fit, for_phase, of_path, of_query, on_topic, stem, terms
+
+rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
+
+
+def made(pairs: list[tuple[int, bool]]) -> list[tuple[str, str]]:
+    return [(f"{n:03d}", f"- WHEN {n} -> DO b -> BECAUSE c" + " [firm]" * firm) for n, firm in sorted(pairs)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows, rows, st.integers(0, 60))
+def test_the_budget_holds_and_the_order_is_by_id(
+    one: list[tuple[int, bool]], other: list[tuple[int, bool]], lines: int
+) -> None:
+    """`--lines`: never more lines (but for the title and one group's frame), always by id, people's own last to go."""
+    groups = {"global": made(one), "x": made(other)}
+    text, ids = render(groups, lines)
+    total = len(one) + len(other)
+    assert text.startswith(f"## Lessons ({total} active)\n")
+    assert len(text.splitlines()) <= max(lines, 2) or not lines
+    shown = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(shown) == len(ids)
+    if lines == 0 or total + 5 <= lines:
+        assert len(ids) == total and "left out" not in text
+    elif len(ids) < total:
+        assert f"({total - len(ids)} more are left out" in text
+    for group in text.split("\n### ")[1:]:
+        whens = [int(line.split()[2]) for line in group.splitlines() if line.startswith("- ")]
+        assert whens == sorted(whens)
+    if any(not line.endswith("[firm]") for line in shown):
+        assert sum(line.endswith("[firm]") for line in shown) == sum(firm for _, firm in (*one, *other))
+
+
+@given(st.lists(st.integers(1, 3000), unique=True, max_size=60))
+def test_ids_in_few_characters(given_ids: list[int]) -> None:
+    """hits.jsonl: ranges and numbers are inverse."""
+    assert numbers(ranges([f"{n:03d}" for n in given_ids])) == sorted(given_ids)
+
+
+@pytest.mark.parametrize("text", ["a", "-", "1--2", "2-99999999999", "1,,2", "²"])
+def test_odd_ranges_are_nothing(text: str) -> None:
+    """hits.jsonl: a line that somebody else wrote."""
+    assert numbers(text) == []
+
+
+LESSONS = {
+    "editing tmux.conf": "tmux", "page slow": "browser", "writing Python": "python", "changing a file": "global",
+    "config syntax error": "global", "running database migrations": "global",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "topic, expected",
+    [
+        (
+            of_query("please fix the tmux config"),
+            {"editing tmux.conf", "config syntax error", "changing a file"},
+        ),
+        (of_query("the browser hangs"), {"page slow", "changing a file"}),
+        (of_query("migrate the Databases"), {"running database migrations", "changing a file"}),
+        (of_path("/home/u/work/app/main.py"), {"writing Python", "changing a file"}),
+        (of_path("~/.tmux.conf"), {"editing tmux.conf", "changing a file"}),
+        (of_path("app/config/settings.toml"), {"config syntax error", "changing a file"}),
+        (of_query("knitting"), {"changing a file"}),
+    ],
+)
+def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) -> None:
+    """`--path`, `--query`: by words that say something; a WHEN without a subject holds for every subject."""
+    found = {
+        w
+        for w, s in LESSONS.items()
+        if on_topic(topic, s, f"- WHEN {w} -> DO it well -> BECAUSE tmux page knit")
+    }
+    assert found == expected
+
+
+@given(st.text(max_size=20))
+def test_a_stem_is_a_beginning(word: str) -> None:
+    """Why most lines need no look at their words."""
+    assert word.startswith(stem(word)) and terms(word) == terms(word)
+
+
+def test_phases() -> None:
+    """SPEC E-31, IVDX: everything counts before judging; before acting, what is about judging is left out."""
+    judging, acting = (
+        "- WHEN reviewing a diff -> DO x -> BECAUSE y",
+        "- WHEN editing config -> DO x -> BECAUSE y",
+    )
+    assert [for_phase("validate", judging), for_phase("validate", acting)] == [True, True]
+    assert [for_phase("execute", judging), for_phase("execute", acting)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "when, error, fits",
+    [
+        ("navigation fails", "Error: navigation to http://x failed: timeout", True),
+        ("config syntax error", "SyntaxError: invalid syntax in config.toml", True),
+        ("page slow", "the page is gone", False),
+        ("tests fail", "Error: something failed", False),
+        ("docker is not running", "Cannot connect to the Docker daemon. Is the docker daemon running?", True),
+        ("editing tmux.conf", "Traceback (most recent call last)", False),
+        ("any error", "boom", False),
+    ],
+)
+def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
+    """`lesson match`: most words of WHEN stand in the error; "it failed" alone fits nothing."""
+    assert (fit(when, error) > 0) is fits
+
+
+FLAGS = [
+    [], ["--scope=tmux"], ["-s", "TMUX"], ["--query", "tmux"], ["--path", "x/tmux.conf"], ["--lines=4"],
+    ["--lines", "0", "--scope", "browser"], ["--phase=execute"], ["--query=navigation", "--phase", "validate"],
+    ["--scope", "nothing"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", FLAGS, ids=" ".join)
+def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: list[str]) -> None:
+    """`lesson load`: with an index, without one, and through click, the same bytes."""
+    lessons.given("load")
+    slow = lessons.out("load", *arguments)
+    fast = quick.answer(arguments, os.environ)
+    assert fast == slow == lessons.out("load", *arguments)
+    assert lessons.json("load", *arguments)["active"] == int(slow.split("(")[1].split()[0])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--json"], ["-stmux"], ["--help"], ["--scope"], ["--scope="], ["--lines", "-1"], ["--lines", "²"], ["x"], ["--",],
+     ["--phase", "x"], ["--scope", "a b"], ["--scope=tmux", "--", "x"]],
+)  # fmt: skip
+def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
+    """It never guesses: click does it, or refuses it."""
+    lessons.given("load").store.index()
+    assert quick.answer(arguments, os.environ) is None
+
+
+def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
+    """index.json is read without a JSON parser where no line needs one; with one where it does."""
+    for text in (r'WHEN "a\b" -> DO c"] -> BECAUSE d', "WHEN é編 -> DO c -> BECAUSE “d”"):
+        lessons.out("add", "-s", "x", text)
+    said = lessons.out("load", "--scope=x")
+    assert quick.answer(["--scope=x"], os.environ) == said
+    assert r'- WHEN "a\b" -> DO c"] -> BECAUSE d' in said and "é編" in said
+
+
+def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
+    """Hit counts: one line for each load, in the state directory; the log is untouched."""
+    before = lessons.given("load").log.read_bytes()
+    lessons.out("load", "--scope=tmux")
+    lessons.out("load", "--phase=execute")
+    lines = (lessons.store.beside / "hits.jsonl").read_text().splitlines()
+    assert [(json.loads(x)["via"], json.loads(x)["ids"]) for x in lines] == [
+        ("load", "1-2,4"),
+        ("execute", "1"),
+    ]
+    assert lessons.log.read_bytes() == before
+
+
+def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
+    """hits.jsonl: a torn line is sealed, odd ones are passed over, and folding keeps every count."""
+    path = tmp_path / "deep" / "hits.jsonl"
+    assert hits.count(str(path), 100.0, ["001", "002"], "load")
+    with path.open("a") as file:
+        file.write('{"at":1,"ids":7}\n{"at":"x","ids":"1"}\n{"at":200,"ids":"1"')
+    assert hits.count(str(path), 300.0, ["001"], "load")
+    from tacitd.files.log import Log
+
+    log = Log(path)
+    counted, since = hits.totals(log.read())
+    assert counted == {1: (2, 300.0), 2: (1, 100.0)} and since == 1
+    log.compact(hits.compacted(log.read()))
+    assert hits.count(str(path), 400.0, ["002"], "load")
+    assert hits.totals(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
+
+
+def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
+    """A load never fails for a count."""
+    (lessons.home / "state").write_text("in the way")
+    assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
+    lessons.store.index()
+    assert quick.answer([], os.environ) is not None
+
+
+def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:
+    """`lesson load` as a whole process within five times `python3 -c pass`: this is why."""
+    lessons.given("load").store.index()
+    code = (
+        "import sys; before = set(sys.modules); sys.argv = ['lesson', 'load', '--scope=tmux']\n"
+        "from tacitd_handlers.lessons.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True
+    )
+    assert done.stdout.startswith("## Lessons (3 active)")
+    heavy = {
+        "click",
+        "json",
+        "re",
+        "typing",
+        "dataclasses",
+        "pathlib",
+        "msgspec",
+        "pydantic",
+        "argparse",
+        "tacitd",
+    }
+    assert {name.split(".")[0] for name in done.stderr.split()} & heavy == set()
+
+
+def test_a_reader_that_goes_away_is_no_error(lessons: Lessons) -> None:
+    """`lesson load | head -1`."""
+    for n in range(400):
+        lessons.directory.mkdir(parents=True, exist_ok=True)
+        with lessons.log.open("a") as log:
+            log.write(
+                json.dumps({"id": str(n + 1), "when": "x" * 300, "action": "do", "do": "b", "because": "c"})
+                + "\n"
+            )
+    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
+    for arguments in ("load --lines 0", "load --lines 0", "list"):
+        command = f'"{sys.executable}" -c "{code}" {arguments} | head -1'
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command}"],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ),
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,163 @@
+"""The pattern: what is read, what is refused and where, and that writing and reading are inverse."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tacitd_handlers.lessons import pattern
+from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (
+            "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid layering mistakes on wrong assumptions",
+            Pattern("editing tmux.conf", "do", "read first", "avoid layering mistakes on wrong assumptions"),
+        ),
+        (
+            "WHEN user is debugging -> DO NOT suggest unrelated refactors -> BECAUSE breaks focus",
+            Pattern("user is debugging", "dont", "suggest unrelated refactors", "breaks focus"),
+        ),
+        (
+            "WHEN [tmux.conf edit] -> DO [read first] -> BECAUSE [avoid wrong assumptions]",
+            Pattern("tmux.conf edit", "do", "read first", "avoid wrong assumptions"),
+        ),
+        ("WHEN a\n-> DO b\n-> BECAUSE c\n", Pattern("a", "do", "b", "c")),
+        ("when a -> do not b -> because c", Pattern("a", "dont", "b", "c")),
+        ("WHEN a → DO b → BECAUSE c", Pattern("a", "do", "b", "c")),
+        ("WHEN a->DO b->BECAUSE c", Pattern("a", "do", "b", "c")),
+        ("WHEN  a \t b\n c -> DO NOT\nd -> BECAUSE  e", Pattern("a b c", "dont", "d", "e")),
+    ],
+)
+def test_the_seeds_forms_are_read(text: str, expected: Pattern) -> None:
+    """SPEC E-01: keywords in any case, newlines folded, brackets, both arrows."""
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("verb", ["notify the team", "nothing", "notarise", "not-found handling", "note it"])
+def test_a_keyword_ends_at_white_space(verb: str) -> None:
+    """SPEC E-02: `DO notify` is no DO NOT."""
+    assert parse(f"WHEN a -> DO {verb} -> BECAUSE c") == Pattern("a", "do", verb, "c")
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("WHEN x -> y -> DO b -> BECAUSE c", Pattern("x -> y", "do", "b", "c")),
+        ("WHEN a -> DO b -> c -> BECAUSE d", Pattern("a", "do", "b -> c", "d")),
+        ("WHEN a -> DO b -> BECAUSE c -> BECAUSE d", Pattern("a", "do", "b -> BECAUSE c", "d")),
+        ("WHEN a -> DO b -> DO c -> BECAUSE d", Pattern("a", "do", "b -> DO c", "d")),
+        ("WHEN calling p->do it -> DO b -> BECAUSE c", Pattern("calling p->do it", "do", "b", "c")),
+        ("WHEN a -> DONE -> DO b -> BECAUSE c", Pattern("a -> DONE", "do", "b", "c")),
+    ],
+)
+def test_arrows_may_stand_inside_a_part(text: str, expected: Pattern) -> None:
+    """SPEC E-02: cut at the first `-> DO` and the last `-> BECAUSE`."""
+    assert parse(text) == expected
+
+
+def test_brackets_go_only_where_one_pair_encloses_the_part() -> None:
+    """SPEC E-01: `[a] and [b]` keeps its brackets; `[[a]]` loses both."""
+    assert parse("WHEN [a] and [b] -> DO [c] d -> BECAUSE [[e]]") == Pattern(
+        "[a] and [b]", "do", "[c] d", "e"
+    )
+    assert parse("WHEN [a] -> DO [NOT b] -> BECAUSE [c]") == Pattern("a", "dont", "b", "c")
+
+
+def test_the_mark_of_load_is_no_part_of_the_reason() -> None:
+    """SPEC E-11: `[firm]` is printed for people's lessons; a line that was printed can be given back, and no draft
+    can pretend to it."""
+    assert parse("WHEN a -> DO b -> BECAUSE c [firm]").because == "c"
+
+
+@pytest.mark.parametrize(
+    "text, at, word",
+    [
+        ("", 0, "WHEN"),
+        ("editing -> DO b -> BECAUSE c", 0, "WHEN"),
+        ("WHENEVER a -> DO b -> BECAUSE c", 0, "WHEN"),
+        ("WHEN a -> read -> BECAUSE c", 7, "-> DO"),
+        ("WHEN a", 6, "-> DO"),
+        ("WHEN a -> DON'T b -> BECAUSE c", 7, "two words"),
+        ("WHEN a -> DO b", 14, "-> BECAUSE"),
+        ("WHEN a -> DO b -> SINCE c", 15, "-> BECAUSE"),
+        ("WHEN -> DO b -> BECAUSE c", 5, "after WHEN"),
+        ("WHEN a -> DO -> BECAUSE c", 13, "after DO"),
+        ("WHEN a -> DO NOT -> BECAUSE c", 17, "after DO NOT"),
+        ("WHEN a -> DO b -> BECAUSE ", 26, "after BECAUSE"),
+        ("WHEN [ ] -> DO b -> BECAUSE c", 5, "after WHEN"),
+        ("-> DO b -> WHEN a -> BECAUSE c", 0, "WHEN"),
+        ("WHEN a -> BECAUSE c -> DO b", 27, "-> BECAUSE"),
+        ("WHEN a\x1b[31m -> DO b -> BECAUSE c", 6, "U+001B"),
+        ("WHEN a\u202eb -> DO b -> BECAUSE c", 6, "U+202E"),
+        ("WHEN a\ud800 -> DO b -> BECAUSE c", 6, "U+D800"),
+        ("WHEN a -> DO b -> BECAUSE " + "c" * 4000, 4000, "longer"),
+    ],
+)
+def test_what_is_no_pattern_says_where(text: str, at: int, word: str) -> None:
+    """SPEC E-04: what is missing, and the place with a caret."""
+    with pytest.raises(PatternError) as raised:
+        parse(text)
+    error = raised.value
+    assert (error.at, word in error.what, error.code) == (at, True, 2)
+    line, caret = error.shown().split("\n")
+    assert caret.strip() == "^" and pattern.width(line) <= 140 and line.isprintable()
+
+
+def test_the_caret_stands_below_the_place_in_wide_characters() -> None:
+    """SPEC E-04: columns, not characters."""
+    with pytest.raises(PatternError) as raised:
+        parse("WHEN 編集 -> 読む")
+    assert raised.value.shown() == "  WHEN 編集 -> 読む\n" + " " * 12 + "^"
+
+
+PIECES = [*"ab.[]> \n→", "->", "NOT", "DO", "BECAUSE", "WHEN", " ", "編", "é", " [firm]"]
+PART = st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(PART, st.sampled_from(["DO", "DO NOT", "do", "Do not"]), PART, PART)
+def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because: str) -> None:
+    """SPEC E-03: parse(format(x)) = x for everything that parse returns, and the text is one line."""
+    try:
+        found = parse(f"WHEN {when} -> {verb} {do} -> BECAUSE {because}")
+    except PatternError:
+        assume(False)
+        return
+    assert parse(pattern.format(found)) == found
+    assert pattern.normal(parse(pattern.format(found))) == pattern.normal(found)
+    assert "\n" not in pattern.format(found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
+    """SPEC E-04: no other error, and the place lies in the text."""
+    try:
+        parse(text)
+    except PatternError as error:
+        assert 0 <= error.at <= len(error.text) and error.shown()
+
+
+def test_parts_by_themselves_are_the_same_pattern() -> None:
+    """SPEC E-10: structured flags compile to the pattern."""
+    assert pattern.compile("a", "dont", "b", "c") == parse("WHEN a -> DO NOT b -> BECAUSE c")
+    assert pattern.compile("a", "do", "NOT b", "c").action == "dont"
+    for parts in (("", "b", "c"), ("a", " ", "c"), ("a", "b", "\n")):
+        with pytest.raises(PatternError):
+            pattern.compile(parts[0], "do", parts[1], parts[2])
+
+
+def test_normal_forms_meet_where_only_spelling_differs() -> None:
+    """SPEC E-12: case, width and a full stop do not make another lesson; a word, a number or a NOT does."""
+    one = parse("WHEN Editing -> DO read first -> BECAUSE x")
+    assert pattern.normal(one) == pattern.normal(parse("when editing -> do READ first. -> because X!"))
+    assert pattern.normal(one) == pattern.normal(parse("WHEN ｅditing -> DO read first -> BECAUSE x"))
+    for other in (
+        "WHEN editing -> DO NOT read first -> BECAUSE x",
+        "WHEN editing 2 -> DO read first -> BECAUSE x",
+    ):
+        assert pattern.normal(one) != pattern.normal(parse(other))

@@ -1,0 +1,184 @@
+"""The store: ten writers at once, an index that lies, a crash before every system call, many lessons."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support_lessons import FIXTURES, Lessons
+from tacitd.testing import FakeClock
+from tacitd_handlers.lessons import changes, index, places
+from tacitd_handlers.lessons.changes import Added
+from tacitd_handlers.lessons.folding import fold
+from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.store import Store
+
+WRITER = """
+import sys
+from pathlib import Path
+from tacitd_handlers.lessons import changes
+from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.store import Store
+store = Store(Path(sys.argv[1]), Path(sys.argv[1]) / "beside")
+for n in range(int(sys.argv[3])):
+    changes.add(store, Pattern(f"case {sys.argv[2]}-{n}", "do", "x", "y"), "global", "ai")
+"""
+
+
+def pattern(when: str) -> Pattern:
+    return Pattern(when, "do", "read first", "know it")
+
+
+@pytest.mark.parametrize("writers, each", [(4, 12)])
+def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers: int, each: int) -> None:
+    """SPEC E-22, E-23: no id twice, none left out, no torn line. benchmarks/lessons.py does it with 10 times 200."""
+    directory = tmp_path / "lessons"
+    running = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(directory), str(n), str(each)])
+        for n in range(writers)
+    ]
+    assert [process.wait(60) for process in running] == [0] * writers
+    records = [json.loads(line) for line in (directory / "lessons.jsonl").read_bytes().splitlines()]
+    assert [r["id"] for r in records] == [f"{n:03d}" for n in range(1, writers * each + 1)]
+    assert len({r["when"] for r in records}) == writers * each
+    found = index.read(str(directory / "lessons.jsonl"), str(directory / "index.json"))
+    assert found is not None and len(found.rows("global")) == writers * each
+
+
+def test_the_index_is_json_and_says_what_the_log_says(lessons: Lessons) -> None:
+    """SPEC E-20: derived; the log's stamp, a sum, and the active lessons by scope."""
+    lessons.given("load").store.index()
+    found = json.loads((lessons.directory / "index.json").read_bytes())
+    assert list(found["scopes"]) == ["browser", "global", "tmux"]
+    assert [id for id, _ in found["scopes"]["tmux"]] == ["002", "004"]
+    assert found["counts"]["active"] == 4 and found["log"][0] == lessons.log.stat().st_size
+
+
+def lie(lessons: Lessons, how: str) -> None:
+    path = lessons.directory / "index.json"
+    text = path.read_text()
+    lies = {
+        "another word": text.replace("kill server", "burn server"),
+        "another order": json.dumps(json.loads(text), indent=1),
+        "cut": text[: len(text) // 2],
+        "empty": "",
+        "no text": "\0" * 100,
+        "a stamp of nothing": text.replace(text[: text.index("\n")], '{"version":1,"log":[0,0,0,0],'),
+    }
+    if how == "gone":
+        path.unlink()
+    elif how == "a directory":
+        path.unlink()
+        path.mkdir()
+    elif how == "a pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif how == "older than the log":
+        with lessons.log.open("a") as log:
+            log.write('{"id":"002","scope":"tmux","from":"ai","status":"deleted"}\n')
+    elif how == "of a log of the same size":
+        lessons.log.write_text(lessons.log.read_text().replace("kill server", "stop server"))
+    else:
+        path.write_text(lies[how])
+
+
+LIES = [
+    "another word", "another order", "cut", "empty", "no text", "a stamp of nothing", "gone", "a directory", "a pipe",
+    "older than the log", "of a log of the same size",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", LIES)
+def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
+    """SPEC E-20: missing, corrupt, stale or edited, the log wins, at once; and then the index is right again."""
+    lessons.given("load").store.index()
+    lie(lessons, how)
+    said = lessons.out("load", "--scope=tmux")
+    assert said.count("- WHEN") == (2 if how == "older than the log" else 3)
+    assert ("stop server" if "same size" in how else "kill server") in said and "burn" not in said
+    if how not in ("a directory", "a pipe"):
+        assert index.read(str(lessons.log), str(lessons.directory / "index.json")) is not None
+    assert lessons.out("load", "--scope=tmux") == said
+
+
+def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
+    """SPEC E-23: torn anywhere, a log costs at most its last record, and the next append mends it."""
+    whole = (FIXTURES / "history.jsonl").read_bytes()
+    for cut in range(0, len(whole), 7):
+        directory = tmp_path / str(cut)
+        directory.mkdir()
+        (directory / "lessons.jsonl").write_bytes(whole[:cut])
+        store = Store(directory, tmp_path / "beside", FakeClock())
+        before = len(store.folded().lessons)
+        assert before in (whole[:cut].count(b'"created"'), whole[:cut].count(b'"created"') - 1)
+        assert isinstance(changes.add(store, pattern("new"), "global", "ai"), Added)
+        assert len(store.folded().lessons) == before + 1
+
+
+def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
+    """SPEC E-20: what each change leaves behind is, to the byte, what a fresh reading would make."""
+    store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
+    for n in range(5):
+        changes.add(store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai")
+    changes.wrong(store, "2", "no")
+    changes.edit(store, "3", pattern("another case"), "new", None)
+    path = tmp_path / "l" / "index.json"
+    kept = path.read_bytes()
+    path.unlink()
+    store.index()
+    assert path.read_bytes() == kept
+
+
+def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> None:
+    """SPEC E-20: another tool appends without our lock, between our reading and our index."""
+    store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
+    changes.add(store, pattern("one"), "global", "ai")
+    with store.change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
+        other.write('{"id":"009","when":"a","action":"do","do":"b","because":"c"}\n')
+        other.flush()
+        changes.write(change, pattern("two"), "global", "ai", "2026-01-01")
+    assert [id for id, _ in store.index().rows("global")] == ["001", "002", "009"]
+
+
+def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
+    """Bad input: 100,000 lessons are folded and loaded; the text stays within its lines."""
+    from tacitd_handlers.lessons.gather import Wanted, groups
+    from tacitd_handlers.lessons.loading import LINES, render
+
+    record = {"scope": "global", "from": "ai", "status": "active", "action": "do", "do": "b", "because": "c"}
+    found = fold({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, 100_001))
+    assert (len(found.lessons), found.last) == (100_000, 100_000)
+    made = index.build(found, 0)
+    text, ids = render(groups(made, Wanted()), LINES)
+    assert text.count("\n") == LINES and ids[-1] == "100000"
+    assert text.endswith("more are left out: lesson load --lines 0)\n")
+
+
+def test_an_index_that_would_be_too_long_is_not_kept(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over its limit the log is read instead, with the same result."""
+    monkeypatch.setattr(index, "LIMIT", 1100)
+    said = lessons.given("load").out("load", "--scope=tmux")
+    assert said.count("- WHEN") == 3 and not (lessons.directory / "index.json").exists()
+
+
+def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Where it writes": the light rule and `tacitd.paths` say the same."""
+    from tacitd import paths
+
+    for env in (
+        {"HOME": "/h"},
+        {"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "TACITD_STATE_DIR": "~/s"},
+        {"HOME": "/h", "XDG_STATE_HOME": "/x", "CLAUDE_CONFIG_DIR": "~/c/../d"},
+        {"HOME": "h", "XDG_STATE_HOME": "x", "CLAUDE_CONFIG_DIR": ""},
+    ):
+        assert places.lessons_dir(env) == str(paths.config_dir(env) / "lessons")
+        assert Path(places.beside(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
+    one, other = ({"HOME": "/h", "CLAUDE_CONFIG_DIR": each} for each in ("/a", "/b"))
+    assert places.beside(one) != places.beside(other)
