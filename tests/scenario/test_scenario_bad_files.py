@@ -1,0 +1,270 @@
+"""Files as they should not be: one clear line in `status` each, nothing else stops, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Daemon, MakeDaemon, append, line, prompt_record, raw_files
+
+pytestmark = pytest.mark.scenario
+as_root = pytest.mark.skipif(os.geteuid() == 0, reason="permission bits do not bind root")
+MEGABYTE = 1 << 20
+
+
+def degraded(daemon: Daemon) -> dict[str, str]:
+    """What `status` says is not as it should be, by id."""
+    return {one["id"]: one["what"] for one in daemon.status()["degraded"]}
+
+
+def goes_on(daemon: Daemon) -> None:
+    """An ordinary session of another project is learned."""
+    other = daemon.home / "work" / "healthy"
+    if not other.exists():
+        daemon.new_project("healthy")
+    daemon.type_("healthy", "Prefers health-1", other)
+    daemon.sync()
+    assert "Prefers health-1" in daemon.put_to_model()
+
+
+def test_what_is_only_named_like_a_transcript_is_left_alone(make: MakeDaemon) -> None:
+    """Bad input: a FIFO hangs nobody, a link is not followed, a directory is no file; each is named."""
+    daemon = make()
+    folder = daemon.transcript("x").parent
+    secret = daemon.home / "elsewhere.jsonl"
+    append(secret, line(prompt_record("link", "Prefers secret-1", str(daemon.project))))
+    os.mkfifo(folder / "fifo.jsonl")
+    daemon.start()
+    (folder / "link.jsonl").symlink_to(secret)
+    (folder / "folder.jsonl").mkdir()
+    goes_on(daemon)
+    said = degraded(daemon)["transcripts.odd"]
+    assert "fifo.jsonl: a FIFO" in said
+    assert "link.jsonl: a symbolic link" in said
+    assert daemon.put_to_model() == ["Prefers health-1"]
+    (folder / "fifo.jsonl").unlink()
+    (folder / "link.jsonl").unlink()
+    daemon.type_("inner", "Prefers amber-1")
+    daemon.sync()
+    assert "transcripts.odd" not in degraded(daemon)
+    assert daemon.put_to_model()[-1] == "Prefers amber-1"
+
+
+@as_root
+def test_an_unreadable_transcript_is_named_and_read_when_it_can_be(make: MakeDaemon) -> None:
+    """Bad input: unreadable; the cure is in the line, and nothing is lost."""
+    daemon = make()
+    daemon.start()
+    path = daemon.transcript("s1")
+    daemon.type_("s1", "Prefers amber-1")
+    path.chmod(0)
+    goes_on(daemon)
+    assert "s1.jsonl" in degraded(daemon)["transcript.unreadable"]
+    path.chmod(0o600)
+    daemon.sync()
+    assert "Prefers amber-1" in daemon.put_to_model()
+    assert "transcript.unreadable" not in degraded(daemon)
+
+
+def test_damaged_and_enormous_lines_hide_no_whole_record(make: MakeDaemon) -> None:
+    """RELIABILITY 9: a 64 MB line, NUL runs, invalid UTF-8, glued and truncated records; memory stays bounded."""
+    daemon = make()
+    daemon.start()
+    path, cwd = daemon.transcript("s1"), str(daemon.project)
+
+    def record(words: str) -> bytes:
+        return line(prompt_record("s1", words, cwd))
+
+    append(path, record("Prefers amber-1")[:-1] + record("Prefers amber-2"))
+    append(path, b"\0" * 5000 + record("Prefers amber-3"))
+    append(path, record("Prefers cut off")[:120] + record("Prefers amber-4"))
+    append(path, b'{"type":"user","message":{"content":"\xff\xfe broken\n' + record("Prefers amber-5"))
+    append(
+        path,
+        b'{"type":"never-heard-of","sessionId":"s1","text":1}\n[1,2]\nnull\n\n' + record("Prefers amber-6"),
+    )
+    for _ in range(64):
+        append(path, b'{"type":"user","x":"' + b"y" * MEGABYTE)
+    append(path, b'"}\n' + record("Prefers amber-7"))
+    goes_on(daemon)
+    assert sorted(daemon.put_to_model()) == [*(f"Prefers amber-{n}" for n in range(1, 8)), "Prefers health-1"]
+    lines = daemon.status()["watching"]["lines"]
+    assert lines["long"] == 1
+    assert lines["damaged"] >= 3
+    assert lines["unknown type: never-heard-of"] == 1
+    assert _peak_memory(daemon) < 160 * MEGABYTE
+
+
+def _peak_memory(daemon: Daemon) -> int:
+    """Bytes; 0 where the system does not say."""
+    assert daemon.process is not None
+    status = Path(f"/proc/{daemon.process.pid}/status")
+    found = (
+        [one.split()[1] for one in status.read_text().splitlines() if one.startswith("VmHWM")]
+        if status.exists()
+        else []
+    )
+    return int(found[0]) * 1024 if found else 0
+
+
+def test_shrunken_rewritten_and_vanished_transcripts(make: MakeDaemon) -> None:
+    """DESIGN "Hints and truth": read again from 0; what was handled is not paid for again, what is new is learned."""
+    daemon = make()
+    daemon.start()
+    path, cwd = daemon.transcript("s1"), str(daemon.project)
+    records = [line(prompt_record("s1", f"Prefers amber-{number}", cwd)) for number in range(4)]
+    append(path, b"".join(records[:3]))
+    daemon.sync()
+    path.write_bytes(records[0])
+    daemon.sync()
+    append(path, records[3])
+    daemon.sync()
+    assert daemon.put_to_model() == [f"Prefers amber-{number}" for number in range(4)]
+    path.unlink()
+    daemon.sync()
+    goes_on(daemon)
+    replaced = path.with_name("new")
+    replaced.write_bytes(records[2] + line(prompt_record("s1", "Prefers basalt-5", cwd)))
+    replaced.rename(path)
+    daemon.sync()
+    assert daemon.put_to_model()[-1] == "Prefers basalt-5"
+    assert len(daemon.put_to_model()) == 6
+    folder = path.parent
+    folder.rename(folder.with_name("renamed"))
+    daemon.sync()
+    assert len(daemon.put_to_model()) == 6
+    shutil.rmtree(daemon.projects)
+    daemon.projects.mkdir()
+    daemon.type_("s9", "Prefers chalk-6")
+    daemon.sync()
+    assert daemon.put_to_model()[-1] == "Prefers chalk-6"
+
+
+def test_words_typed_in_a_directory_that_is_gone_wait_for_it(make: MakeDaemon) -> None:
+    """Bad input: a `cwd` that does not exist any more; the words wait in sight and are learned when it is back."""
+    daemon = make()
+    gone = daemon.new_project("gone", git=False)
+    daemon.start()
+    gone.rmdir()
+    daemon.type_("s1", "Prefers amber-1", gone)
+    goes_on(daemon)
+    (parked,) = daemon.sync()
+    assert parked["reason"] == f"{gone} is not there any more"
+    assert "bring the directory back" in parked["hint"]
+    assert not gone.exists()
+    gone.mkdir()
+    daemon.restart()
+    assert daemon.sync() == []
+    assert daemon.put_to_model()[-1] == "Prefers amber-1"
+
+
+def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
+    """DESIGN "Where it writes": nothing is written in it, nothing is paid for, and `status` says why."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1", daemon.home)
+    goes_on(daemon)
+    assert daemon.put_to_model() == ["Prefers health-1"]
+    assert sorted(path.name for path in daemon.home.iterdir()) == [".claude", "work"]
+    assert "1 prompts were left out: it is the home directory" in daemon.cli("status").stdout
+
+
+def _utf16(daemon: Daemon) -> None:
+    (daemon.project / "LEARNED.md").write_bytes("# Mine\n- é\n".encode("utf-16"))
+
+
+def _conflict(daemon: Daemon) -> None:
+    text = "# Mine\n<<<<<<< HEAD\n- one\n=======\n- two\n>>>>>>> other\n"
+    (daemon.project / "LEARNED.md").write_text(text)
+
+
+def _leads_out(daemon: Daemon) -> None:
+    (daemon.home / "mine.md").write_text("# Mine\n")
+    (daemon.project / "LEARNED.md").symlink_to(daemon.home / "mine.md")
+
+
+@pytest.mark.parametrize("spoil", [_utf16, _conflict, _leads_out])
+def test_a_learned_file_that_cannot_be_spliced_waits(
+    make: MakeDaemon, spoil: Callable[[Daemon], None]
+) -> None:
+    """Bad input: LEARNED.md that is not UTF-8, in a merge conflict, or a link out: not touched, facts kept, one line."""
+    daemon = make(DISPATCH__FIRST_PAUSE="1h")
+    daemon.start()
+    spoil(daemon)
+    learned = daemon.project / "LEARNED.md"
+    before = learned.read_bytes()
+    daemon.type_("s1", "Prefers amber-1")
+    (parked,) = daemon.synthesize()
+    assert str(learned) in parked["reason"]
+    assert parked["hint"]
+    lines = daemon.cli("status").stdout.splitlines()
+    assert sum(line.startswith("parked    learning:") and str(learned) in line for line in lines) == 1
+    assert learned.read_bytes() == before
+    assert len(raw_files(daemon.project)) == 1
+    goes_on(daemon)
+    learned.unlink()
+    assert daemon.sync() == []
+    assert daemon.learned == ["Prefers amber-1"]
+    assert f"learning.file:{daemon.project}" not in degraded(daemon)
+
+
+def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon) -> None:
+    """SPEC S-21: other tools write into the raw file; bad lines are quarantined, good ones are facts like ours."""
+    daemon = make()
+    daemon.start()
+    tmp = daemon.project / "tmp"
+    tmp.mkdir()
+    theirs = {"ts": "2026-11-20T07:00:00Z", "facts": ["Prefers basalt-2"]}
+    broken = b'{"ts": "2026-11-20T07:00:00Z", "fac\nnot json at all\n[]\n'
+    (tmp / "learning-raw.jsonl").write_bytes(broken + json.dumps(theirs).encode())
+    daemon.type_("s1", "Prefers amber-1")
+    assert daemon.synthesize() == []
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers basalt-2"]
+    assert raw_files(daemon.project) == []
+    assert "3 lines" in degraded(daemon)[f"learning.raw:{daemon.project}"]
+    quarantine = (daemon.state / "handlers" / "learning" / "quarantine.jsonl").read_text()
+    assert "not json at all" in quarantine
+    goes_on(daemon)
+
+
+@as_root
+def test_a_read_only_project_waits_before_money_is_spent(make: MakeDaemon) -> None:
+    """Bad input: a read-only project; asked before the model is paid."""
+    daemon = make()
+    daemon.start()
+    daemon.project.chmod(0o500)
+    try:
+        daemon.type_("s1", "Prefers amber-1")
+        (parked,) = daemon.sync()
+        assert "is read-only" in parked["reason"]
+        assert daemon.claude.calls() == []
+        goes_on(daemon)
+    finally:
+        daemon.project.chmod(0o700)
+    assert daemon.sync() == []
+    assert "Prefers amber-1" in daemon.put_to_model()
+
+
+def test_a_log_of_ours_that_somebody_damaged_is_read_on(make: MakeDaemon) -> None:
+    """DESIGN "A log": readers skip and report what does not parse; nothing that was handled is paid for again."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    daemon.stop()
+    log = daemon.state / "handlers" / "learning" / "log.jsonl"
+    damage = b"\0\0\0 half a rec"
+    append(log, damage)
+    daemon.start()
+    daemon.type_("s1", "Prefers basalt-2")
+    daemon.synthesize()
+    daemon.restart()
+    daemon.sync()
+    assert daemon.put_to_model() == ["Prefers amber-1", "Prefers basalt-2"]
+    assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
+    log.write_bytes(log.read_bytes().replace(damage + b"\n", b""))

@@ -1,0 +1,217 @@
+"""Commands as a person runs them: real processes, a stand-in for claude, with a daemon and without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support_daemon import PROGRAM, Daemon, MakeDaemon
+
+pytestmark = pytest.mark.scenario
+
+
+def long_ago(daemon: Daemon, session: str = "s1", seconds: float = 7200.0) -> None:
+    """Nobody has worked in the session since then, as a daemon that starts now must see it."""
+    at = time.time() - seconds
+    os.utime(daemon.transcript(session), (at, at))
+
+
+def test_run_once_does_all_that_waits_and_leaves(make: MakeDaemon) -> None:
+    """Issue "`run --once` (all pending work including the synthesis of ended sessions, then exit)"."""
+    daemon = make()
+    assert daemon.cli("run", "--once").returncode == 0
+    daemon.type_("s1", "Prefers amber-1")
+    long_ago(daemon)
+    done = daemon.cli("run", "--once")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert daemon.learned == ["Prefers amber-1"]
+    calls = len(daemon.claude.calls())
+    before = daemon.snapshot()
+    assert daemon.cli("run", "--once").returncode == 0
+    assert daemon.snapshot() == before and len(daemon.claude.calls()) == calls
+
+
+def test_run_once_finds_orphans(make: MakeDaemon) -> None:
+    """SPEC S-52: the facts of a session whose daemon is gone, and of another tool."""
+    daemon = make()
+    daemon.cli("run", "--once")
+    daemon.type_("s1", "Prefers amber-2")
+    assert daemon.cli("run", "--once").returncode == 0
+    assert daemon.learned == []  # somebody may still be working in that session
+    long_ago(daemon)
+    with (daemon.project / "tmp/learning-raw.jsonl").open("a") as file:
+        file.write('{"facts": ["Prefers amber-3"]}\n')
+    assert daemon.cli("run", "--once").returncode == 0
+    assert sorted(daemon.learned) == ["Prefers amber-2", "Prefers amber-3"]
+
+
+def test_run_once_with_something_parked_ends_with_75(make: MakeDaemon) -> None:
+    """Exit code 75, what is parked and why, on stderr; later it goes on."""
+    daemon = make([{"match": ".", "fault": "usage-limit"}])
+    daemon.cli("run", "--once")
+    daemon.type_("s1", "Prefers amber-4")
+    done = daemon.cli("run", "--once")
+    assert done.returncode == 75 and "parked: " in done.stderr and "usage limit" in done.stderr
+    daemon.install_claude()
+    long_ago(daemon)
+    assert daemon.cli("run", "--once").returncode == 0
+    assert daemon.learned == ["Prefers amber-4"]
+
+
+def test_a_second_engine_is_refused(make: MakeDaemon) -> None:
+    """Exit code 69: another daemon runs."""
+    daemon = make()
+    daemon.start()
+    for arguments in (["run"], ["run", "--once"]):
+        done = daemon.cli(*arguments)
+        assert done.returncode == 69 and "already runs" in done.stderr and "tacitd stop" in done.stderr
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_init_and_synthesize_with_and_without_a_daemon(make: MakeDaemon, running: bool) -> None:
+    """Issue: both ask the daemon, and do it themselves where none runs."""
+    daemon = make()
+    (daemon.project / "AGENTS.md").write_text("- Test first\n")
+    if running:
+        daemon.start()
+    said = daemon.cli("init", str(daemon.project))
+    assert said.returncode == 0 and "LEARNED.md and its summary are there" in said.stderr, said.stderr
+    assert (daemon.project / "LEARNED.md").read_text() == "# Learned Preferences\n"
+    assert "Test first" in (daemon.project / "tmp/known-facts-summary.md").read_text()
+    daemon.type_("s1", "Prefers amber-5")
+    said = daemon.cli("synthesize", cwd=daemon.project)
+    assert said.returncode == 0, said.stderr
+    assert daemon.learned == ["Prefers amber-5"]
+    assert daemon.cli("learned", "--json", cwd=daemon.project).stdout.count("amber-5") == 1
+
+
+def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
+    """Exit code 2, with the reason, through the socket and without it; an excluded one is said as well."""
+    daemon = make()
+    for _ in range(2):
+        for where in (daemon.home, daemon.root / "nowhere"):
+            done = daemon.cli("init", str(where))
+            assert done.returncode == 2 and "no project" in done.stderr, done.stderr
+        daemon.cli("exclude", str(daemon.project))
+        done = daemon.cli("init", str(daemon.project))
+        assert done.returncode == 2 and "--undo" in done.stderr
+        assert not (daemon.project / "LEARNED.md").exists()
+        if daemon.process is None:
+            daemon.start()
+
+
+def test_exclude_holds_from_that_moment_and_undo_gives_it_back(make: MakeDaemon) -> None:
+    """Issue "`exclude DIR` stops writing there": nothing of it goes to the model any more; no restart is needed."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-6")
+    daemon.sync()
+    assert daemon.cli("exclude", str(daemon.project)).returncode == 0
+    daemon.type_("s1", "Prefers secret-7")
+    assert daemon.synthesize() == [] and daemon.learned == []
+    assert not any("secret-7" in text for text in daemon.claude.prompts())
+    assert daemon.cli("exclude", "--undo", str(daemon.project)).returncode == 0
+    daemon.synthesize()
+    assert daemon.learned == ["Prefers amber-6"]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_scan_learns_the_past_when_it_is_asked_to(make: MakeDaemon, running: bool) -> None:
+    """Issue "First start": the past costs nothing unasked; `scan --yes` goes back, once."""
+    daemon = make()
+    daemon.type_("s1", "Prefers amber-8")
+    if running:
+        daemon.start()
+        daemon.synthesize()
+    else:
+        daemon.cli("run", "--once")
+    assert daemon.claude.prompts() == []
+    done = daemon.cli("scan", "--since", "30d", "--yes")
+    assert done.returncode == 0 and "1 prompts in 1 sessions" in done.stderr, done.stderr
+    assert daemon.learned == ["Prefers amber-8"]
+    calls = len(daemon.claude.calls())
+    assert daemon.cli("scan", "--since", "30d", "--yes").returncode == 0
+    assert len(daemon.claude.calls()) == calls and daemon.learned == ["Prefers amber-8"]
+
+
+def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) -> None:
+    """Issue "says what is parked and why (75)"; as JSON too."""
+    daemon = make([{"match": ".", "fault": "logged-out"}])
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-9")
+    done = daemon.cli("sync")
+    assert done.returncode == 75 and "parked: " in done.stderr and "not logged in" in done.stderr
+    said = json.loads(daemon.cli("sync", "--json").stdout)
+    assert said["done"] and said["parked"][0]["attempts"] >= 1
+    assert {one["id"] for one in said["degraded"]} >= {"model.logged-out"}
+
+
+def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
+    """DESIGN: words that were rejected are kept until somebody lets go of them."""
+    daemon = make([{"match": "poison", "reply": "x" * 9000}, {"match": ".", "reply": "NONE"}])
+    daemon.start(DISPATCH__FIRST_PAUSE="50ms")
+    daemon.type_("s1", "poison-10")
+    for _ in range(8):
+        daemon.cli("sync")
+    kept = json.loads(daemon.cli("rescue", "--json").stdout)
+    assert [one["text"] for one in kept] == ["poison-10"]
+    listed = daemon.cli("rescue")
+    assert "poison-10" in listed.stdout and kept[0]["id"] in listed.stdout
+    assert "dropped 1" in daemon.cli("rescue", "drop", kept[0]["id"]).stderr
+    assert "nothing waits here" in daemon.cli("rescue").stderr
+
+
+def test_pause_and_resume(make: MakeDaemon) -> None:
+    """Issue "`pause`, `resume` (all, `--project DIR`, `--session ID`)"."""
+    daemon = make()
+    daemon.start()
+    assert daemon.cli("pause", "--project", "a", "--session", "b").returncode == 2
+    for arguments in ([], ["--project", str(daemon.project)], ["--session", "s1"]):
+        number = len(daemon.learned)
+        assert daemon.cli("pause", *arguments).returncode == 0
+        daemon.type_("s1", f"Prefers amber-1{number}x")
+        assert daemon.cli("sync").returncode == 75
+        assert "paused" in daemon.cli("status").stdout
+        assert daemon.cli("resume", *arguments).returncode == 0
+        daemon.synthesize()
+        assert len(daemon.learned) == number + 1
+
+
+def test_output_in_a_pipe_has_no_colour(make: MakeDaemon) -> None:
+    """STYLE: colour and tables for a terminal only; data on stdout, talk on stderr."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-14")
+    daemon.synthesize()
+    for arguments in (
+        ["status"],
+        ["doctor"],
+        ["learned", str(daemon.project)],
+        ["--help"],
+        ["config", "show"],
+    ):
+        done = daemon.cli(*arguments)
+        assert "\x1b" not in done.stdout + done.stderr, arguments
+    assert json.loads(daemon.cli("status", "--json").stdout)["running"] is True
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.Signals) -> None:
+    """Issue "`tacitd demo` … leaves nothing behind", however it ends."""
+    place = tmp_path / "t"
+    place.mkdir()
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(place), "LANG": "C.UTF-8"}
+    with subprocess.Popen(
+        [*PROGRAM, "demo"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert b"SCRIPT" in process.stdout.readline()
+        process.send_signal(how)
+        process.communicate(timeout=20)
+    assert process.returncode != 0 and list(place.iterdir()) == []

@@ -1,0 +1,105 @@
+"""What git sees of all this, and what a person decides about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, MakeDaemon, append, line, tool_record
+
+pytestmark = pytest.mark.scenario
+BOTH = {
+    "match": SYNTHESIS,
+    "each": r"^- (Prefers \S+)$",
+    "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: src/AGENTS.md\nFACT: \g<1> in src" + "\n",
+}
+
+
+def learn(daemon: Daemon, words: str) -> None:
+    """A session that works in `src`, to its end."""
+    folder = daemon.project / "src"
+    folder.mkdir(exist_ok=True)
+    append(daemon.transcript("s1"), line(tool_record("s1", folder / "main.py", str(daemon.project))))
+    daemon.type_("s1", words)
+    daemon.synthesize()
+
+
+def test_nothing_is_published_until_it_is_shared(make: MakeDaemon) -> None:
+    """DESIGN "Nothing gets published by accident": excludes that are local to the clone, and `tacitd share`."""
+    daemon = make([ECHO_FACTS, BOTH])
+    daemon.start()
+    learn(daemon, "Prefers amber-1")
+    assert daemon.learned == ["Prefers amber-1"]
+    assert (daemon.project / "src" / "AGENTS.md").exists()
+    assert (daemon.project / ".claude" / "rules" / "tacitd-learned.md").read_text() == "@../../LEARNED.md\n"
+    assert daemon.git("status", "--porcelain") == ""
+    assert daemon.cli("share", str(daemon.project)).returncode == 0
+    seen = daemon.git("status", "--porcelain", "-uall").split()
+    assert "LEARNED.md" in seen
+    assert "src/AGENTS.md" in seen
+    assert not [name for name in seen if name.startswith("tmp/")]
+    learn(daemon, "Prefers basalt-2")
+    assert "LEARNED.md" in daemon.git("status", "--porcelain")
+    assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
+
+
+def test_an_excluded_project_is_left_alone_at_once(make: MakeDaemon) -> None:
+    """`tacitd exclude`: nothing is written there and nothing is asked, also while a daemon runs; `--undo` ends it."""
+    daemon = make()
+    daemon.start()
+    assert daemon.cli("exclude", str(daemon.project)).returncode == 0
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    assert daemon.claude.calls() == []
+    assert sorted(path.name for path in daemon.project.iterdir()) == [".git"]
+    assert "excluded" in daemon.cli("status").stdout
+    assert daemon.cli("exclude", "--undo", str(daemon.project)).returncode == 0
+    daemon.type_("s1", "Prefers basalt-2")
+    daemon.synthesize()
+    assert daemon.learned == ["Prefers basalt-2"]
+
+
+def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
+    """SPEC S-28: every byte of a person's text survives; a line that they took out is not written again, and counted."""
+    daemon = make()
+    mine = "# My notes\r\n\r\nSome *prose*.\r\n\r\n## Testing\r\n- never sleep in tests\r\n"
+    (daemon.project / "LEARNED.md").write_bytes(mine.encode())
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    text = (daemon.project / "LEARNED.md").read_bytes().decode()
+    assert [one for one in text.split("\r\n") if one in mine.split("\r\n") and one] == [
+        one for one in mine.split("\r\n") if one
+    ]
+    assert "\r\n- Prefers amber-1\r\n" in text
+    assert "\n" not in text.replace("\r\n", "")
+    (daemon.project / "LEARNED.md").write_bytes(text.replace("- Prefers amber-1\r\n", "").encode())
+    daemon.sync()
+    daemon.type_("s2", "Prefers amber-1")
+    daemon.type_("s2", "Prefers basalt-2")
+    daemon.synthesize()
+    assert daemon.learned == ["never sleep in tests", "Prefers basalt-2"]
+    assert "1 lines that you removed were said again" in daemon.cli("status").stdout
+
+
+def test_a_linked_worktree_learns_for_the_main_one(make: MakeDaemon) -> None:
+    """DESIGN "Where it writes": the project of a linked worktree is the main worktree."""
+    daemon = make()
+    daemon.git(
+        "-c",
+        "user.name=dev",
+        "-c",
+        "user.email=dev@localhost",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "begin",
+    )
+    linked = daemon.home / "work" / "linked"
+    daemon.git("worktree", "add", "-q", str(linked))
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1", linked)
+    daemon.synthesize()
+    assert daemon.learned == ["Prefers amber-1"]
+    assert sorted(path.name for path in linked.iterdir()) == [".git"]
+    assert daemon.git("status", "--porcelain") == ""

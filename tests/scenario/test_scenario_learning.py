@@ -1,0 +1,138 @@
+"""The learning handler inside a real daemon: what its unit tests play by hand, the engine does here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_daemon import ECHO_FACTS, ECHO_LINES, LEARNING, SYNTHESIS, MakeDaemon, bullets
+
+pytestmark = pytest.mark.scenario
+
+
+def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_hand(make: MakeDaemon) -> None:
+    """SPEC S-23: kept and retried, then a dead letter that `status` shows; nobody pays for it again unasked."""
+    daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": "no form at all"}])
+    daemon.start(SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="50ms")
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    daemon.sync()
+    found = daemon.wait_until(lambda status: status["dead_letters"] == 1, "a dead letter")
+    (dead,) = (daemon.project / "tmp").glob("*.dead.jsonl")
+    aside = [one for one in found["degraded"] if one["id"].startswith("learning.aside")]
+    assert len(aside) == 1 and str(dead) in aside[0]["what"] and aside[0]["hint"]
+    daemon.restart()
+    calls = len(daemon.claude.calls())
+    daemon.synthesize()
+    assert (
+        len(daemon.claude.calls()) == calls and daemon.status()["slices"]["learning"]["facts_waiting"] == {}
+    )
+    assert str(dead) in daemon.cli("status").stdout
+    daemon.claude.rules([ECHO_FACTS, ECHO_LINES])
+    dead.rename(daemon.project / "tmp/learning-raw.jsonl")
+    assert daemon.synthesize() == []
+    assert daemon.learned == ["Prefers amber-1"]
+    daemon.restart()
+    assert not [one for one in daemon.status()["degraded"] if one["id"].startswith("learning")]
+
+
+def test_orphans_of_many_projects_are_found_at_the_start(make: MakeDaemon) -> None:
+    """SPEC S-52: for every project known to the daemon, in one round; one that cannot be written stops no other."""
+    daemon = make()
+    daemon.start()
+    places = [daemon.new_project(f"p{number}") for number in range(4)]
+    for number, place in enumerate(places):
+        daemon.type_(f"s{number}", f"Prefers amber-{number}", place)
+    daemon.sync()
+    (places[1] / "LEARNED.md").write_bytes(b"\xff\xfe")
+    daemon.kill9()
+    daemon.start(SESSION__IDLE="1s")
+    good = [place for place in places if place is not places[1]]
+    daemon.wait_until(
+        lambda _: all(bullets(place / "LEARNED.md") for place in good), "lines in three projects"
+    )
+    status = daemon.wait_until(
+        lambda status: any(
+            "not UTF-8" in one["what"] or "UTF-16" in one["what"] for one in status["degraded"]
+        )
+    )
+    assert str(places[1]) in json.dumps(status["degraded"])
+    (places[1] / "LEARNED.md").unlink()
+    assert daemon.sync() == []
+    assert bullets(places[1] / "LEARNED.md") == ["Prefers amber-1"]
+    assert not [one for one in daemon.status()["degraded"] if one["id"].startswith("learning")]
+
+
+def test_each_project_is_named_once_when_it_is_first_written_in(make: MakeDaemon) -> None:
+    """Issue "names each repository when something is written there for the first time"."""
+    daemon = make()
+    daemon.start()
+    other = daemon.new_project("other")
+    for _ in range(2):
+        daemon.type_("s1", "Prefers amber-1")
+        daemon.type_("s2", "Prefers amber-2", other)
+        daemon.synthesize()
+        daemon.synthesize(other)
+        daemon.restart()
+    said = daemon.said()
+    for place in (daemon.project, other):
+        assert said.count(f"tacitd writes in {place} from now on") == 1
+        assert str(place) in daemon.status()["slices"]["learning"]["projects"]
+
+
+def test_what_was_learned_in_two_projects_says_so(make: MakeDaemon) -> None:
+    """SPEC S-54, S-55: how often, since when, how sure, and in how many projects; without a daemon too."""
+    daemon = make()
+    daemon.start()
+    other = daemon.new_project("other")
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.type_("s2", "Prefers amber-1", other)
+    daemon.synthesize()
+    daemon.synthesize(other)
+    daemon.type_("s1", "I said: Prefers amber-1")
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.sync()
+    daemon.stop()
+    (row,) = json.loads(daemon.cli("learned", str(daemon.project), "--json").stdout)
+    assert row["line"] == "Prefers amber-1" and row["projects"] == 2 and row["confidence"] == 1.0
+    assert row["seenCount"] >= 2 and row["firstSeen"] <= row["lastSeen"]
+
+
+def test_links_in_a_strangers_repository_lead_nowhere(make: MakeDaemon, tmp_path: Path) -> None:
+    """RELIABILITY 19: a clone may hold links under every name of ours; no file of the person's is touched."""
+    daemon = make()
+    mine = tmp_path / "bashrc"
+    mine.write_text("mine\n")
+    tmp = daemon.project / "tmp"
+    tmp.mkdir()
+    (tmp / "known-facts-summary.md").symlink_to(mine)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    (parked,) = daemon.sync()
+    assert "is a link" in parked["reason"] and daemon.claude.prompts() == []
+    (tmp / "known-facts-summary.md").unlink()
+    (tmp / "learning-raw.0.processing.jsonl").symlink_to("/dev/zero")
+    (daemon.project / "LEARNED.md").symlink_to(mine)
+    daemon.synthesize()
+    assert mine.read_text() == "mine\n"
+    (daemon.project / "LEARNED.md").unlink()
+    assert daemon.sync() == []
+    assert daemon.learned == ["Prefers amber-1"] and mine.read_text() == "mine\n"
+
+
+def test_it_can_say_from_which_words_a_line_came(make: MakeDaemon) -> None:
+    """DESIGN "What matters" 3: `tacitd why` names the line, its file, the session and the person's words."""
+    daemon = make(LEARNING, EXTRACTION__SETTLE="0s")
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    assert daemon.synthesize() == []
+    said = daemon.cli("why", "amber", cwd=daemon.project)
+    assert said.returncode == 0, said.stderr
+    for words in ("LEARNED.md", "from session s1", "you said: Prefers amber-1"):
+        assert words in said.stdout
+    (one,) = json.loads(daemon.cli("why", "AMBER-1", "--json", cwd=daemon.project).stdout)
+    assert (one["what"], one["sessions"], one["words"]) == ("Prefers amber-1", ["s1"], ["Prefers amber-1"])
+    nothing = daemon.cli("why", "basalt", cwd=daemon.project)
+    assert nothing.returncode == 1 and nothing.stdout == "" and "basalt" in nothing.stderr

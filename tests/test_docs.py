@@ -1,0 +1,230 @@
+"""Documentation that cannot rot: what the pages say is compared with what the program is and does."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from loguru import logger
+
+import generate
+from support_sources import ROOT, mounted
+from tacitd.app import App, build
+from tacitd.cli import COMMANDS, program
+from tacitd.control.server import Server
+from tacitd.paths import Paths
+from tacitd.testing import ScriptedModel
+from tacitd.transcripts.watch import SilentWatcher
+from tacitd.verbs import snapshot, verbs
+from tacitd_handlers.commands import COMMANDS_OF_SLICES
+
+DOCS = ROOT / "docs"
+TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
+SOURCES = mounted(row.where for row in TABLE.values())
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+FACTS = "Prefers pnpm over npm"
+LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def headings(text: str, level: str = "###") -> list[str]:
+    return re.findall(rf"^{level} (.+)$", text, re.MULTILINE)
+
+
+# --- generated pages ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_generated_pages_are_current(name: str) -> None:
+    """STYLE habit 12: help texts and the configuration reference are generated; `make docs` writes them anew."""
+    assert page(f"docs/{name}") == generate.PAGES[name](), "run `make docs`"
+
+
+# --- what the running program is compared with --------------------------------------------------------------
+
+
+@contextmanager
+def running(box: Path) -> Iterator[App]:
+    """The real engine in a box of its own, with a model that is a script."""
+    places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "state" / "tacitd.sock")
+    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
+    settings = {"TACITD_EXTRACTION__SETTLE": "0s"}
+    app = build(
+        places,
+        settings,
+        model=lambda config, budget: model,
+        watcher_for=SilentWatcher,
+        found=generate.slices(),
+    )
+    app.server = Server(places.socket, verbs(app))
+    thread = threading.Thread(target=app.run)
+    with app:
+        app.server.open()
+        thread.start()
+        try:
+            yield app
+        finally:
+            app.leave()
+            thread.join()
+            logger.remove()
+
+
+@pytest.fixture
+def app(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    box = tmp_path_factory.mktemp("d")
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "USER_MEMORY_DIR", "TACITD_STATE_DIR"):
+        monkeypatch.setenv(name, str(box / "elsewhere"))
+    with running(box) as made:
+        yield made
+
+
+def learn(app: App, box: Path) -> Path:
+    """Type one sentence, and have it learned; return the project."""
+    project, transcript = box / "app", app.paths.config_dir / "projects" / "p" / "s.jsonl"
+    (project / ".git" / "info").mkdir(parents=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    transcript.parent.mkdir(parents=True)
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    record: dict[str, Any] = {
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": "s",
+        "cwd": str(project),
+        "timestamp": stamp,
+    }
+    record |= {"message": {"role": "user", "content": "use pnpm here, never npm"}, "version": "2.1.328"}
+    transcript.write_text(json.dumps(record) + "\n")
+    table = verbs(app)
+    table["sync"]({})
+    table["due"]({"job": "synthesize", "project": str(project)})
+    table["sync"]({})
+    assert "pnpm" in (project / "LEARNED.md").read_text()
+    return project
+
+
+def test_the_socket_page_lists_every_method(app: App) -> None:
+    """docs/socket.md: one section for each method of the socket, and none for others."""
+    assert headings(page("docs/socket.md")) == list(verbs(app))
+
+
+def test_the_nc_example_works_as_it_stands(app: App) -> None:
+    """The README's printf, byte for byte, gets the status in one line from a real server."""
+    for name in ("README.md", "docs/socket.md"):
+        example = re.search(
+            r"^ +printf '(.+)' \| nc -U \"\$\(tacitd config socket\)\"$", page(name), re.MULTILINE
+        )
+        assert example is not None, name
+        sent = example[1].replace(r"\n", "\n").encode()
+        with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answers:
+            connection.settimeout(10)
+            connection.connect(str(app.paths.socket))
+            connection.sendall(sent)
+            answer = json.loads(answers.readline())
+        assert (answer["jsonrpc"], answer["id"], answer["result"]["running"]) == ("2.0", 1, True)
+
+
+def test_the_status_page_lists_every_field(app: App) -> None:
+    """docs/status.md is a contract: each top-level key, and each key of the slices that it tells of, has its row."""
+    document = app.engine.call(lambda: snapshot(app))
+    first, *sections = page("docs/status.md").split("## slices.")
+    assert _keys(first) == set(document)
+    said = {section.split("\n", 1)[0].strip(): _keys(section) for section in sections}
+    assert said == {name: set(document["slices"][name]) for name in said}
+    assert "learning" in said
+
+
+def _keys(table: str) -> set[str]:
+    cells = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) -> None:
+    """docs/files.md lists every file on disk: a whole run leaves no other (DESIGN "Where it writes")."""
+    project = learn(app, tmp_path)
+    named = {
+        one
+        for text in re.findall(r"^\| (`.+?) \|", page("docs/files.md"), re.MULTILINE)
+        for one in re.findall("`(.+?)`", text)
+    }
+    patterns = [re.sub(r"<\w+>", "*", name) for name in named]
+    state = [p.relative_to(app.paths.state_dir) for p in app.paths.state_dir.rglob("*") if not p.is_dir()]
+    made = [p.relative_to(project) for p in project.rglob("*") if not p.is_dir()]
+    for path in (*state, *made):
+        names = {path.as_posix(), re.sub(r"^handlers/\w+/", "", path.as_posix())}
+        assert ".git/HEAD" in names or any(fnmatch(n, pattern) for n in names for pattern in patterns), path
+
+
+# --- ids ----------------------------------------------------------------------------------------------------
+
+ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
+NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|toml|sock|md|new|old)")
+"""Names of modules, of services and of files."""
+
+
+def test_troubleshooting_has_a_section_for_each_id() -> None:
+    """Every degradation and every finding of doctor has a section with its cure, or is said to be all right."""
+    texts = {text.removesuffix(":") for module in SOURCES for text in module.strings}
+    used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
+    ills, _, well = page("docs/troubleshooting.md").partition("## When all is well")
+    assert {*headings(ills), *re.findall(r"`([a-z]+\.[a-z-]+)`", well)} == used
+
+
+# --- commands that are named --------------------------------------------------------------------------------
+
+NAMED = re.compile(r"(?:`|^ {4}|\A(?=tacitd [a-z]+\Z))tacitd ([a-z]+)((?: [^`#|&;()\n]+)?)", re.MULTILINE)
+"""In backticks, as an indented line, or as the whole of a hint."""
+
+
+def _problem(name: str, rest: str) -> str:
+    """Why this is no command of ours; "" where it is one, with options that it knows."""
+    command: click.Command | None = program(TABLE).get_command(click.Context(click.Command("tacitd")), name)
+    words = rest.split()
+    while isinstance(command, click.Group) and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+    if command is None:
+        return f"tacitd {name}"
+    known = {option for parameter in command.params for option in parameter.opts}
+    return " ".join(word for word in words if word.startswith("--") and word not in known)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_name_only_commands_that_there_are(path: Path) -> None:
+    """A command that a page tells people to type exists, with its options."""
+    problems = [_problem(*found) for found in NAMED.findall(path.read_text(encoding="utf-8"))]
+    assert [problem for problem in problems if problem] == []
+
+
+def test_hints_name_only_commands_that_there_are() -> None:
+    """A hint that cannot be followed is worse than none."""
+    said = [
+        (module.name, found) for module in SOURCES for text in module.strings for found in NAMED.findall(text)
+    ]
+    problems = [(where, found) for where, found in said if _problem(*found)]
+    assert problems == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    """Links within the repository name files, and headings, that are there."""
+    for target in re.findall(r"\]\(([^)#:]*(?:#[\w-]+)?)\)", path.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        found = path.parent / name if name else path
+        assert found.is_file(), target
+        slugs = {
+            re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings(found.read_text(), "#+")
+        }
+        assert not anchor or anchor in slugs, target
