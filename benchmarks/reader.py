@@ -1,0 +1,366 @@
+"""How fast transcripts are read: `cat`, `orjson.loads` on each line, and tacitd's reader, side by side.
+
+    python benchmarks/reader.py [--size 1GB] [--old-client] [--rounds 3]
+
+Writes a corpus to a temporary directory (deterministic, removed afterwards), runs each reader in a fresh
+process, in rounds, and prints seconds (the best on the wall and of the processor), the ratio of processor time
+to orjson and the peak memory of each. `orjson` is the loop that one
+writes without thinking, `for line in open(path, "rb"): orjson.loads(line)`; the row below it reads through a
+buffer of 1 MB, so that what the buffer is worth and what the decoding is worth can be told apart. Ends with 1
+if this reader takes more than 0.6 of the plain loop's time or more than 40 MB. `--old-client` leaves out the `api-request*` lines that
+clients before 2.1.3 do not write and that this reader skips undecoded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+RATIO, MEMORY = 0.6, 40.0
+_BLOCK = 32 << 20
+_MARK = b"00000000-bbbb-4bbb-8bbb-"
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+Line = dict[str, object]
+
+
+# --- the corpus --------------------------------------------------------------------------------------------
+
+
+class Corpus:
+    """Lines in the shape of Claude Code 2.1.328, the lengths as in real sessions."""
+
+    def __init__(self, old_client: bool) -> None:
+        self.rng = random.Random(20261120)
+        self.old = old_client
+        self.count = 0
+        syllables = [a + b for a in "bcdfgklmnprstv" for b in ("a", "e", "i", "o", "u", "an", "er")]
+        self.words = ["".join(self.rng.choices(syllables, k=self.rng.randint(1, 4))) for _ in range(4000)]
+
+    def write(self, path: Path, size: int) -> None:
+        """Write about `size` bytes: one block of distinct lines again and again, with other uuids."""
+        block = b"".join(self.lines(min(size, _BLOCK)))
+        with path.open("wb") as out:
+            for n in range(max(1, size // len(block))):
+                out.write(block.replace(_MARK, b"%08x-bbbb-4bbb-8bbb-" % n))
+
+    def lines(self, size: int) -> Iterator[bytes]:
+        written = 0
+        while written < size:
+            for line in self.session():
+                raw = json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+                written += len(raw)
+                yield raw
+
+    def session(self) -> Iterator[Line]:
+        """Some prompts; new clients write their system prompt, tools and listings first, in two forms."""
+        if not self.old:
+            yield from self.preamble()
+        for _ in range(self.rng.randint(1, 5)):
+            yield from self.turn()
+
+    def preamble(self) -> Iterator[Line]:
+        for kind, size in (("skill_listing", 13_500), ("agent_listing_delta", 4_600), ("environment", 1_400)):
+            yield self.attachment(kind, self.prose(size // 7))
+        for _ in range(2):
+            yield self.attachment("prompt_snapshot", self.prose(33_500 // 7))
+        shape = {"system": [{"type": "text", "text": self.prose(40_000 // 7)}]}
+        yield {"type": "api-request-shape", "sessionId": self.uuid(), "shape": shape}
+
+    def turn(self) -> Iterator[Line]:
+        """What one prompt leads to: some 50 lines, 1 of them typed."""
+        yield {
+            "type": "file-history-snapshot",
+            "messageId": self.uuid(),
+            "snapshot": {"trackedFileBackups": {}},
+        }
+        said = self.typed()
+        yield said
+        for _ in range(self.rng.randint(4, 11)):
+            if not self.old:
+                yield from self.api_request(said)
+            if self.rng.random() < 0.3:
+                yield self.assistant({"type": "thinking", "thinking": "", "signature": self.base64(900)})
+            if self.rng.random() < 0.4:
+                yield self.assistant({"type": "text", "text": self.prose(self.rng.randint(20, 200))})
+            yield self.assistant(self.tool_use())
+            said = self.image() if self.rng.random() < 0.006 else self.tool_result()
+            yield said
+        yield self.common("system") | {"subtype": "turn_duration", "durationMs": 4298, "messageCount": 19}
+        yield {"type": "last-prompt", "lastPrompt": self.prose(12), "sessionId": self.uuid()}
+
+    def uuid(self) -> str:
+        self.count += 1
+        return f"{_MARK.decode()}{self.count:012x}"
+
+    def common(self, kind: str) -> Line:
+        return {
+            "type": kind,
+            "uuid": self.uuid(),
+            "timestamp": "2026-11-20T04:46:54.863Z",
+            "userType": "external",
+            "entrypoint": "cli",
+            "cwd": "/home/dev/project",
+            "sessionId": "1254ce28-513c-40d7-b565-c3ab13440906",
+            "version": "2.1.328",
+            "gitBranch": "main",
+        }
+
+    def typed(self) -> Line:
+        text = self.prose(self.rng.choice([3, 8, 15, 15, 30, 120]))
+        more = {"origin": {"kind": "human"}, "promptSource": "typed", "turnOrigin": "human"}
+        head: Line = {"parentUuid": self.uuid(), "isSidechain": False, "promptId": self.uuid()}
+        return head | {"message": {"role": "user", "content": text}} | more | self.common("user")
+
+    def assistant(self, block: Line) -> Line:
+        usage = {
+            "input_tokens": 14768,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": 35,
+            "service_tier": "x",
+        }
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block]}
+        head: Line = {"parentUuid": self.uuid(), "isSidechain": False, "message": message | {"usage": usage}}
+        return head | {"requestId": "req_1"} | self.common("assistant")
+
+    def tool_use(self) -> Line:
+        kind, path = self.rng.random(), "/home/dev/project/x.py"
+        if kind < 0.1:
+            given = {"file_path": path, "content": self.code(self.rng.randint(40, 160))}
+            return {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": given}
+        if kind < 0.4:
+            given = {"file_path": path, "old_string": self.code(9), "new_string": self.code(11)}
+            return {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": given}
+        return {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": self.prose(12)}}
+
+    def tool_result(self) -> Line:
+        text = self.code(int(self.rng.paretovariate(0.9) * 12) % 800)
+        block = {"tool_use_id": "toolu_1", "type": "tool_result", "content": text, "is_error": False}
+        result: Line = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+        if self.rng.random() < 0.3:
+            hunk = {
+                "oldStart": 1,
+                "oldLines": 9,
+                "newStart": 1,
+                "newLines": 11,
+                "lines": text.split("\n")[:60],
+            }
+            result = {"filePath": "/home/dev/project/x.py", "originalFile": text, "structuredPatch": [hunk]}
+        head: Line = {"parentUuid": self.uuid(), "isSidechain": False}
+        head["message"] = {"role": "user", "content": [block]}
+        return head | {"toolUseResult": result} | self.common("user")
+
+    def image(self) -> Line:
+        data = self.base64(self.rng.randint(50_000, 400_000))
+        block = {"type": "image", "source": {"type": "base64", "data": data, "media_type": "image/png"}}
+        content = [{"tool_use_id": "toolu_1", "type": "tool_result", "content": [block]}]
+        head: Line = {"parentUuid": self.uuid(), "message": {"role": "user", "content": content}}
+        return head | {"toolUseResult": {"type": "image", "file": {"base64": data}}} | self.common("user")
+
+    def attachment(self, kind: str, text: str) -> Line:
+        head: Line = {"parentUuid": self.uuid(), "isSidechain": False}
+        return head | {"attachment": {"type": kind, "content": text}} | self.common("attachment")
+
+    def api_request(self, said: Line) -> Iterator[Line]:
+        """What was said goes to the API, and a copy of it into the transcript."""
+        yield {
+            "type": "api-request-blob",
+            "sessionId": self.uuid(),
+            "hash": self.base64(48),
+            "blob": said["message"],
+        }
+        yield {
+            "type": "api-request",
+            "sessionId": self.uuid(),
+            "messages": [self.base64(44) for _ in range(20)],
+        }
+        yield self.attachment("total_tokens_reminder", self.prose(10))
+
+    def prose(self, words: int) -> str:
+        return " ".join(self.rng.choices(self.words, k=words))
+
+    def code(self, lines: int) -> str:
+        made = (
+            '    return {"%s": "%s", \'%s\': [%d]}',
+            "def %s(%s):  # %s %d",
+            "%s.%s(%s, %d)  → ok",
+            "\t%s %s %s %d",
+        )
+        pick = self.rng.choices
+        return "\n".join(
+            form % (*pick(self.words, k=3), n) for n, form in enumerate(pick(made, k=max(lines, 1)))
+        )
+
+    def base64(self, size: int) -> str:
+        return base64.b64encode(self.rng.randbytes(size * 3 // 4)).decode()
+
+
+# --- the readers -------------------------------------------------------------------------------------------
+
+
+def with_cat(path: Path) -> str:
+    subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)
+    return ""
+
+
+def with_orjson(path: Path) -> str:
+    return _orjson(path, -1)
+
+
+def with_orjson_buffered(path: Path) -> str:
+    return _orjson(path, 1 << 20)
+
+
+def _orjson(path: Path, buffering: int) -> str:
+    import orjson
+
+    count = 0
+    with path.open("rb", buffering=buffering) as lines:
+        for line in lines:
+            orjson.loads(line)
+            count += 1
+    return f"{count} lines"
+
+
+def with_tacitd(path: Path) -> str:
+    """Every prompt with its context, which is what most handlers want."""
+    return _tacitd(path, records=False)
+
+
+def with_tacitd_records(path: Path) -> str:
+    """The same, and all that the assistant said and called made into records."""
+    return _tacitd(path, records=True)
+
+
+def _tacitd(path: Path, records: bool) -> str:
+    from tacitd.transcripts.person import Own
+    from tacitd.transcripts.tail import Tail
+
+    tail = Tail(path, 0, Own(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
+    found, more = 0, True
+    while more:
+        more = tail.advance().more
+        found += len(tail.records(0)) if records else len(tail.prompts(0))
+        tail.forget(tail.safe_end)
+    return f"{found} {'records' if records else 'prompts'}"
+
+
+READERS: dict[str, Callable[[Path], str]] = {
+    "cat": with_cat,
+    "orjson": with_orjson,
+    "orjson, 1 MB buffer": with_orjson_buffered,
+    "tacitd": with_tacitd,
+    "tacitd, all records": with_tacitd_records,
+}
+
+
+_OURS = ("tacitd.transcripts.person", "tacitd.transcripts.tail")
+IMPORTS = {
+    "orjson": ("orjson",),
+    "orjson, 1 MB buffer": ("orjson",),
+    "tacitd": _OURS,
+    "tacitd, all records": _OURS,
+}
+
+
+def run(name: str, path: Path) -> None:
+    """In a fresh process: read the corpus, print seconds, peak memory in MB, and what was found."""
+    for module in IMPORTS.get(name, ()):
+        import_module(module)  # what is measured is reading, for all of them
+    began, busy = time.perf_counter(), _busy(name)
+    found = READERS[name](path)
+    seconds, worked = time.perf_counter() - began, _busy(name) - busy
+    print(json.dumps([seconds, worked, _peak(name), found]))
+
+
+def _busy(name: str) -> float:
+    """Seconds of processor so far, this process's or (for `cat`) its children's: what others do counts less."""
+    times = os.times()
+    return times.children_user + times.children_system if name == "cat" else times.user + times.system
+
+
+def _peak(name: str) -> float:
+    status = Path("/proc/self/status")
+    if name != "cat" and status.exists():
+        # Why: ru_maxrss on Linux keeps what the parent had before exec; VmHWM is this process alone.
+        high = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        return int(high[1]) / 1024 if high else 0.0
+    who = resource.RUSAGE_CHILDREN if name == "cat" else resource.RUSAGE_SELF
+    return resource.getrusage(who).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best of some rounds: seconds on the wall and of the processor, and the highest memory in MB."""
+
+    wall: float
+    busy: float
+    peak: float
+    found: str
+
+
+def measured(path: Path, rounds: int) -> dict[str, Result]:
+    """Every reader once in each round, so that a noisy minute falls on all of them."""
+    outs: dict[str, list[tuple[float, float, float, str]]] = {name: [] for name in READERS}
+    for _ in range(rounds):
+        for name, results in outs.items():
+            command = [sys.executable, __file__, "--run", name, str(path)]
+            results.append(json.loads(subprocess.run(command, capture_output=True, check=True).stdout))
+    return {
+        name: Result(
+            min(r[0] for r in results), min(r[1] for r in results), max(r[2] for r in results), results[0][3]
+        )
+        for name, results in outs.items()
+    }
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--size", default="1GB", help="of the corpus: 200MB, 1GB")
+    asked.add_argument("--old-client", action="store_true", help="no api-request lines")
+    asked.add_argument("--rounds", type=int, default=3, help="the fastest of so many counts")
+    asked.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
+    given = asked.parse_args()
+    if given.run:
+        run(given.run[0], Path(given.run[1]))
+        return 0
+    found = re.fullmatch(r"([\d.]+)\s*([KMG]B)?", given.size.upper())
+    if found is None:
+        asked.error(f"--size {given.size}: a number and KB, MB or GB, such as 200MB")
+    return compare(int(float(found[1]) * _UNITS[found[2] or ""]), given.old_client, given.rounds)
+
+
+def compare(size: int, old_client: bool, rounds: int) -> int:
+    """Write the corpus, run all readers, print the table; 1 where the demand is not met."""
+    with tempfile.TemporaryDirectory(prefix="tacitd-reader-") as folder:
+        path = Path(folder) / "corpus.jsonl"
+        Corpus(old_client).write(path, size)
+        kind = "without api-request lines" if old_client else "as of Claude Code 2.1.328"
+        print(f"{path.stat().st_size / 1e6:.0f} MB, {kind}\n")
+        results = measured(path, rounds)
+    yardstick = results["orjson"].busy
+    print(f"{'reader':21}{'seconds':>9}{'processor':>11}{'of orjson':>11}{'peak MB':>9}")
+    for name, one in results.items():
+        share = one.busy / yardstick
+        print(f"{name:21}{one.wall:9.2f}{one.busy:11.2f}{share:11.2f}{one.peak:9.1f}  {one.found}")
+    ratio, peak = results["tacitd"].busy / yardstick, results["tacitd"].peak
+    met = ratio <= RATIO and peak <= MEMORY
+    print(f"\ndemanded: at most {RATIO} of orjson's time and {MEMORY:.0f} MB: {'met' if met else 'NOT met'}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
