@@ -41,11 +41,10 @@ class StandIn:
     def calls(self) -> list[dict[str, Any]]:
         """Every call so far: argv, env, cwd, stdin, pid, at, rule."""
         log = self.program.with_name(self.program.name + ".log.jsonl")
-        return (
-            [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-            if log.exists()
-            else []
-        )
+        if not log.exists():
+            return []
+        whole, _, _ = log.read_bytes().rpartition(b"\n")  # behind it a call may be writing its line right now
+        return [json.loads(line) for line in whole.splitlines()]
 
     def prompts(self) -> list[str]:
         """What was given on standard input, call by call."""

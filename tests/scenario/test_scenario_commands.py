@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
-from support_daemon import PROGRAM, Daemon, MakeDaemon
+from support_daemon import PROGRAM, Daemon, MakeDaemon, until
 
 pytestmark = pytest.mark.scenario
 
@@ -201,17 +204,27 @@ def test_output_in_a_pipe_has_no_colour(make: MakeDaemon) -> None:
     assert json.loads(daemon.cli("status", "--json").stdout)["running"] is True
 
 
+def _held(pipe: int) -> int:
+    """Bytes that wait in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.Signals) -> None:
     """Issue "`tacitd demo` … leaves nothing behind", however it ends."""
     place = tmp_path / "t"
     place.mkdir()
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(place), "LANG": "C.UTF-8"}
-    with subprocess.Popen(
-        [*PROGRAM, "demo"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        assert b"SCRIPT" in process.stdout.readline()
+    out, into = os.pipe()
+    room = fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+    filled = os.write(into, b"." * (room - 128))  # room for the first line only: the demo waits behind it
+    with (
+        os.fdopen(out, "rb") as shown,
+        subprocess.Popen([*PROGRAM, "demo"], env=environ, stdout=into, stderr=subprocess.PIPE) as process,
+    ):
+        os.close(into)
+        until(lambda: _held(out) > filled, 60, lambda: "the demo says nothing")
         process.send_signal(how)
-        process.communicate(timeout=20)
+        assert b"SCRIPT" in shown.read()
+        process.communicate(timeout=60)
     assert process.returncode != 0 and list(place.iterdir()) == []
