@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.app import App, build
+from tacitd.config import Config
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools
+from tacitd.model.budget import Budget
+from tacitd.model.port import Model
 from tacitd.paths import Paths
 from tacitd.slices import Found
 from tacitd.testing import FakeClock, ScriptedModel
@@ -119,11 +122,12 @@ class Scene:
         pays: Sequence[bool] = (),
         jobs: Sequence[Job] = (),
         clock: FakeClock | None = None,
+        model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
         **environ: str,
     ) -> None:
         self.tmp = tmp.resolve()
         self.clock = clock or FakeClock()
-        self.held = held
+        self.held, self.model = held, model
         self.lanes, self.pays, self.jobs = lanes, pays, jobs
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
@@ -148,7 +152,7 @@ class Scene:
             self.environ,
             clock=self.clock,
             found=Found(tuple(slices)),
-            model=lambda config, budget: ScriptedModel(),
+            model=self.model,
             watcher_for=SilentWatcher,
         )
         self.engine = self.app.engine

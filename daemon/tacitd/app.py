@@ -10,6 +10,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,11 +150,18 @@ class App:
         """
         if self.server is not None:
             self.server.open()
-            replace_file(self.paths.state_dir / SOCKET_FILE, f"{self.server.path}\n".encode(), mode=0o600)
+            self._name(self.server.path)
+
+    def _name(self, socket: Path) -> None:
+        try:
+            replace_file(self.paths.state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
+        except OSError as error:  # a full disk is no reason not to run: a service manager would try for ever
+            logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 
     def _unname(self) -> None:
         if self.server is not None:
-            (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
 
     def __enter__(self) -> App:
         try:
@@ -310,6 +318,9 @@ def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatc
     engine = app.engine
     parts = Parts(
         tail=engine.tails.get,
+        end=engine.tails.end,
+        coming=engine.tails.coming,
+        away=engine.tails.away,
         project_of=engine.project_of,
         refused=engine.refused,
         post=engine.post,
@@ -321,6 +332,7 @@ def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatc
     rescue = Rescue(stores.log("rescue.jsonl"), app.clock)
     made = Dispatcher(engine.consumers, tools, parts, pauses, rescue, dead)
     made.dead_count = sum(1 for _ in dead.read())
+    made.runner.unused = app.budget.unused
     return made
 
 

@@ -18,6 +18,7 @@ from tacitd.consumer import TELL, Consumer
 from tacitd.errors import TacitdError
 from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.model.port import Answer, Ask, Model, NoAnswer
 from tacitd.transcripts.position import Position, position_at
 from tacitd.turns import Offer, Owed, fault, name_of_event, unwritten
 from tacitd.workers import Pool, Threads
@@ -25,6 +26,22 @@ from tacitd.workers import Pool, Threads
 GRACE = 12.0
 """Seconds that a handler gets to finish when the daemon leaves: longer than its model's call gets (8 s, then 2 s
 between SIGTERM and SIGKILL), so that no child outlives the daemon."""
+
+
+class Heard:
+    """The model, as one piece of work sees it: remembers which calls were answered."""
+
+    def __init__(self, model: Model) -> None:
+        self.calls: list[str] = []
+        """Their ids in the budget's log."""
+        self._model = model
+
+    def ask(self, ask: Ask) -> Answer | NoAnswer:
+        """Ask, and remember."""
+        answer = self._model.ask(ask)
+        if isinstance(answer, Answer) and answer.call:
+            self.calls.append(answer.call)
+        return answer
 
 
 class Runner:
@@ -46,14 +63,16 @@ class Runner:
         """Given a handler's name and how many projects it may be busy with, its threads."""
         self.tell: Callable[[Consumer, Commit], None] = lambda _consumer, _commit: None
         """Hand on what a commit has for other handlers. Engine thread."""
+        self.unused: Callable[[str], None] = lambda _call: None
+        """Put on record that nothing came of the answer to this call. Any thread."""
         self._post = post
         self._settle = settle
         self._pools: dict[str, Pool] = {}
         self._gate = threading.Lock()
         self._closed = False
 
-    def free(self, lane: tuple[str, str], consumer: Consumer) -> bool:
-        """Whether the project's lane is free, and the handler may be busy with one more."""
+    def free(self, lane: tuple[str, str] | None, consumer: Consumer) -> bool:
+        """Whether the project's lane is free (None: it is not known), and the handler may be busy with one more."""
         busy = sum(1 for name, _ in self.lanes if name == consumer.name)
         return lane not in self.lanes and busy < max(1, consumer.slice.lanes)
 
@@ -98,8 +117,7 @@ class Runner:
         self._post(lambda: self._settle(offer, result))
 
     def _ask(self, offer: Offer) -> Outcome | Owed:
-        consumer = offer.turn.consumer
-        outcome = consumer.handler.handle(offer.event, self.tools[consumer.name])
+        outcome = self._handled(offer)
         match outcome:
             case Done():
                 return self.write(offer, outcome, None)
@@ -111,6 +129,21 @@ class Runner:
                 return outcome
             case _:
                 raise TypeError(f"it answered {type(outcome).__name__}, which is no outcome")
+
+    def _handled(self, offer: Offer) -> Outcome:
+        """What the handler answers. Answers of the model from which it made nothing are said to be of no use: else they
+        would be taken for lost, should the same be asked again."""
+        consumer = offer.turn.consumer
+        tools = self.tools[consumer.name]
+        heard = Heard(tools.model)
+        useless = True
+        try:
+            outcome = consumer.handler.handle(offer.event, replace(tools, model=heard))
+            useless = isinstance(outcome, Wait | Later)
+        finally:
+            for call in heard.calls if useless else ():
+                self.unused(call)
+        return outcome
 
     def write(self, offer: Offer, done: Done, commit: Commit | None) -> Outcome | Owed:
         """Commit, then project. What cannot be written now is owed: it is not done, and paid for, again."""

@@ -6,6 +6,7 @@ whatever is dated today or later counts for today (SPEC S-64, RELIABILITY 16, AN
 
     {"id","at","key","tier","purpose","state":"begun"}
     {"id","at","state":"ended","usd","assumed","in","out","why"}      why "" is an answer
+    {"id","at","state":"unused"}                                      nothing came of the answer: it is asked for again
     {"state":"total","at","calls","usd","in","out"}                   what a compaction folded
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, Protocol
@@ -146,6 +148,15 @@ class Budget:
             except (OSError, TacitdError):
                 self._tally.fold(ended)
 
+    def unused(self, call: str) -> None:
+        """Put on record that nothing came of a call's answer, and that this is known: it may be asked for again.
+
+        Without this record a prompt that is asked for again is one whose answer was lost with the daemon.
+        """
+        with self._lock, suppress(OSError, TacitdError):  # counted as lost then: less is paid, not more
+            self._log.append({"id": call, "at": self._clock.now(), "state": "unused"})
+            self._tally.fold({"id": call, "state": "unused"})
+
     def check(self, now: float) -> NoAnswer | None:
         """None where another call is allowed at `now` (seconds since 1970, UTC); else why not, and until when."""
         with self._lock:
@@ -202,7 +213,7 @@ class Budget:
         repeated = tuple(name for name in names if self._tally.paid_twice(name))
         if not repeated:
             return None
-        what = "this call was begun twice and did not come back; it is not paid for again"
+        what = "this call was begun twice and its answer was lost; it is not paid for again"
         return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
     def _full(self) -> Full | NoAnswer | None:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -189,7 +190,7 @@ class ClaudeModel:
             tokens_in, tokens_out = report.tokens_in, report.tokens_out
             self.budget.end(call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why)
         self._remember(report.sessions)
-        return outcome
+        return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
 
     def _run(self, program: Path, ask: Ask, prompt: bytes) -> Finished:
         env = child_environment(self._environ, self.settings.pass_env)

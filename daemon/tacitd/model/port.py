@@ -40,6 +40,8 @@ class Answer:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+    call: str = ""
+    """The call's id in the budget's log."""
 
 
 class Why(StrEnum):
@@ -62,7 +64,7 @@ class Why(StrEnum):
     BUDGET = "budget"
     """The day's or the month's cap is reached, or the minute's."""
     REPEATED = "begun twice"
-    """A call with this key was begun twice and never came back: it is not paid for a third time."""
+    """A call with this key was begun twice and what came of it was lost: it is not paid for a third time."""
     STOPPING = "stopping"
     """The daemon is on its way out."""
 

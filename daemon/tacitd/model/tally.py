@@ -6,7 +6,7 @@ Records come in the order of the log. What is not a record of ours, or an odd on
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,8 +23,13 @@ RECENT = 20
 class _Call:
     day: str
     tier: str
-    names: tuple[str, ...]
-    """Its parts; the key of a call without parts."""
+    key: str
+    parts: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its parts; the key of a call without parts."""
+        return self.parts or (self.key,)
 
 
 @dataclass(slots=True)
@@ -45,6 +50,11 @@ class Tally:
     """By key or part, calls that the daemon's end cut off."""
     returned: dict[str, int] = field(default_factory=dict)
     """By key or part, calls that came back and cost something."""
+    answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By id, the parts of calls that were answered. Nobody asks again for what became of an answer, but for one that
+    was said to be of no use: so a part that comes again had its answer lost with the daemon."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """By part, the calls in `answered`."""
     recent: dict[str, deque[float]] = field(default_factory=dict)
     tokens: list[int] = field(default_factory=lambda: [0, 0])
 
@@ -55,6 +65,8 @@ class Tally:
                 self._begun(record)
             case "ended":
                 self._ended(record)
+            case "unused":
+                self._unused(str(record.get("id")))
             case "total":
                 total = self.days.setdefault("", _Sum())
                 total.calls += int(_number(record.get("calls")))
@@ -66,8 +78,8 @@ class Tally:
         if isinstance(call, str) and isinstance(at, int | float):
             day = _day(at)
             parts = record.get("parts")
-            names = tuple(map(str, parts)) if isinstance(parts, list) else ()
-            self.open[call] = _Call(day, str(record.get("tier", "")), names or (str(record.get("key", "")),))
+            named = tuple(map(str, parts)) if isinstance(parts, list) else ()
+            self.open[call] = _Call(day, str(record.get("tier", "")), str(record.get("key", "")), named)
 
     def _ended(self, record: Mapping[str, Any]) -> None:
         call = self.open.pop(str(record.get("id")), None)
@@ -80,8 +92,18 @@ class Tally:
         self._count_tokens(record)
         if not record.get("assumed") and not record.get("why"):
             self.recent.setdefault(call.tier, deque(maxlen=RECENT)).append(usd)
+        if call.parts and not record.get("why"):
+            self.answered[str(record.get("id"))] = call.parts
+            self.answers.update(call.parts)
+            return
         for name in call.names:
             self._remember(name, usd, str(record.get("why") or ""))
+
+    def _unused(self, call: str) -> None:
+        """The answer came and could not be used: it is counted as any call that came back."""
+        for name in self.answered.pop(call, ()):
+            self.answers[name] -= 1
+            self.returned[name] = self.returned.get(name, 0) + 1
 
     def _remember(self, name: str, usd: float, why: str) -> None:
         if why == "stopping":
@@ -94,8 +116,9 @@ class Tally:
         self.tokens[1] += int(_number(record.get("out")))
 
     def paid_twice(self, name: str) -> bool:
-        """Whether this key or part was paid for twice while at least one of the calls never came back."""
-        lost = self.unreturned.get(name, 0) + sum(name in call.names for call in self.open.values())
+        """Whether this key or part was paid for twice, and what came of at least one of the calls was lost."""
+        lost = self.unreturned.get(name, 0) + self.answers[name]
+        lost += sum(name in call.names for call in self.open.values())
         return lost >= 1 and lost + self.returned.get(name, 0) >= 2
 
     def assumed(self, tier: str) -> float:

@@ -28,7 +28,7 @@ from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import Files, refused
-from tacitd_handlers.riders import EXTRACTION, laden, parted, riders
+from tacitd_handlers.riders import EXTRACTION, asked_besides, laden, parted, riders
 
 WORDS_LIMIT = 200
 """Characters of each prompt that are kept, secrets blanked, so that it can be said from which words a line came."""
@@ -88,10 +88,11 @@ def _ask(
     if isinstance(answer, NoAnswer):
         return unanswered(answer, _last(event, answer.repeated) or gathered.upto)
     said = parted(answer.text, aboard)
-    parsed = parse_facts(said.answer, "\n".join(message.text for message in messages))
+    besides = [line for text in asked_besides(aboard, str(project.root)) for line in text.splitlines()]
+    parsed = parse_facts(said.answer, "\n".join(message.text for message in messages), besides)
     if isinstance(parsed, Unusable):
         return Later(f"the model's answer cannot be used: {parsed.reason}", "it is asked again", blame="work")
-    words = [redact(shortened(prompt.text, WORDS_LIMIT))[0] for prompt in gathered.prompts]
+    words = [shortened(message.text, WORDS_LIMIT) for message in messages]
     data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": words}
     if said.found:
         data["tell"] = dict(said.found)
@@ -141,6 +142,8 @@ def _facts(
 def unanswered(no: NoAnswer, upto: int | None = None) -> Later | Rejected:
     """What becomes of work that the model did not answer."""
     if no.why is Why.REPEATED:
-        return Rejected(f"the daemon was killed twice during this call: {no.detail}", upto)
+        return Rejected(
+            f"the daemon was killed twice during this call, or before its answer was kept: {no.detail}", upto
+        )
     what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
     return Later(what, no.hint, no.retry_at, "work" if no.blames_the_prompt else "world")

@@ -297,6 +297,38 @@ def test_only_what_was_begun_twice_is_refused() -> None:
     assert isinstance(third.begin("c", "fast", "", ("c", "d")), str)
 
 
+def test_an_answer_that_was_lost_with_the_daemon_counts() -> None:
+    """RELIABILITY 16: killed twice after the answer came and before anything was made of it."""
+    log = Memory()
+    for _ in range(2):
+        one = budget(log)
+        begun = one.begin("a", "fast", "", ("a", "b"))
+        assert isinstance(begun, str)
+        one.end(begun, usd=0.01)
+    refused = budget(log).begin("a", "fast", "", ("a", "c"))
+    assert isinstance(refused, NoAnswer) and refused.repeated == ("a",)
+
+
+def test_an_answer_of_no_use_may_be_asked_for_again() -> None:
+    """A bad answer is the handler's to judge, also when the daemon was restarted in between; a lost call still counts."""
+    log = Memory()
+    for _ in range(4):
+        one = budget(log)
+        begun = one.begin("a", "fast", "", ("a",))
+        assert isinstance(begun, str)
+        one.end(begun, usd=0.01)
+        one.unused(begun)
+    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), str)
+    refused = budget(log).begin("a", "fast", "", ("a",))
+    assert isinstance(refused, NoAnswer) and refused.repeated == ("a",)
+
+
+def test_a_call_without_parts_is_asked_again_as_often_as_wanted() -> None:
+    """Its key says what it is for, and that comes again: a summary is made anew when its source changed."""
+    one = budget()
+    assert [call(one, "summary") for _ in range(4)] == [None] * 4
+
+
 STEP = st.tuples(
     st.sampled_from("abc"),
     st.sampled_from([0.0, 0.03, 0.2, None]),

@@ -1,0 +1,80 @@
+"""What becomes of answers that were paid for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from support_engine import Scene, Scripted, prompts_of
+from tacitd.config import Config
+from tacitd.events import Event, TranscriptGrew
+from tacitd.handler import Done, Later, Outcome, Rejected, Tools
+from tacitd.model.budget import Budget
+from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
+
+
+@dataclass
+class Paid:
+    """A model whose calls stand in the real budget."""
+
+    budget: Budget
+
+    def ask(self, ask: Ask) -> Answer | NoAnswer:
+        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
+        if not isinstance(call, str):
+            return call if isinstance(call, NoAnswer) else NoAnswer(Why.BUDGET, "the minute is full")
+        self.budget.end(call, usd=0.001)
+        return Answer("well", call=call)
+
+
+def paid(config: Config, budget: Budget) -> Model:
+    return Paid(budget)
+
+
+class Asking(Scripted):
+    """Asks for each prompt, then does as its script says; what was begun twice it rejects."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        if not isinstance(event, TranscriptGrew):
+            return Done()
+        answer = tools.model.ask(Ask("?", "fast", "k", parts=tuple(prompts_of(event))))
+        if isinstance(answer, NoAnswer):
+            return Rejected(str(answer.why)) if answer.why is Why.REPEATED else Later(answer.detail)
+        return super().handle(event, tools)
+
+
+def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None:
+    """RELIABILITY 16: killed twice between the answer and its commit; a third call is not made."""
+    scene = Scene(tmp_path, Asking(), model=paid)
+    scene.type("s", "one")
+    for _ in range(2):
+        scene.dispatcher.runner._closed = (
+            True  # what is answered now is answered too late: nothing is committed
+        )
+        scene.settle()
+        assert len(scene.handler.events) == 1 and scene.handler.commits == []
+        scene.restart(Asking())
+    scene.settle()
+    assert scene.handler.events == [] and scene.app.budget.spent(scene.clock.now()).calls_total == 2
+    assert [letter["reason"] for letter in scene.dispatcher.dead.read()] == ["begun twice"]
+
+
+def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
+    """DESIGN "What cannot be parsed is kept and retried": that is no loss, so no prompt is given up for it."""
+    answers: list[Outcome | Exception] = [Later("no use"), ValueError("no use"), Later("no use"), Done()]
+
+    def answer(event: Event) -> Outcome:
+        said = answers.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    scene = Scene(tmp_path, Asking(answer), model=paid)
+    scene.type("s", "one")
+    while answers:
+        left = len(answers)
+        scene.settle(1e6)
+        assert len(answers) < left
+        scene.restart(Asking(answer))
+    assert scene.app.budget.spent(scene.clock.now()).calls_total == 4
+    assert list(scene.dispatcher.dead.read()) == []
