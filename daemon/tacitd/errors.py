@@ -15,6 +15,9 @@ The codes of sysexits.h are used where they fit, because systemd and cron unders
 
 from __future__ import annotations
 
+import errno
+import os
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -67,3 +70,29 @@ class FileRefusedError(TacitdError):
 
 class LogDamagedError(TacitdError):
     """A log of ours that cannot be opened or appended to."""
+
+
+_ROOM = "make room on that disk; what waits goes on by itself"
+_RIGHT = (
+    "give yourself the right to it (ls -l, chown, chmod); `tacitd doctor` looks at tacitd's own directories"
+)
+CURES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: "it is mounted read-only: look at `dmesg` for why, and mount it writable again",
+    errno.EACCES: _RIGHT,
+    errno.EPERM: _RIGHT,
+    errno.ENOTDIR: "a file is where a directory belongs: move it away",
+    errno.EISDIR: "a directory is where a file belongs: move it away",
+    errno.EIO: "the disk fails: look at `dmesg`, and at your backups",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`, LimitNOFILE) for whoever starts it",
+    errno.ENFILE: "too many files are open on the whole machine: look at `lsof`",
+}
+"""What a person can do about an error of the system, by its number."""
+
+
+def said_by_system(error: OSError) -> tuple[str, str]:
+    """Given an error of the system, return what happened, with the file where it is known, and what mends it."""
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    what = error.strerror or str(error) or type(error).__name__
+    return where + what, CURES.get(error.errno or 0, "`tacitd doctor` looks at what may be wrong")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,21 +15,60 @@ if TYPE_CHECKING:
     from loguru import Record
 
 FORMAT = "{time:YYYY-MM-DDTHH:mm:ss.SSSZZ} {level: <7} {message}"
+LONGEST = 5_000_000
+"""Bytes of one file."""
+KEPT = 5
+"""Older files beside the newest."""
 
 
 def to_file(path: Path, level: str) -> None:
-    """Only to a rotating file, 0600: five files of 5 MB. Raises OSError."""
+    """Only to a rotating file, 0600: the newest and five older ones of 5 MB. Raises OSError."""
     logger.remove()
-    logger.add(
-        path,
-        level=level,
-        format=FORMAT,
-        rotation="5 MB",
-        retention=5,
-        opener=_private,
-        backtrace=False,
-        diagnose=False,
-    )
+    logger.add(_Rotating(path), level=level, format=FORMAT, colorize=False, backtrace=False, diagnose=False)
+
+
+class _Rotating:
+    """`tacitd.log`, and `tacitd.1.log` and so on for what was before. What cannot be written is left out: loguru's own
+    sink would put a trace on stderr for each line while the disk is full."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = _private(path)
+
+    def write(self, message: str) -> None:
+        """Add a line. loguru calls it, one at a time."""
+        data = message.encode("utf-8", "backslashreplace")
+        with suppress(OSError):
+            self._look(len(data))
+            os.write(self._fd, data)
+
+    def stop(self) -> None:
+        """loguru has done with it."""
+        with suppress(OSError):
+            os.close(self._fd)
+
+    def _look(self, more: int) -> None:
+        """Begin another file where this one is long, or is not the one with this name any more."""
+        held = os.fstat(self._fd)
+        if not self._is_named(held):
+            self._reopen()
+        elif held.st_size + more > LONGEST:
+            names = [self._path, *(self._path.with_suffix(f".{number}.log") for number in range(1, KEPT + 1))]
+            for newer, older in reversed(list(pairwise(names))):
+                if newer.exists():
+                    newer.replace(older)
+            self._reopen()
+
+    def _is_named(self, held: os.stat_result) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), held)
+        except FileNotFoundError:
+            return False
+
+    def _reopen(self) -> None:
+        opened = _private(self._path)
+        os.close(self._fd)
+        self._fd = opened
 
 
 def to_journal(level: str) -> None:
@@ -53,5 +94,5 @@ def to_stderr(level: str) -> None:
     )
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _private(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

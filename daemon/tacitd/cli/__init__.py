@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
-from tacitd.errors import FAILED, TacitdError
+from tacitd.errors import FAILED, TacitdError, said_by_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,46 +127,66 @@ def main(table: Mapping[str, Row] = COMMANDS) -> None:
 def end(command: click.Command, name: str) -> NoReturn:
     """Run a click program called `name` and end the process with its exit code: our errors, the system's, and a reader who
     has enough are each told apart."""
+    _opened()
     try:
         code = command.main(prog_name=name, standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("aborted", err=True)
+        with suppress(OSError):
+            click.echo("aborted", err=True)
         code = FAILED
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         code = error.exit_code
     except TacitdError as error:
         say(error, name)
         code = error.code
     except EnoughError:
-        _quiet()
+        _quiet(sys.stdout)
         code = 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        say(
-            TacitdError(f"{where}{error.strerror or error}", "`tacitd doctor` looks at what may be wrong"),
-            name,
-        )
+        say(TacitdError(*said_by_system(error)), name)
         code = FAILED
     sys.exit(_flushed(code if isinstance(code, int) else 0))
 
 
 def _flushed(code: int) -> int:
-    """What stands in the buffer goes out now: at the interpreter's end it would be too late to be quiet about it."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _quiet()
+    """What stands in the buffers goes out now: at the interpreter's end it would be too late to say what is wrong."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _quiet(stream)
+        except OSError as error:
+            _quiet(stream)
+            code = code or FAILED
+            say(TacitdError(f"what was to be printed is lost: {error.strerror}"))
     return code
 
 
-def _quiet() -> None:
+def _quiet(stream: TextIO) -> None:
     """`tacitd prompts | head`: the reader has enough. Ending without a word is what every program does."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _opened() -> None:
+    """Trigger: started with a standard stream closed (`>&-`, some supervisors). Why: Python has None for it then, and the
+    next file that is opened gets its number, so that a child's words would end up in a log. Outcome: nothing is read
+    from it, and what is written to it is gone."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - for life
 
 
 def say(error: TacitdError, name: str = "tacitd") -> None:
     """What happened and its cure, on stderr."""
-    click.echo(f"{name}: {error.what}", err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+    with suppress(OSError):  # nobody can be told that nobody can be told
+        click.echo(f"{name}: {error.what}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)

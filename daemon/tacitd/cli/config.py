@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from tacitd.cli.places import data, paths
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from tacitd.config import Config
 
 
@@ -39,22 +43,27 @@ def path(every: bool) -> None:
 @config.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(as_json: bool) -> None:
-    """Every setting, its value now, and what it does."""
+    """Every setting, its value now, and what it does. Each line can stand in config.toml as it is."""
     from tacitd.config import flat
 
-    rows = list(flat(_load()))
+    loaded = _load()
+    rows = list(flat(loaded))
     if as_json:
-        data({key: _plain(value) for key, value, _ in rows})
+        data({key: list(value) if isinstance(value, tuple) else value for key, value, _ in rows})
         return
-    for key, value, about in rows:
-        click.echo(f"{key} = {_plain(value)!r}")
+    written = dict(_written(loaded))
+    for key, _, about in rows:
+        click.echo(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
         if about:
-            click.echo(f"    {about}")
+            click.echo(f"    # {about}")
 
 
 @config.command()
 def check() -> None:
-    """Read the configuration and say what is wrong with it; ends with 78 where something is."""
+    """Say what is wrong with the configuration.
+
+    Ends with 78 where something is.
+    """
     _load()
     click.echo(f"{paths().config_file}: all right")
 
@@ -66,5 +75,14 @@ def _load() -> Config:
     return load(paths().config_file, os.environ, find().sections())
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _written(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting with its value as TOML has it: spans of time as a person writes them. JSON is TOML here, but for null."""
+    from pydantic import BaseModel
+
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            yield from _written(value, f"{prefix}{name}.")
+        else:
+            plain = config.model_dump(mode="json", include={name})[name]
+            yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)

@@ -10,6 +10,9 @@ from tacitd.cli.places import data, directory, paths, remote, talk
 from tacitd.control.client import call
 from tacitd.errors import PARKED, UnavailableError
 
+LATE = 10.0
+"""Seconds by which an answer may come later than was asked for."""
+
 
 @click.command(epilog="\b\nExample: tacitd stop")
 def stop() -> None:
@@ -27,7 +30,7 @@ def stop() -> None:
 
 
 @click.command(epilog="\b\nExample: tacitd sync --timeout 60")
-@click.option("--timeout", type=float, default=None, help="Seconds to wait at most.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=None, help="Seconds to wait at most.")
 @click.option("--json", "as_json", is_flag=True, help="What is parked and degraded, as JSON.")
 @click.pass_context
 def sync(ctx: click.Context, timeout: float | None, as_json: bool) -> None:
@@ -36,7 +39,9 @@ def sync(ctx: click.Context, timeout: float | None, as_json: bool) -> None:
     Syntheses of sessions that ended are waited for up to their last file. Ends with 75 where something is parked,
     and says what and why.
     """
-    said = remote(paths().socket, None)("sync", timeout=timeout)
+    socket = paths().socket
+    call(socket, "ping")  # one that is stopped or stuck would be waited for without end
+    said = remote(socket, None if timeout is None else timeout + LATE)("sync", timeout=timeout)
     if as_json:
         data(said)
     else:
@@ -59,6 +64,8 @@ def _tell(said: dict[str, Any]) -> None:
 def _scope(project: str | None, session: str | None) -> dict[str, str]:
     if project and session:
         raise click.UsageError("--project and --session exclude each other")
+    if "" in (project, session):  # an unset variable of a shell: it must not mean everything
+        raise click.UsageError("an empty name names nothing; leave the option out for everything")
     if session:
         return {"session": session}
     return {"project": str(directory(project))} if project else {}
@@ -70,7 +77,8 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
 def pause(project: str | None, session: str | None) -> None:
     """Stop learning for a while. What is said meanwhile waits, and is learned after `tacitd resume`."""
     said = remote(paths().socket)("pause", **_scope(project, session))
-    talk(f"paused: {said['scope']} {said['name']}".rstrip())
+    what = "paused" if said.get("changed", True) else "already paused"
+    talk(f"{what}: {said['scope']} {said['name']}".rstrip())
 
 
 @click.command(epilog="\b\nExample: tacitd resume")
@@ -79,4 +87,5 @@ def pause(project: str | None, session: str | None) -> None:
 def resume(project: str | None, session: str | None) -> None:
     """Go on learning. Without an option, everything that was paused goes on."""
     said = remote(paths().socket)("resume", **_scope(project, session))
-    talk(f"resumed: {said['scope']} {said['name']}".rstrip())
+    what = "resumed" if said.get("changed", True) else "was not paused"
+    talk(f"{what}: {said['scope']} {said['name']}".rstrip())

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import click
 
 from tacitd.control.client import call
-from tacitd.errors import UnavailableError
+from tacitd.errors import UnavailableError, UsageError
 from tacitd.paths import Paths
 
 
@@ -76,7 +76,10 @@ def talk(text: str) -> None:
 
 def directory(given: str | None) -> Path:
     """A directory argument, absolute; the current one where none was given. `~` is the home."""
-    return Path(given or ".").expanduser().absolute()
+    try:
+        return Path(given or ".").expanduser().absolute()
+    except FileNotFoundError:
+        raise UsageError("the directory that you are in is gone", "cd to one that is there") from None
 
 
 def _whole(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tacitd.cli.places import data, somewhere, talk
+from tacitd.errors import UsageError
 
 
 @click.group(
@@ -33,5 +34,7 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
 def drop(ids: tuple[str, ...]) -> None:
     """Let go of these words for good."""
     with somewhere() as call:
-        said = call("drop", ids=list(ids))
-    talk(f"dropped {said['dropped']}")
+        dropped = call("drop", ids=list(ids))["dropped"]
+    if not dropped:
+        raise UsageError("nothing is kept here under these ids", "`tacitd rescue` lists what is")
+    talk(f"dropped {dropped}")

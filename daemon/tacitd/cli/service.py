@@ -92,7 +92,14 @@ def restart_service() -> None:
 @click.pass_context
 def logs(ctx: click.Context, follow: bool, since: str) -> None:
     """Show its log."""
-    ctx.exit(subprocess.run(_manager(paths()).logs(follow, since), check=False).returncode)
+    places = paths()
+    manager = _manager(places)
+    if not manager.file.exists():
+        log = places.state_dir / "tacitd.log"
+        raise UnavailableError(
+            "no service is installed", f"a daemon that was started otherwise logs to {log}"
+        )
+    ctx.exit(subprocess.run(manager.logs(follow, since), check=False).returncode)
 
 
 @click.command(epilog="\b\nExample: tacitd start")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tacitd.cli.places import data, paths, talk
-from tacitd.control.client import call
+from tacitd.control.client import BusyError, call
 from tacitd.errors import UNAVAILABLE, UnavailableError
 from tacitd.paths import SNAPSHOT
 
@@ -26,6 +26,8 @@ def status(ctx: click.Context, as_json: bool) -> None:
     places = paths()
     try:
         document = call(places.socket, "status")
+    except BusyError:
+        raise  # one runs, so what the files say is old
     except UnavailableError:
         document = last(places.state_dir / SNAPSHOT)
     if as_json:
@@ -89,6 +91,8 @@ def _lines(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"! {counts['damaged']} damaged lines; {counts.get('salvaged', 0)} whole records in them were read"
     if counts.get("long"):
         yield f"! {counts['long']} lines were longer than 8 MB and were passed over"
+    if counts.get("failed"):
+        yield f"! {counts['failed']} lines were left out because a rule failed on them: the log names them"
     unknown = sum(number for name, number in counts.items() if name.startswith("unknown type"))
     if unknown:
         yield f"  {unknown} lines of types that this version does not know were passed over"

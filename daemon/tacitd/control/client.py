@@ -15,6 +15,15 @@ from typing import Any
 from tacitd.control.protocol import request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
+STUCK = (
+    "try again; if it stays so, `tacitd service restart`, or `kill -9` the process whose number stands in the file `lock` "
+    "of its state directory, and start it anew: nothing is lost by that"
+)
+
+
+class BusyError(UnavailableError):
+    """Somebody listens there, and did not answer: it is not that no daemon runs."""
+
 
 class CallFailedError(TacitdError):
     """The daemon answered that the call failed. `exit_code` is what a command should end with."""
@@ -29,22 +38,24 @@ def call(
 ) -> Any:
     """Call one method and return its result. `timeout` is in seconds; None waits as long as it takes.
 
-    Raises UnavailableError where no daemon answers, CallFailedError where the daemon says no.
+    Raises UnavailableError where no daemon runs, BusyError (which is one) where it does not answer, CallFailedError where
+    the daemon says no.
     """
     try:
         answer = _exchange(path, request(method, params or {}), timeout)
     except TimeoutError:
-        raise UnavailableError(
-            f"the daemon did not answer within {timeout:g} s", "look at its log, or restart it"
-        ) from None
-    except BlockingIOError:  # somebody listens there, and the queue before him is full
-        raise UnavailableError("the daemon is busy: too many callers wait", "try again") from None
+        raise BusyError(f"the daemon did not answer within {timeout:g} s", STUCK) from None
+    except (BlockingIOError, ConnectionResetError, BrokenPipeError):
+        # The queue before him is full, or he has as many callers as he takes and turned us away.
+        raise BusyError("the daemon is busy: too many callers at once", "try again") from None
     except OSError as error:
         raise UnavailableError(
             f"no daemon answers on {path} ({error.strerror})", "start one with `tacitd run`"
         ) from None
     if not answer:
-        raise UnavailableError("the daemon closed the connection", "look at its log, or restart it")
+        raise BusyError(
+            "the daemon closed the connection: too many callers at once, or it leaves", "try again"
+        )
     try:
         return _unwrap(json.loads(answer))
     except (ValueError, TypeError, KeyError, AttributeError):

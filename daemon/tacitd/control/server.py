@@ -24,8 +24,7 @@ from loguru import logger
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
 from tacitd.control.arriving import Arriving, Room
-from tacitd.control.client import call
-from tacitd.errors import FAILED, TacitdError, UnavailableError
+from tacitd.errors import FAILED, TacitdError, UnavailableError, said_by_system
 
 Method = Callable[[Mapping[str, Any]], Any]
 
@@ -61,8 +60,10 @@ class Server:
             bound.bind(str(self.path))
         except OSError as error:
             bound.close()
+            _, hint = said_by_system(error)
             raise UnavailableError(
-                f"cannot bind the socket {self.path}: {error.strerror}", "set TACITD_SOCKET"
+                f"cannot bind the socket {self.path}: {error.strerror}",
+                f"{hint}; or set TACITD_SOCKET to a path elsewhere",
             ) from None
         finally:
             os.umask(before)
@@ -162,6 +163,10 @@ class Server:
             return protocol.error(
                 message.id, protocol.FAILED, "the daemon is too busy to answer", {"exit": FAILED}
             )
+        except OSError as error:
+            what, hint = said_by_system(error)
+            logger.warning("a call of {} failed: {}", message.method, what)
+            return protocol.error(message.id, protocol.FAILED, what, {"hint": hint, "exit": FAILED})
         except Exception as error:  # noqa: BLE001  a call must not end the daemon
             logger.opt(exception=error).error("a call of {} failed", message.method)
             return protocol.error(message.id, protocol.FAILED, f"{type(error).__name__} (see the log)")
@@ -189,23 +194,29 @@ def _check_directory(directory: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Remove a leftover socket; refuse to remove anything else, or a socket on which somebody answers."""
+    """Remove a leftover socket; refuse to remove anything else, or a socket on which somebody listens."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
         raise UnavailableError(f"{path} is there and is no socket", "move it away, or set TACITD_SOCKET")
-    try:
-        call(path, "ping", timeout=1.0)
-    except UnavailableError:
-        path.unlink()
-    except TacitdError:
-        raise UnavailableError(
-            f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR"
-        ) from None
-    else:
+    if _listens(path):
         raise UnavailableError(f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR")
+    path.unlink(missing_ok=True)
+
+
+def _listens(path: Path) -> bool:
+    """Whether anybody has this socket open, however busy he is, and whatever he is."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:  # a full queue, or a socket of another kind
+            return True
+    return True
 
 
 def _peer(connection: socket.socket) -> int | None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tacitd.control.client import call
-from tacitd.errors import FAILED, TacitdError, UnavailableError
+from tacitd.errors import FAILED, TacitdError, UnavailableError, said_by_system
 from tacitd.files.locks import hold, private_dir
 from tacitd.paths import Paths
 
@@ -149,6 +149,8 @@ def detached(state_dir: Path, told: int, work: Callable[[], int]) -> int:
     except TacitdError as error:
         say(error)
         code = error.code
+    except OSError as error:  # said before the pipe closes: the parent reads it then
+        say(TacitdError(*said_by_system(error)))
     finally:
         with suppress(OSError):
             os.write(told, bytes([code]))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tacitd import __version__
 from tacitd.config import Config, load
-from tacitd.control.client import call
+from tacitd.control.client import BusyError, call
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.find import find_command
@@ -175,6 +175,8 @@ def _existing(path: Path) -> Path:
 def _socket(paths: Paths) -> Iterator[Finding]:
     try:
         said = call(paths.socket, "ping", timeout=3.0)
+    except BusyError as error:
+        yield Finding("daemon.odd", "error", error.what, error.hint)
     except UnavailableError as error:
         yield from checks.socket_place(paths, answered=False)
         yield Finding(

@@ -19,7 +19,18 @@ def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
     said = cli.run("config", "show", "--json").json
     assert said["extraction.settle"] == 2.0 and said["projects.exclude"] == ["/a", "/b"]
     assert said["budget.usd_per_day"] == 1.0 and "synthesis.tries" in said
-    assert "extraction.settle = 2.0" in cli.run("config", "show").out
+    shown = cli.run("config", "show").out
+    assert 'extraction.settle = "2s"\n' in shown and 'projects.exclude = ["/a", "/b"]\n' in shown
+
+
+def test_what_is_shown_can_stand_in_the_file(cli: Cli) -> None:
+    """A newcomer copies a line and changes it: every line is TOML, and all of them are the same configuration."""
+    before = cli.run("config", "show").out
+    file = cli.home / ".config/tacitd/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(before)
+    assert cli.run("config", "check").code == 0
+    assert cli.run("config", "show").out == before
 
 
 def test_check_says_where_it_looked(cli: Cli) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +14,13 @@ import pytest
 from support_cli import Cli
 from tacitd.cli import COMMANDS, program
 from tacitd.cli.places import shown
+from tacitd.control.client import call
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 from tacitd_handlers.commands import COMMANDS_OF_SLICES
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
+PROGRAM = f"{sys.executable} -c 'from tacitd_handlers.commands import main; main()'"
 HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
 
 
@@ -31,10 +35,11 @@ def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: st
 
 
 def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
-    """Issue "Exit codes documented"."""
+    """Issue "Exit codes documented"; what a newcomer needs first stands first, in the program as it is installed."""
     said = cli.run("--help")
     assert all(f"  {name} " in said.out for name in TABLE) and "75 something is parked" in said.out
-    assert [said.out.index(group) for group in ("Running:", "Looking:", "Care:")]
+    places = [said.out.index(part) for part in ("Running:", "  run ", "Looking:", "  status ", "Care:")]
+    assert places == sorted(places)
 
 
 def test_version(cli: Cli) -> None:
@@ -45,7 +50,17 @@ def test_version(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["status", "--nonsense"], ["prompts"], ["scan"], ["config", "nonsense"], ["exclude"]],
+    [
+        ["nonsense"],
+        ["status", "--nonsense"],
+        ["prompts"],
+        ["scan"],
+        ["config", "nonsense"],
+        ["exclude"],
+        ["sync", "--timeout", "-1"],
+        ["pause", "--session", ""],
+        ["resume", "--project", ""],
+    ],
 )
 def test_wrong_use_ends_with_2(cli: Cli, arguments: list[str]) -> None:
     """Exit code 2: what is wrong is said on stderr, and nothing on stdout."""
@@ -58,6 +73,19 @@ def test_without_a_daemon_it_ends_with_69(cli: Cli, arguments: list[str]) -> Non
     """Exit code 69, and how one is started."""
     said = cli.run(*arguments)
     assert said.code == 69 and "`tacitd run`" in said.err
+
+
+def test_dropping_what_is_not_kept_is_wrong_use(cli: Cli) -> None:
+    """A mistyped id must not look as if the words were gone."""
+    said = cli.run("rescue", "drop", "nothing")
+    assert said.code == 2 and "`tacitd rescue` lists" in said.err
+
+
+def test_the_log_of_a_service_that_is_not_there(cli: Cli) -> None:
+    """ "errors that name the fix": who used `tacitd start` looks for the log too, and an empty journal says nothing."""
+    said = cli.run("service", "logs")
+    assert said.code == 69 and "no service is installed" in said.err
+    assert str(cli.state / "tacitd.log") in said.err
 
 
 @pytest.mark.parametrize(
@@ -94,7 +122,7 @@ def test_an_error_of_the_system_is_said_in_words(cli: Cli) -> None:
     blocked.write_text("")
     cli.set(TACITD_STATE_DIR=str(blocked / "state"))
     said = cli.run("run", "--once")
-    assert said.code == 1 and str(blocked) in said.err and "tacitd doctor" in said.err
+    assert said.code == 1 and str(blocked) in said.err and "move it away" in said.err
     assert "Traceback" not in said.err
 
 
@@ -104,6 +132,7 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     gone.mkdir()
     command = f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd_handlers.commands import main; main()' context"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "the directory that you are in is gone" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -128,11 +157,55 @@ def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
 
 def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
     """`tacitd prompts | head -1` ends quietly, also where much is still to come."""
-    program = f"{sys.executable} -c 'from tacitd_handlers.commands import main; main()'"
     for arguments in (f"prompts {FIXTURES} --json --explain", "--help"):
-        command = f"{program} {arguments} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        command = f"{PROGRAM} {arguments} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         assert (done.stderr, done.stdout) == ("", "0\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error(cli: Cli, closed: str) -> None:
+    """Some supervisors and scripts start programs so; Python has None for the stream then."""
+    for arguments, code in (("--help", 0), ("status", 69), ("nonsense", 2)):
+        done = _in_shell(cli, f"{PROGRAM} {arguments} {closed}; echo $? >code")
+        assert (cli.home / "code").read_text() == f"{code}\n", done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_under_the_output_is_said(cli: Cli) -> None:
+    """`tacitd config show >file` on a full disk: 1 and a sentence, never half an output with 0."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    for arguments in ("--help", "config show", "config show --json"):
+        done = _in_shell(cli, f"{PROGRAM} {arguments} >/dev/full; echo $? >code")
+        assert (cli.home / "code").read_text() == "1\n", done.stderr
+        assert "No space left" in done.stderr and "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+    done = _in_shell(cli, f"{PROGRAM} nonsense 2>/dev/full; echo $? >code")
+    assert (cli.home / "code").read_text() == "2\n"
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["sync"], ["sync", "--timeout", "1"], ["stop"]])
+def test_a_deaf_daemon_is_not_taken_for_an_absent_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, arguments: list[str]
+) -> None:
+    """Control: who asks a stopped or wedged daemon is told so in time, with a cure, and not to start another."""
+    path = tmp_path_factory.mktemp("s") / "s"
+    cli.set(TACITD_SOCKET=str(path))
+    monkeypatch.setattr(call, "__defaults__", (None, 0.05))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as deaf:
+        deaf.bind(str(path))
+        deaf.listen()
+        said = cli.run(*arguments)
+    assert said.code == 69 and "did not answer" in said.err and "kill -9" in said.err
+    assert "no daemon runs" not in said.err
+
+
+def _in_shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(cli.home), "TACITD_STATE_DIR": str(cli.home / "state")}
+    return subprocess.run(
+        ["sh", "-c", command], env=environ, cwd=cli.home, capture_output=True, text=True, check=False
+    )
 
 
 def test_text_of_others_cannot_drive_a_terminal() -> None:

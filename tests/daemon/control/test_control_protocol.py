@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.control.arriving import Arriving, Room
 from tacitd.control.protocol import (
     INVALID_PARAMS,
@@ -34,7 +35,7 @@ def test_what_we_ask_is_what_we_understand() -> None:
 @given(
     st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass"))
 )
-@settings(max_examples=150)
+@examples(150)
 def test_garbage_is_refused_and_never_raises(line: bytes) -> None:
     """RELIABILITY row 17: garbage."""
     answer = parse(line)
@@ -83,7 +84,7 @@ def test_answers_are_one_line_each() -> None:
 
 
 @given(st.lists(st.binary(max_size=30), max_size=20))
-@settings(max_examples=80)
+@examples(80)
 def test_lines_are_the_same_however_they_arrive(parts: list[bytes]) -> None:
     """RELIABILITY row 17: slow senders."""
     room = Room()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -14,11 +15,13 @@ from typing import Any
 
 import pytest
 
+from support_waiting import PATIENCE, until
 from tacitd.control import arriving, client, server
 from tacitd.control.client import CallFailedError, call
 from tacitd.control.protocol import METHOD_NOT_FOUND
 from tacitd.control.server import CONNECTIONS, Server
 from tacitd.errors import PARKED, ParkedError, UnavailableError, UsageError
+from tacitd.testing import FakeClock
 
 
 def _raises(error: Exception) -> Callable[[Mapping[str, Any]], Any]:
@@ -34,6 +37,7 @@ METHODS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "parked": _raises(ParkedError("it waits", "wait too")),
     "usage": _raises(UsageError("no such job")),
     "bug": _raises(RuntimeError("secret detail")),
+    "full": _raises(OSError(errno.ENOSPC, "No space left on device")),
     "late": _raises(TimeoutError()),
     "key": lambda params: params["absent"],
     "odd": lambda params: {"path": Path("/x")},
@@ -56,7 +60,7 @@ def served(short: Path) -> Iterator[Server]:
 
 def _connect(served: Server) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(10)
+    connection.settimeout(PATIENCE)
     try:
         connection.connect(str(served.path))
     except OSError:
@@ -89,7 +93,7 @@ def test_a_call_is_answered(served: Server) -> None:
 
 @pytest.mark.parametrize(
     ("method", "what", "code"),
-    [("parked", "it waits", PARKED), ("usage", "no such job", 2), ("bug", "RuntimeError", 1), ("late", "too busy", 1), ("key", "KeyError", 1), ("nothing", "no such method", 1)],
+    [("parked", "it waits", PARKED), ("usage", "no such job", 2), ("bug", "RuntimeError", 1), ("full", "No space left", 1), ("late", "too busy", 1), ("key", "KeyError", 1), ("nothing", "no such method", 1)],
 )  # fmt: skip
 def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code: int) -> None:
     """Issue "Command line": the exit code that a command should end with comes along; a bug shows no detail."""
@@ -147,20 +151,23 @@ def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.Monke
     assert call(served.path, "ping") and served._room.left == arriving.ROOM
 
 
-def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
     """RELIABILITY row 17: a byte now and then does not keep a place for ever."""
-    monkeypatch.setattr(server, "ARRIVE", 0.3)
-    one = Server(short / "t.sock", METHODS)
+    clock = FakeClock()
+    one = Server(short / "t.sock", METHODS, clock)
     one.open()
     try:
         with _connect(one) as slow:
             slow.sendall(PING[:10])
+            until(lambda: one._room.left == arriving.ROOM - 10, "the beginning did not arrive")
             assert call(one.path, "ping")
-            beat = threading.Event()
-            with pytest.raises(OSError):
-                for _ in range(200):
-                    slow.sendall(b" ")
-                    beat.wait(0.01)
+            clock.pass_(server.ARRIVE / 2)
+            slow.sendall(b" ")
+            until(lambda: one._room.left == arriving.ROOM - 11, "it was cut off too early")
+            clock.pass_(server.ARRIVE / 2)
+            slow.sendall(b" ")
+            assert _said(slow) == [], "it was not cut off"
+            assert one._room.left == arriving.ROOM
     finally:
         one.close()
 
@@ -168,12 +175,13 @@ def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path, monkeypatch: py
 def test_a_thousand_connections(served: Server) -> None:
     """RELIABILITY row 17: only so many are served at once, the others are turned away, and it goes on after."""
     held: list[socket.socket] = []
+    before = set(threading.enumerate())
     for _ in range(1000):
         with suppress(OSError):  # the queue of those who want in is full
             held.append(_connect(served))
         if len(held) > 300:
             held.pop(0).close()
-    names = [thread.name for thread in threading.enumerate()]
+    names = [thread.name for thread in threading.enumerate() if thread not in before]
     assert names.count("tacitd-call") <= CONNECTIONS
     for connection in held:
         connection.close()
@@ -182,16 +190,19 @@ def test_a_thousand_connections(served: Server) -> None:
 
 def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
     """What `ping` answers, behind the queue of those who are gone already."""
-    for _ in range(1000):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(BrokenPipeError):
+    said: list[dict[str, Any]] = []
+
+    def asked() -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
             connection.connect(str(served.path))  # without a timeout it waits for room in the queue
+            connection.settimeout(PATIENCE)
             connection.sendall(PING)
             connection.shutdown(socket.SHUT_WR)
-            if said := _said(connection):
-                return said
-        assert served._places.acquire(timeout=60), "the places were not given back"
-        served._places.release()
-    raise AssertionError("there was never a place")
+            said.extend(_said(connection))
+        return bool(said)
+
+    until(asked, "there was no place")
+    return said
 
 
 def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
@@ -243,6 +254,17 @@ def test_a_socket_on_which_somebody_answers_is_left_alone(served: Server) -> Non
     with pytest.raises(UnavailableError, match="another daemon"):
         Server(served.path, METHODS).open()
     assert call(served.path, "ping")
+
+
+def test_a_socket_on_which_nobody_answers_but_somebody_listens_is_left_alone(short: Path) -> None:
+    """A stopped daemon, a busy one, or another program: its socket is not taken away."""
+    path = short / "t.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(path))
+        other.listen()
+        with pytest.raises(UnavailableError, match="another daemon"):
+            Server(path, METHODS).open()
+    assert path.is_socket()
 
 
 def test_a_directory_of_others_is_refused(short: Path) -> None:
@@ -300,7 +322,7 @@ def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
     thread.start()
     with pytest.raises(UnavailableError):
         call(path, "ping")
-    thread.join(5)
+    thread.join(PATIENCE)
     other.close()
 
 
@@ -310,6 +332,7 @@ def test_who_does_not_answer_is_not_waited_for(short: Path) -> None:
     wedged = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     wedged.bind(str(path))
     wedged.listen()
-    with pytest.raises(UnavailableError, match="did not answer"):
+    with pytest.raises(client.BusyError, match="did not answer") as refused:
         client.call(path, "ping", timeout=0.05)
+    assert "kill -9" in refused.value.hint
     wedged.close()

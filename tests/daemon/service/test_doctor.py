@@ -11,6 +11,7 @@ import pytest
 
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
+from tacitd.control.client import BusyError
 from tacitd.paths import Paths
 from tacitd.service.doctor import examine
 
@@ -52,6 +53,18 @@ def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None
     assert here["transcripts.there"]["severity"] == "ok" and here["state.writable"]["severity"] == "ok"
     assert not [call for call in claude.calls() if "-p" in call["argv"]]
     assert sorted(p.name for p in cli.home.iterdir()) == [".claude"]
+
+
+def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped or busy daemon: its socket is no leftover that `--fix` may remove, and no other is to be started."""
+
+    def deaf(*_: object, **__: object) -> None:
+        raise BusyError("the daemon did not answer within 3 s", "end it")
+
+    monkeypatch.setattr("tacitd.service.doctor.call", deaf)
+    here = found(cli)
+    assert here["daemon.odd"]["severity"] == "error" and here["daemon.odd"]["hint"] == "end it"
+    assert not {"daemon.absent", "socket.stale"} & here.keys()
 
 
 def test_logged_out(cli: Cli, claude: StandIn) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene
+from support_waiting import PATIENCE
 from tacitd.errors import ConfigError
 from tacitd.service.life import STUCK, Life, line, stuck
 from tacitd.service.notify import Notifier
@@ -88,7 +89,7 @@ def test_an_abstract_socket() -> None:
             end.bind("\0" + name)
         except OSError:
             pytest.skip("no abstract sockets here")
-        end.settimeout(2)
+        end.settimeout(PATIENCE)
         Notifier("@" + name).status("here")
         assert end.recv(100) == b"STATUS=here"
 
@@ -165,7 +166,7 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
     before = signal.getsignal(signal.SIGHUP)
     with acting({signal.SIGHUP: act}):
         os.kill(os.getpid(), signal.SIGHUP)
-        assert done.wait(5)
+        assert done.wait(PATIENCE)
     assert where == ["tacitd-signals"] and signal.getsignal(signal.SIGHUP) == before
 
 
@@ -173,5 +174,5 @@ def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
     """DESIGN: USR1 writes all stacks to the log, 0600."""
     log = tmp_path / "tacitd.log"
     with stacks_on_usr1(log):
-        os.kill(os.getpid(), signal.SIGUSR1)
+        signal.raise_signal(signal.SIGUSR1)  # to this thread: it is written when this returns
     assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600

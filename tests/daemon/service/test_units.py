@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.errors import UsageError
 from tacitd.service.units import Facts, agent, edited, facts, template, unit
 
@@ -68,7 +69,7 @@ def test_another_reader_takes_the_agent_too(tmp_path: Path) -> None:
     """libplist reads it and says the same as plistlib."""
     source, target = tmp_path / "a.plist", tmp_path / "b.plist"
     source.write_text(agent(GIVEN))
-    subprocess.run(["plistutil", "-i", str(source), "-o", str(target), "-f", "bin"], check=True, timeout=20)
+    subprocess.run(["plistutil", "-i", str(source), "-o", str(target), "-f", "bin"], check=True, timeout=60)
     assert plistlib.loads(target.read_bytes()) == plistlib.loads(source.read_bytes())
 
 
@@ -76,7 +77,7 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 
 
 @given(WORDS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_word_breaks_out_of_its_place(word: str) -> None:
     """HOME with spaces, quotes, `%`, `$`, `<` and letters of all kinds: one word in the unit, one string in the plist."""
     odd = Facts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
