@@ -20,9 +20,11 @@ from tacitd.files.intents import Pending, Transaction
 from tacitd.files.locks import Lock, hold, private_dir
 from tacitd.files.log import Log
 from tacitd.files.markdown import has_line, lines_of, put_line, swap_line, take_line
+from tacitd.files.names import move, remove
 from tacitd.files.operations import (
     AppendLine,
     Effect,
+    MakeFile,
     Operation,
     PutLine,
     RemoveFile,
@@ -32,6 +34,7 @@ from tacitd.files.operations import (
 )
 from tacitd.files.provenance import LineHistory
 from tacitd.files.replaced import edit, replace
+from tacitd.files.second_look import Recovered, SecondLook
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 
@@ -44,11 +47,14 @@ __all__ = [
     "LineHistory",
     "Lock",
     "Log",
+    "MakeFile",
     "Operation",
     "Pending",
     "PutLine",
     "RealDisk",
+    "Recovered",
     "RemoveFile",
+    "SecondLook",
     "SwapLine",
     "TakeLine",
     "Transaction",
@@ -57,8 +63,10 @@ __all__ = [
     "has_line",
     "hold",
     "lines_of",
+    "move",
     "private_dir",
     "put_line",
+    "remove",
     "replace",
     "swap_line",
     "take_line",

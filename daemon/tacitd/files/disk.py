@@ -245,6 +245,11 @@ def regular(seen: os.stat_result) -> bool:
     return stat.S_ISREG(seen.st_mode)
 
 
+def same_file(one: os.stat_result, other: os.stat_result) -> bool:
+    """Whether these two are one file, whatever its names."""
+    return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+
+
 def read_all(fd: int, disk: Disk) -> bytes:
     """Given a descriptor of an ordinary file, return all its bytes."""
     parts: list[bytes] = []

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, regular
+from tacitd.files.disk import Disk, regular, same_file
 from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 
 
@@ -45,6 +45,26 @@ def refuse_unwritable(target: Path, disk: Disk) -> None:
         directory = directory.parent
     if not disk.may_write(directory):
         raise FileRefusedError(f"{directory} is read-only", "give write permission, or exclude the project")
+
+
+def refuse_aliased(target: Path, disk: Disk) -> None:
+    """Raise FileRefusedError where the file has a second name beside it (`ln AGENTS.md CLAUDE.md`).
+
+    Trigger: a hard link in the same directory. Why: bytes come in by a rename, which would part the two: the other name
+    would keep the old text, and whoever edits there would edit in vain. Outcome: refused, and a symlink cures it. A
+    second name elsewhere is a backup (`cp -al`), and there the old text is what is wanted.
+    """
+    if not _exists(target, disk):
+        return
+    mine = disk.stat(target)
+    if not regular(mine) or mine.st_nlink < 2:
+        return
+    for name in sorted(disk.names(target.parent)):
+        other = target.parent / name
+        if name != target.name and _exists(other, disk) and same_file(disk.stat(other), mine):
+            raise FileRefusedError(
+                f"{target} is {other} too, by a hard link", f"ln -sf {target.name} {other}"
+            )
 
 
 def removal(target: Path, disk: Disk) -> Effect:

@@ -1,13 +1,14 @@
 """What the history log holds: transactions as records, and back.
 
-Two kinds of records: `{"id","state":"intent","key","at","root","also","ops","cause","did"}` and
-`{"id","state":"done","at","written","did"}` (or `"state":"dropped"` with a reason). Times are UTC. Pure:
-appending and reading are transaction.py's.
+Kinds of records: `{"id","state":"intent","key","at","root","also","ops","cause","did"}`, then
+`{"id","state":"done","at","written","did"}` or `"state":"dropped"` with a reason, and between them, where not every
+file could be changed at once, `{"id","state":"part","did"}` with what was done so far. Times are UTC. Pure: appending
+and reading are transaction.py's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +71,17 @@ def done_record(done: Transaction, now: str) -> dict[str, Any]:
         "written": [str(each) for each in done.written],
         "did": [ops.effect_to_json(each) for each in done.effects],
     }
+
+
+def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:
+    """The first operations are done, and are not done again: a line that a person took out since stays out."""
+    return {"id": begun.id, "state": "part", "did": [ops.effect_to_json(each) for each in did]}
+
+
+def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
+    """What the first operations did."""
+    did = record.get("did")
+    return tuple(ops.effect_from_json(each) for each in did) if isinstance(did, list) else ()
 
 
 def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -52,8 +53,9 @@ def hold(path: Path, disk: Disk | None = None) -> Lock:
             if not disk.lock(fd, wait=False):
                 raise _taken(path, fd, disk)
             if _names(path, fd, disk):
-                disk.truncate(fd)
-                write_all(fd, f"{os.getpid()}\n".encode(), disk)
+                with suppress(OSError):  # the lock is what counts, and a full disk is no reason not to run
+                    disk.truncate(fd)
+                    write_all(fd, f"{os.getpid()}\n".encode(), disk)
                 return Lock(path, fd, disk)
         except BaseException:
             disk.close(fd)
@@ -84,7 +86,9 @@ def private_dir(path: Path, disk: Disk | None = None) -> Path:
 def _taken(path: Path, fd: int, disk: Disk) -> UnavailableError:
     pid = disk.pread(fd, 32, 0).strip().decode("ascii", "replace")
     who = f"process {pid}" if pid.isdigit() else "another process"
-    return UnavailableError(f"{who} already runs (it holds {path})", "tacitd stop")
+    return UnavailableError(
+        f"{who} already runs (it holds {path})", "`tacitd status` says how it is, `tacitd stop` ends it"
+    )
 
 
 def _names(path: Path, fd: int, disk: Disk) -> bool:

@@ -202,6 +202,10 @@ class Log:
             return
         try:
             yield from self._split(fd)
+        except OSError as error:
+            # A read names no file, and a person must know which it was.
+            error.filename = error.filename or str(self.path)
+            raise
         finally:
             self._disk.close(fd)
 

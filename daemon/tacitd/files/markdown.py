@@ -12,7 +12,7 @@ counts as being there, and it is neither taken out nor swapped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError
@@ -20,7 +20,10 @@ from tacitd.files.markdown_blocks import Kind, Line, lines_as_blocks, opens_fenc
 
 _BOM = b"\xef\xbb\xbf"
 _CONFLICT = re.compile(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
+_NUMBERED = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _DECORATION = " \t*_:#"
+CODE = 4
+"""Columns: what is indented as far is code, or part of an item."""
 
 
 def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
@@ -183,9 +186,10 @@ class _Text:
             begin += 1
         end = next((at for at in range(begin, len(blocks)) if blocks[at].kind is Kind.HEADING), len(blocks))
         bullets = [block for block in blocks[begin:end] if block.kind is Kind.BULLET]
-        if not bullets:
+        shallow = min((block.indent for block in bullets), default=CODE)
+        if shallow >= CODE or _numbered_above(blocks[begin:end], shallow):
+            # No bullet of the section's own: those there are stand under a number, or in indented code.
             return self._last(begin, end, set(Kind) - {Kind.BLANK}), "- "
-        shallow = min(block.indent for block in bullets)
         like = next(block for block in reversed(bullets) if block.indent == shallow)
         indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
         return self._last(begin, end, {Kind.BULLET, Kind.MORE}), f"{indent}{like.mark.strip()} "
@@ -228,6 +232,14 @@ class _Text:
         end = last[len(last.rstrip("\r\n")) :]
         line = self.blocks[item.start].mark + new + end
         return _Text.cut(self.bom, [*self.lines[: item.start], line, *self.lines[item.end :]])
+
+
+def _numbered_above(blocks: Iterable[Line], indent: int) -> bool:
+    """Whether a numbered item stands further left: bullets at this indentation are parts of what it says."""
+    return any(
+        block.kind in (Kind.TEXT, Kind.MORE) and block.indent < indent and _NUMBERED.match(block.text)
+        for block in blocks
+    )
 
 
 def _lines(text: str) -> list[str]:

@@ -55,6 +55,14 @@ class WriteFile:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeFile:
+    """A file with this text where there is none: whatever stands there, a person's or ours, stays as it is."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AppendLine:
     """A plain line at the end of the file, unless it has such a line (`.git/info/exclude`)."""
 
@@ -69,7 +77,7 @@ class RemoveFile:
     path: Path
 
 
-Operation = PutLine | SwapLine | TakeLine | WriteFile | AppendLine | RemoveFile
+Operation = PutLine | SwapLine | TakeLine | WriteFile | MakeFile | AppendLine | RemoveFile
 
 Did = Literal["nothing", "put", "swapped", "taken", "written", "appended", "removed"]
 
@@ -90,6 +98,7 @@ _NAMES: dict[type[Operation], str] = {
     SwapLine: "swap",
     TakeLine: "take",
     WriteFile: "write",
+    MakeFile: "make",
     AppendLine: "append",
     RemoveFile: "remove",
 }
@@ -177,6 +186,8 @@ def _apply(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effe
             return after, Effect("taken", _heading_of(data, line))
         case WriteFile(text=text):
             return _encoded(text), Effect("written")
+        case MakeFile(text=text):
+            return _encoded(text) if data is None else data, Effect("written")
         case AppendLine(line=line):
             return _append(data or b"", _encoded(line)), Effect("appended")
         case RemoveFile():

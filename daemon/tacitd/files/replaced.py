@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs
@@ -19,6 +20,14 @@ from tacitd.files.temporary import Seen, look, removed_on_failure, swap_name, wr
 
 TRIES = 5
 """How often an edit begins again, because somebody saved in between, before it gives up for now."""
+
+
+class Lingering(Protocol):
+    """Who looks once more at what was swapped out; `second_look.SecondLook` is one."""
+
+    def keep(self, target: Path, old: Path, seen: bytes) -> None:
+        """`old` names, for a moment still, what stood under `target` and said `seen`. Raises nothing."""
+        ...
 
 
 def replace(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None) -> bool:
@@ -47,11 +56,13 @@ def edit(
     *,
     mode: int | None = None,
     disk: Disk | None = None,
+    second: Lingering | None = None,
 ) -> bool:
     """Change a file that others edit too. True: it was changed.
 
     `change` is given the bytes (None: no such file) and returns the new ones, or None to leave the file
-    alone; it must be a pure function, because it is called again when somebody saves in between (SPEC X-07).
+    alone; it must be a pure function, because it is called again when somebody saves in between (SPEC X-07). What was
+    swapped out is given to `second`, because an editor may still write into it.
     Raises OSError, FileRefusedError from `change`, and FileRefusedError where somebody keeps saving.
     """
     disk = disk or RealDisk()
@@ -63,12 +74,14 @@ def edit(
         if wanted is None or wanted == before:
             return False
         make_dirs(target.parent, disk, private=mode is not None)
-        if _brought_in(target, seen, wanted, mode, disk):
+        if _brought_in(target, seen, wanted, mode, disk, second):
             return True
     raise FileRefusedError(f"{path}: someone keeps editing, it changed {TRIES} times while it was written")
 
 
-def _brought_in(target: Path, seen: Seen | None, wanted: bytes, mode: int | None, disk: Disk) -> bool:
+def _brought_in(
+    target: Path, seen: Seen | None, wanted: bytes, mode: int | None, disk: Disk, second: Lingering | None
+) -> bool:
     """Bring `wanted` under the name. False: somebody was faster, and what they saved stands there."""
     temp = write_temp(target, [wanted], seen.stat if seen else None, mode, disk)
     with removed_on_failure(temp, disk):
@@ -80,7 +93,7 @@ def _brought_in(target: Path, seen: Seen | None, wanted: bytes, mode: int | None
         old = swap_name(temp, wanted, seen.data)
         disk.replace(temp, old)
     with removed_on_failure(old, disk):
-        return _swapped(old, target, seen, wanted, disk)
+        return _swapped(old, target, seen, wanted, disk, second)
 
 
 def _placed(temp: Path, target: Path, disk: Disk) -> bool:
@@ -93,10 +106,14 @@ def _placed(temp: Path, target: Path, disk: Disk) -> bool:
     return True
 
 
-def _swapped(temp: Path, target: Path, seen: Seen, wanted: bytes, disk: Disk) -> bool:
+def _swapped(
+    temp: Path, target: Path, seen: Seen, wanted: bytes, disk: Disk, second: Lingering | None
+) -> bool:
     try:
         if not disk.exchange(temp, target):
             # No swap here: the comparison of a moment ago has to do.
+            if second is not None:
+                second.keep(target, target, seen.data)
             disk.replace(temp, target)
             disk.sync_dir(target.parent)
             return True
@@ -109,6 +126,8 @@ def _swapped(temp: Path, target: Path, seen: Seen, wanted: bytes, disk: Disk) ->
         return False
     disk.sync_dir(target.parent)
     if out is not None:
+        if second is not None:
+            second.keep(target, temp, seen.data)
         disk.unlink(temp)
     return True
 

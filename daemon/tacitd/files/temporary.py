@@ -65,7 +65,7 @@ def write_temp(
     `mode` None: that of `like`, the file to be replaced; without one, that of the directory, so that a service's
     narrow umask hides no file from the people who work in a project.
     """
-    temp = target.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.new"
+    temp = _new_name(target)
     if like is None and mode is None:
         mode = mode_within(target.parent, disk)
     fd = disk.open_new(temp, 0o600)
@@ -84,6 +84,11 @@ def write_temp(
 def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
     """The name under which a temporary file goes into a swap: it says which bytes may safely be removed."""
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")
+
+
+def copy_name(target: Path, standing: bytes) -> Path:
+    """The name for a copy of somebody's words that do not stand in the file; no sweep removes it."""
+    return swap_name(_new_name(target), standing, b"")
 
 
 @contextmanager
@@ -108,6 +113,18 @@ def sweep(directory: Path, before: float, disk: Disk) -> None:
         for name in disk.names(directory):
             if name.startswith(TEMP_PREFIX):
                 _sweep_one(directory / name, before, disk)
+
+
+def kept_for_a_person(directory: Path, disk: Disk) -> list[Path]:
+    """The temporary files in a directory that hold what a person saved while a file was swapped. Never raises."""
+    found: list[Path] = []
+    with suppress(OSError):
+        for name in sorted(disk.names(directory)):
+            if name.startswith(TEMP_PREFIX) and name.endswith(".old"):
+                with suppress(OSError, FileRefusedError):
+                    path = directory / name
+                    found += [] if _is_ours(path, disk) else [path]
+    return found
 
 
 def _sweep_one(temp: Path, before: float, disk: Disk) -> None:
@@ -158,6 +175,10 @@ def _give(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
     except PermissionError:
         return bits & 0o707
     return bits
+
+
+def _new_name(target: Path) -> Path:
+    return target.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.new"
 
 
 def _digest(data: bytes) -> str:

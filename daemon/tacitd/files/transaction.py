@@ -12,37 +12,53 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import Clock, utc_millis
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, LogDamagedError, UsageError, said_by_system
 from tacitd.files import operations as ops
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.guard import real_target, refuse_unwritable, removal
-from tacitd.files.intents import Pending, Transaction, done_record, ended, intent_record, read_intent
+from tacitd.files.guard import real_target, refuse_aliased, refuse_unwritable, removal
+from tacitd.files.intents import (
+    Pending,
+    Transaction,
+    done_record,
+    ended,
+    intent_record,
+    part_record,
+    read_intent,
+    read_part,
+)
 from tacitd.files.log import Log
 from tacitd.files.operations import Effect, Operation
 from tacitd.files.provenance import LineHistory, fold
 from tacitd.files.replaced import edit
+from tacitd.files.second_look import SecondLook
 from tacitd.files.temporary import look
 
 
 class History:
     """All transactions, one at a time. Thread-safe: handlers call it from worker threads."""
 
-    def __init__(self, log: Log, clock: Clock, disk: Disk | None = None) -> None:
+    def __init__(
+        self, log: Log, clock: Clock, disk: Disk | None = None, second: SecondLook | None = None
+    ) -> None:
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
+        self._second = second
         self._lock = threading.RLock()
         self._loaded = False
         self._done: dict[str, str] = {}
         """Key to id."""
         self._open: dict[str, Transaction] = {}
         self._pending: dict[str, Pending] = {}
+        self._parts: dict[str, tuple[Effect, ...]] = {}
+        """By id, what the first operations of an open one did; they are not done again."""
 
     def run(
         self,
@@ -68,13 +84,13 @@ class History:
                 return self._finish(begun, resumed=True)
             return self._finish(self._begin(root, tuple(operations), cause, key, tuple(also)), resumed=False)
 
-    def recover(self) -> list[Transaction]:
-        """Finish what was begun and not done. What cannot be finished now stays in `pending`, with its reason,
+    def recover(self, wanted: Callable[[Path], bool] = lambda root: True) -> list[Transaction]:
+        """Finish what was begun and not done, in the projects that are wanted, given by their root. What cannot be finished now stays in `pending`, with its reason,
         and stops no other. Returns what was finished. Raises OSError where the log cannot be read or written."""
         with self._lock:
             self._load()
             finished: list[Transaction] = []
-            for each in list(self._open.values()):
+            for each in [each for each in self._open.values() if wanted(each.root)]:
                 try:
                     finished.append(self._finish(each, resumed=True))
                 except (FileRefusedError, OSError) as error:
@@ -121,7 +137,7 @@ class History:
                 read = read_intent(record)
                 if isinstance(read, Transaction) and root in (None, read.root):
                     begun[id] = read
-            elif id in begun:
+            elif id in begun and record.get("state") != "part":
                 intent = begun.pop(id)
                 if record.get("state") == "done":
                     yield ended(intent, record)
@@ -138,6 +154,10 @@ class History:
         with self._lock:
             self._load()
             return key in self._done
+
+    def places(self) -> set[Path]:
+        """Every directory in which a transaction ever changed a file."""
+        return {operation.path.parent for each in self.entries() for operation in each.operations}
 
     def flush(self) -> None:
         """Make the log durable. Intents always are; a done mark that is lost is only made again."""
@@ -174,7 +194,8 @@ class History:
             try:
                 self._finish(each, resumed=True)
             except (FileRefusedError, OSError) as error:
-                raise FileRefusedError(f"waits for transaction {each.id}: {error}") from error
+                what, hint = _in_words(error)
+                raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
 
     def _rehearse(self, operations: tuple[Operation, ...], targets: list[Path]) -> tuple[Effect, ...]:
         """What each operation would do, one after the other, without writing anything."""
@@ -191,6 +212,8 @@ class History:
                     files[target], effect = ops.applied(operation, files[target])
                 if effect != ops.NOTHING:
                     refuse_unwritable(target, self._disk)
+                    if isinstance(operation, ops.PutLine | ops.SwapLine | ops.TakeLine):
+                        refuse_aliased(target, self._disk)
             except OSError as error:
                 raise FileRefusedError(f"{operation.path}: {error.strerror or error}") from error
             except FileRefusedError as error:
@@ -200,8 +223,11 @@ class History:
 
     def _finish(self, begun: Transaction, *, resumed: bool) -> Transaction:
         """Apply every operation and mark it done. Raises OSError or FileRefusedError; it then stays open."""
+        effects = list(self._parts.get(begun.id, ()))[: len(begun.operations)]
+        before = len(effects)
         try:
-            effects = [self._apply(each, begun) for each in begun.operations]
+            for each in begun.operations[before:]:
+                effects.append(self._apply(each, begun))
             paths = [
                 each.path
                 for each, effect in zip(begun.operations, effects, strict=True)
@@ -209,16 +235,26 @@ class History:
             ]
             if resumed:
                 # What had been done before the crash does nothing now; the intent says what it was.
-                pairs = zip(effects, begun.effects, strict=True)
-                effects = [was if now == ops.NOTHING else now for now, was in pairs]
+                pairs = zip(effects[before:], begun.effects[before:], strict=True)
+                effects[before:] = [was if now == ops.NOTHING else now for now, was in pairs]
             done = replace(begun, state="done", effects=tuple(effects), written=tuple(dict.fromkeys(paths)))
             self._log.append(done_record(done, self._now()))
         except (FileRefusedError, OSError) as error:
+            if len(effects) > before:
+                self._remember(begun, effects)
             self._waits(begun, error)
             raise
         self._forget(done.id)
         self._done[done.key] = done.id
         return done
+
+    def _remember(self, begun: Transaction, effects: Sequence[Effect]) -> None:
+        """What is done of it, while it waits for the rest: days, perhaps, in which a person may take a line out."""
+        self._parts[begun.id] = tuple(effects)
+        with suppress(
+            OSError, LogDamagedError
+        ):  # known in memory; after a restart it would be done once more
+            self._log.append(part_record(begun, effects))
 
     def _apply(self, operation: Operation, begun: Transaction) -> Effect:
         # Checked once more: a link may have been put in the way since.
@@ -233,7 +269,7 @@ class History:
             return after
 
         try:
-            changed = edit(target, change, disk=self._disk)
+            changed = edit(target, change, disk=self._disk, second=self._second)
         except FileRefusedError as error:
             raise _named(operation, error) from error
         return effect if changed else ops.NOTHING
@@ -252,6 +288,7 @@ class History:
         self._done.clear()
         self._open.clear()
         self._pending.clear()
+        self._parts.clear()
         keys: dict[str, str] = {}
         for record in self._log.read():
             self._take_in(record, keys)
@@ -271,6 +308,8 @@ class History:
                     self._pending[id] = Pending(id, intent.key, intent.root, "not finished yet")
                 else:
                     self._pending[id] = intent
+            case "part":
+                self._parts[id] = read_part(record)
             case "done":
                 self._forget(id)
                 if id in keys:
@@ -279,12 +318,13 @@ class History:
                 self._forget(id)
 
     def _waits(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
-        what, hint = (error.what, error.hint) if isinstance(error, FileRefusedError) else (str(error), "")
+        what, hint = _in_words(error)
         self._pending[begun.id] = Pending(begun.id, begun.key, begun.root, what, hint)
 
     def _forget(self, id: str) -> None:
         self._open.pop(id, None)
         self._pending.pop(id, None)
+        self._parts.pop(id, None)
 
     def _find(self, id: str) -> Transaction:
         found = next((each for each in self.entries() if each.id == id), None)
@@ -294,6 +334,10 @@ class History:
 
     def _now(self) -> str:
         return utc_millis(self._clock.now())
+
+
+def _in_words(error: FileRefusedError | OSError) -> tuple[str, str]:
+    return (error.what, error.hint) if isinstance(error, FileRefusedError) else said_by_system(error)
 
 
 def _named(operation: Operation, error: FileRefusedError) -> FileRefusedError:

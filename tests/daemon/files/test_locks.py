@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 from multiprocessing.connection import Connection
@@ -11,6 +12,7 @@ import pytest
 
 from tacitd.errors import UNAVAILABLE, UnavailableError
 from tacitd.files import hold, private_dir
+from tacitd.files.disk import RealDisk
 
 
 def _hold_until_told(path: str, pipe: Connection) -> None:
@@ -34,6 +36,17 @@ def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
     with hold(path):
         assert path.read_text() == f"{os.getpid()}\n"
     assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk_keeps_nobody_out(tmp_path: Path) -> None:
+    """RELIABILITY 4: the process id cannot be written; the lock is held all the same, and nobody else gets it."""
+
+    class Full(RealDisk):
+        def write(self, fd: int, data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with hold(tmp_path / "lock", Full()), pytest.raises(UnavailableError, match="another process"):
+        hold(tmp_path / "lock")
 
 
 def test_what_stands_in_the_file_decides_nothing(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.files import has_line, lines_of, put_line, swap_line, take_line
 
@@ -48,6 +49,11 @@ def test_a_new_file(nothing: bytes | None) -> None:
         ("## A\n- x\n***\n", "## A\n- x\n- new\n***\n"),
         ("## A\n- x\n  ```\n  ## B\n  ```\n", "## A\n- x\n  ```\n  ## B\n  ```\n- new\n"),
         ("## A\n- ```\n  ## B\n  ```\n", "## A\n- ```\n  ## B\n  ```\n- new\n"),
+        ("## A\n1. n\n   - y\n2. m\n", "## A\n1. n\n   - y\n2. m\n- new\n"),
+        ("## A\n1) n\n   - y\n\n## B\n", "## A\n1) n\n   - y\n- new\n\n## B\n"),
+        ("## A\n- x\n\n1. n\n   - y\n", "## A\n- x\n\n1. n\n   - y\n- new\n"),
+        ("## A\nLike this:\n\n    - code\n", "## A\nLike this:\n\n    - code\n- new\n"),
+        ("## A\n| a |\n|---|\n| 1 |\n", "## A\n| a |\n|---|\n| 1 |\n- new\n"),
     ],
 )
 def test_where_a_line_goes(before: str, after: str) -> None:
@@ -216,7 +222,7 @@ WORDS = st.sampled_from(
 
 @given(FILES, WORDS)
 @example(b"## A\nB\n---\n", "new")
-@settings(max_examples=250, deadline=None)
+@examples(250)
 def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) -> None:
     """S-28, S-29: other lines' bytes are a subsequence of the result; a second put changes no byte."""
     try:
@@ -229,7 +235,7 @@ def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) ->
 
 
 @given(FILES_WITH_A, WORDS)
-@settings(max_examples=250, deadline=None)
+@examples(250)
 def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
     """S-28: on files that had the heading, taking back what was put restores every byte."""
     assume(not has_line(data, line))
@@ -243,7 +249,7 @@ def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
 
 
 @given(FILES, WORDS, WORDS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_swap_there_and_back(data: bytes, old: str, new: str) -> None:
     """S-26: a swap that is taken back leaves the line in its place."""
     try:

@@ -1,0 +1,62 @@
+"""What a transaction leaves alone though it could write there (DESIGN "What matters", 1 and 2)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tacitd.errors import FileRefusedError
+from tacitd.files import AppendLine, History, Log, Operation, PutLine, TakeLine, WriteFile
+from tacitd.testing import FakeClock
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project whose AGENTS.md goes by a second name."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "AGENTS.md").write_text("# Ours\n\n## A\n- one\n")
+    return root
+
+
+def history(root: Path) -> History:
+    return History(Log(root.parent / "state" / "history.jsonl"), FakeClock())
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, link: bool) -> None:
+    """DESIGN: no surprises in files. A person edits CLAUDE.md, and AGENTS.md is to say the same, always."""
+    os.link(root / "AGENTS.md", root / "CLAUDE.md")
+    given = root / "AGENTS.md"
+    if link:
+        given = root / "link.md"
+        given.symlink_to("AGENTS.md")
+    for operation in (PutLine(given, "A", "two", "T"), TakeLine(given, "one")):
+        with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
+            history(root).run(root, [operation], {}, "k")
+        assert caught.value.hint == f"ln -sf AGENTS.md {root / 'CLAUDE.md'}"
+    assert not (root.parent / "state").exists()
+    history(root).run(root, [PutLine(given, "A", "one", "T")], {}, "nothing to do")
+    (root / "CLAUDE.md").unlink()
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    history(root).run(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
+    assert (root / "CLAUDE.md").read_text() == "# Ours\n\n## A\n- one\n- two\n"
+
+
+def test_a_backup_by_hard_links_keeps_the_old_text(root: Path) -> None:
+    """`cp -al` before a change: the copy is what it was, and the project goes on."""
+    (root.parent / "backup").mkdir()
+    os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
+    history(root).run(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
+    assert (root.parent / "backup" / "AGENTS.md").read_text() == "# Ours\n\n## A\n- one\n"
+    assert "- two" in (root / "AGENTS.md").read_text()
+
+
+def test_files_of_ours_are_not_asked(root: Path) -> None:
+    """Generated files and git's excludes are nobody's text."""
+    os.link(root / "AGENTS.md", root / "other")
+    operations: list[Operation] = [WriteFile(root / "other", "x"), AppendLine(root / "AGENTS.md", "/x")]
+    done = history(root).run(root, operations, {}, "k")
+    assert [effect.did for effect in done.effects] == ["written", "appended"]
