@@ -54,10 +54,14 @@ def riders(table: Iterable[str]) -> list[Rider]:
     return made
 
 
+def asked_besides(aboard: Iterable[Rider], project: str) -> list[str]:
+    """What the riders ask, each its part."""
+    return [text for rider in aboard if (text := rider.addition(project).strip())]
+
+
 def laden(prompt: str, aboard: Iterable[Rider], project: str) -> str:
     """The prompt with what the riders ask."""
-    additions = [text for rider in aboard if (text := rider.addition(project).strip())]
-    return "\n\n".join([prompt, *additions])
+    return "\n\n".join([prompt, *asked_besides(aboard, project)])
 
 
 def parted(answer: str, aboard: Iterable[Rider]) -> Parted:

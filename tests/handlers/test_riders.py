@@ -6,9 +6,10 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.riders import EXTRACTION, SYNTHESIS, laden, parted, riders
 
 
@@ -31,7 +32,7 @@ def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
     assert laden("QUESTION", [silent], "/p") == "QUESTION"
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.tuples(st.sampled_from(["one", "two", "fact"]), st.text("abc ", max_size=5)), max_size=8))
 def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
     """Every line goes to exactly one, in its order."""

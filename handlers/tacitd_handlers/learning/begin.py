@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.events import Project
-from tacitd.files.operations import Operation, WriteFile
+from tacitd.files.operations import MakeFile, Operation
 from tacitd.handler import Tools
 from tacitd_handlers.learning import reach
 from tacitd_handlers.learning.store import LEARNED, TITLE
@@ -21,6 +21,6 @@ def begin(project: Project, tools: Tools) -> None:
     hidden: list[Operation] = []
     if tools.write_mode(project) == "local":
         hidden = reach.excludes(project, reach.created(project, [learned, *(p.path for p in pointers)]))
-    operations = [*hidden, WriteFile(learned, f"# {TITLE}\n"), *pointers]
+    operations = [*hidden, MakeFile(learned, f"# {TITLE}\n"), *pointers]
     cause, key = {"by": "person", "what": "init"}, f"init:{project.root}:{tools.clock.now()}"
     tools.history.run(project.root, operations, cause, key, also=reach.allowed(project))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacitd.events import Project
+from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Tools
 from tacitd.model.port import Ask, NoAnswer
@@ -43,8 +44,8 @@ class Made:
 class Bootstrap:
     """Makes summaries. Remembers what the model made of each directive. Thread-safe: projects are handled side by side."""
 
-    def __init__(self, home: Path) -> None:
-        self._log = Log(home / "summaries.jsonl")
+    def __init__(self, home: Path, disk: Disk | None = None) -> None:
+        self._log = Log(home / "summaries.jsonl", disk)
         self._lock = threading.Lock()
         self._distilled: dict[str, str] = {}
         """By fingerprint; "" where the answer could not be used."""
@@ -69,7 +70,7 @@ class Bootstrap:
     def ensure(self, project: Project, tools: Tools) -> Documents:
         """Before an extraction: make the summary if it is missing or its directives were not distilled yet, and return
         what is known (SPEC S-04). Raises OSError and TacitdError."""
-        files = Files(project.root)
+        files = Files(project.root, tools.disk)
         documents = read_documents(files, tools.directives)
         if not files.summary.is_file() or self._stale(project, documents):
             self.refresh(project, tools, ask=True)
@@ -85,7 +86,7 @@ class Bootstrap:
     def refresh(self, project: Project, tools: Tools, *, ask: bool, at_once: bool = False) -> Made:
         """Make the summary anew; with `ask`, the model is asked where a directive's text changed, `at_once` also where it
         was asked a moment ago or could not say anything. Raises OSError and TacitdError."""
-        files = Files(project.root)
+        files = Files(project.root, tools.disk)
         documents = read_documents(files, tools.directives)
         waits: NoAnswer | None = None
         for part in documents.parts if ask else ():

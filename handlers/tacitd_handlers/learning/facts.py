@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tacitd.redact import has_secret
 from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
 from tacitd_handlers.learning.phrasing import tidied
-from tacitd_handlers.learning.prompting import instructions
+from tacitd_handlers.learning.prompting import instructions, sentences_of
 from tacitd_handlers.learning.sameness import normalise
 
 ANSWER_LIMIT = 8192
@@ -27,6 +28,8 @@ _TALK = re.compile(
     r"(?:(?:only|just|simply) )?(?:contain|hold|is|are|has|have|do|does|appear|seem|ask|express|state|request|include)s?\b)",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"messages? \d{1,3}\W*", re.IGNORECASE)
+"""How the prompt itself heads each message."""
 _ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE)
 
 
@@ -41,15 +44,15 @@ class Facts:
     """How many came after the twentieth."""
 
 
-def parse_facts(answer: str, given: str = "") -> Facts | Unusable:
-    """Given the answer and the data that was asked about, return the facts in it.
+def parse_facts(answer: str, given: str = "", besides: Sequence[str] = ()) -> Facts | Unusable:
+    """Given the answer, the data that was asked about, and what else was asked in the prompt, return the facts in it.
 
     NONE in any spelling, and an empty answer, are no facts. An echo of the prompt, a refusal, prose or JSON
     is no list: Unusable, so that the batch is asked again instead of being taken as empty.
     """
     if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
         return Facts(())
-    wrong = _wrong(answer, given)
+    wrong = _wrong(answer, given, besides)
     if wrong:
         return Unusable(wrong)
     lines = [line for line in answer.splitlines() if line.strip() and not is_fence(line)]
@@ -57,15 +60,15 @@ def parse_facts(answer: str, given: str = "") -> Facts | Unusable:
     if not candidates:
         return Unusable("the answer is JSON or code, not one fact a line")
     after_none = is_none(candidates[0])
-    return _collected([tidied(line) for line in candidates if not _is_talk(line, after_none)])
+    return _collected([line for line in candidates if not _is_talk(line, after_none)])
 
 
-def _wrong(answer: str, given: str) -> str:
+def _wrong(answer: str, given: str, besides: Sequence[str]) -> str:
     if len(answer) > ANSWER_LIMIT:
         return f"the answer is longer than {ANSWER_LIMIT} characters"
     if refuses(answer):
         return "the model declined or asked back"
-    if echoes(answer, instructions("extraction"), given):
+    if echoes(answer, [*instructions("extraction"), *sentences_of(besides)], given):
         return "the answer repeats the prompt"
     lines = [line for line in answer.splitlines() if line.strip()]
     if len(lines) == 1 and len(lines[0]) > _PROSE:
@@ -73,13 +76,15 @@ def _wrong(answer: str, given: str) -> str:
     return ""
 
 
-def _collected(texts: list[str]) -> Facts:
+def _collected(lines: list[str]) -> Facts:
     kept: dict[str, str] = {}
     withheld = 0
-    for text in texts:
+    for line in lines:
+        text = tidied(line)
         if not any(char.isalnum() for char in text) or is_none(text):
             continue
-        if has_secret(text):
+        # The line too: shortening could halve a secret out of recognition.
+        if has_secret(line) or has_secret(text):
             withheld += 1
         else:
             kept.setdefault(normalise(text), text)
@@ -102,7 +107,7 @@ def _is_json(line: str) -> bool:
 def _is_talk(line: str, after_none: bool) -> bool:
     """An introduction, a heading, a closing word, why there is nothing: what a model says around its list."""
     text = without_marks(line)
-    if line.lstrip().startswith("#") or text.rstrip("*_ ").endswith((":", "：")):
+    if line.lstrip().startswith("#") or text.rstrip("*_ ").endswith((":", "：")) or _NUMBERED.fullmatch(text):
         return True
     if line.strip() != text:
         return False

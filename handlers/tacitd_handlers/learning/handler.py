@@ -35,7 +35,7 @@ from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.saying import says
 from tacitd_handlers.learning.state import COUNTED, State
 from tacitd_handlers.learning.store import Files, append_raw, refused
-from tacitd_handlers.learning.synthesize import Synthesis
+from tacitd_handlers.learning.synthesize import Synthesis, finish
 from tacitd_handlers.learning.view import spliceable
 
 SILENT = 50
@@ -92,8 +92,8 @@ class Learning:
                 self._state.fold(commit)
             except (KeyError, TypeError, ValueError) as error:  # a newer version's: not ours to judge
                 logger.warning("a commit of {} is not understood: {}", commit.event, error)
-        self._bootstrap = Bootstrap(tools.home)
-        self._synthesis = Synthesis(self._bootstrap, tools.home)
+        self._bootstrap = Bootstrap(tools.home, tools.disk)
+        self._synthesis = Synthesis(self._bootstrap, tools.home, tools.disk)
         for root in [root for root, made in self._state.waiting.items() if made]:
             self._project_raw(root, done_batches(tools.history, root))
         self._say_silence(tools)
@@ -192,7 +192,7 @@ class Learning:
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
         """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""
-        tools, files, id = self._tools, Files(root), f"learning.raw-unwritable:{root}"
+        tools, files, id = self._tools, Files(root, self._tools.disk), f"learning.raw-unwritable:{root}"
         with self._lock:
             batches = [b for b in self._state.waiting.get(root, {}).values() if b.id not in set(done)]
         if tools.write_mode(Project(root, False)) == "off" or not root.is_dir():
@@ -249,6 +249,7 @@ class Learning:
         """SPEC S-52: facts of projects without a live session, in files or in the log alone. Each project's synthesis is
         an event of its own, so that one that fails stops no other, and none overlaps another of its project."""
         self._say_aside(tools)
+        finish(tools)
         for project in self._known_projects(tools):
             with self._lock:
                 waits = bool(self._state.waiting.get(project.root))

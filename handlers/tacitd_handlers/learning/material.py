@@ -7,7 +7,7 @@ steps, and afterwards the history knows best. Asking the model and writing lines
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,10 @@ class Material:
     id: str
     lines: tuple[RawLine, ...]
     claimed: tuple[Path, ...]
+    read: Mapping[Path, int] = field(default_factory=dict)
+    """Of each claimed file, how many bytes there were."""
+    whole: Mapping[str, int] = field(default_factory=dict)
+    """By its name, how many bytes of it are whole lines: should it grow, it is read from there."""
     bad: tuple[bytes, ...] = ()
     """Lines in the claimed files that are no facts."""
     settled: tuple[str, ...] = ()
@@ -56,9 +60,15 @@ class _Written:
     """What transactions of this project made lines of."""
 
     batches: set[str] = field(default_factory=set)
-    files: set[str] = field(default_factory=set)
+    files: dict[str, int | None] = field(default_factory=dict)
+    """By name, up to which byte; None: all of it."""
     lines: dict[str, int] = field(default_factory=dict)
     """By the first batch or file of its transaction."""
+
+    def upto(self, name: str, size: int) -> int:
+        """Up to which byte lines were made of this file, which is so long now."""
+        upto = self.files.get(name, 0)
+        return size if upto is None else upto
 
 
 def take(project: Project, files: Files, state: State, history: History, now: float) -> Material:
@@ -71,20 +81,22 @@ def take(project: Project, files: Files, state: State, history: History, now: fl
     claimed = tuple(files.claimed())
     lines: dict[str, RawLine] = {}
     bad: list[bytes] = []
+    read: dict[Path, int] = {}
+    whole: dict[str, int] = {}
+    finished, stayed = written.batches | state.synthesised, state.read.get(project.root, {})
     for path in claimed:
-        if path.name in written.files:
-            continue
-        raw = parse(facts_in(path))
-        bad += raw.bad
-        done = written.batches | state.synthesised
-        for at, line in enumerate(raw.lines):
-            if line.batch not in done:
+        data = facts_in(path)
+        read[path], whole[path.name] = len(data), data.rfind(b"\n") + 1
+        begin = stayed.get(path.name, 0)
+        done = max(begin, written.upto(path.name, len(data)))
+        bad += parse(data[begin:]).bad  # not from `done` on: a crash may have come before they were put aside
+        for at, line in enumerate(parse(data[done:]).lines):
+            if line.batch not in finished:
                 lines.setdefault(line.batch or f"{path.name}:{at}", line)
-    known = {*settled, *(path.name for path in claimed)}
+    known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
-    return Material(
-        _id(claimed, lines.values()), tuple(lines.values()), claimed, tuple(bad), tuple(settled), count
-    )
+    id = _id(claimed, lines.values())
+    return Material(id, tuple(lines.values()), claimed, read, whole, tuple(bad), tuple(settled), count)
 
 
 def portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
@@ -114,8 +126,9 @@ def _written(history: History, project: Project) -> _Written:
             continue
         batches = [str(id) for id in entry.cause.get("batches", ())]
         names = [str(name) for name in entry.cause.get("files", ())]
+        whole = entry.cause.get("whole")
         found.batches.update(batches)
-        found.files.update(names)
+        found.files.update({name: whole.get(name) if isinstance(whole, dict) else None for name in names})
         for first in (*batches, *names)[:1]:
             found.lines[first] = sum(effect.did in ("put", "swapped") for effect in entry.effects)
     return found

@@ -27,7 +27,8 @@ _USER = re.compile(
 )
 _TRIPLE = re.compile(r"\(?\s*(?:the )?user\s*[,|→;]\s*([^,|→;]+?)\s*[,|→;]\s*(.+?)\s*\)?", re.IGNORECASE)
 _LABEL = re.compile(
-    r"^(?:\*\*|__)?(?:(?:user|stated|new|extracted)\s+)*(?:preference|fact|opinion|belief|stance|want)s?\s*(?:\*\*|__)?:(?:\*\*|__)?\s*(?=\S)",
+    r"^(?:\*\*|__)?(?:(?:(?:user|stated|new|extracted)\s+)*(?:preference|fact|opinion|belief|stance|want)s?"
+    r"|(?:from\s+)?messages?\s+\d{1,3})\s*(?:\*\*|__)?:(?:\*\*|__)?\s*(?=\S)",
     re.IGNORECASE,
 )
 _MARKED_LABEL = re.compile(r"^(\*\*|__)([^*_:]{1,30}):?\1:?\s*(?=\S)")

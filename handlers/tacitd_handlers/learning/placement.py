@@ -98,7 +98,8 @@ def _line(item: Item, path: str, note: str = "") -> Placed | Refused:
     line = cleaned(item.fact)
     if isinstance(line, Unfit):
         return Refused(item, line.reason)
-    return Placed(item, path, heading_for(item.section, line), line, note)
+    section = "" if isinstance(cleaned(item.section), Unfit) else item.section
+    return Placed(item, path, heading_for(section, line), line, note)
 
 
 def _parts(file: str) -> list[str] | str:

@@ -160,9 +160,11 @@ class _Desk:
             yield from self._lines.get(LEARNED, ())
 
     def _taken_out(self, path: str) -> Iterable[str]:
-        yield from sorted(self._removed.get(path, ()))
-        if path != LEARNED:
-            yield from sorted(self._removed.get(LEARNED, ()))
+        """LEARNED.md holds for every folder: a line that was taken out of one file does not come back through it."""
+        if path == LEARNED:
+            yield from sorted({line for lines in self._removed.values() for line in lines})
+        else:
+            yield from sorted({*self._removed.get(path, ()), *self._removed.get(LEARNED, ())})
 
     def _replaced(self, placed: Placed) -> str | None:
         """The line of ours that this one updates: the one that REPLACES names, else its own contrary.

@@ -19,6 +19,8 @@ from importlib.resources import files
 from typing import Literal
 
 from tacitd.errors import TacitdError
+from tacitd.model.guard import SENTINEL
+from tacitd.model.port import Ask
 from tacitd.redact import redact
 from tacitd_handlers.learning.answers import flat, without_marks
 
@@ -119,8 +121,14 @@ def instructions(name: PromptName) -> tuple[str, ...]:
 
     Short lines ("Architectural principles") are left out: a person may well say those.
     """
-    lines = (flat(without_marks(line)) for line in template(name).splitlines() if _is_instruction(name, line))
-    return tuple(line for line in lines if len(line) >= 20 and len(line.split()) >= 4)
+    mine = [line for line in template(name).splitlines() if _is_instruction(name, line)]
+    return sentences_of([SENTINEL, Ask("", "fast", "").system, *mine])
+
+
+def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
+    """Those of the lines that are long enough to prove an echo, flattened. A lesson in force is the person's own."""
+    said = (flat(without_marks(line)) for line in lines if "->" not in line)
+    return tuple(line for line in said if len(line) >= 20 and len(line.split()) >= 4)
 
 
 def _is_instruction(name: PromptName, line: str) -> bool:

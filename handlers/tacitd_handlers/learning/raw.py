@@ -102,11 +102,12 @@ def _line(text: bytes) -> RawLine | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("facts"), list):
         return None
-    said = [tidied(value) for value in record["facts"] if isinstance(value, str)]
-    safe = [text for text in said if not has_secret(text)]
+    said = [value for value in record["facts"] if isinstance(value, str)]
+    # Before it is shortened: a cut could halve a secret out of recognition.
+    safe = [fact for value in said if not has_secret(value) and not has_secret(fact := tidied(value))]
     return RawLine(
         ts=_text(record.get("ts")),
-        facts=tuple(text for text in safe if any(char.isalnum() for char in text)),
+        facts=tuple(fact for fact in safe if any(char.isalnum() for char in fact)),
         session=_text(record.get("session")),
         prompts=_texts(record.get("prompts")),
         folders=_texts(record.get("folders")),

@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 
 from tacitd.events import Project
-from tacitd.files.operations import AppendLine, Effect, Operation, WriteFile
+from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation, WriteFile
+from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 from tacitd.git import git_dir
 from tacitd_handlers.learning.plain import real
@@ -23,6 +24,8 @@ from tacitd_handlers.learning.store import LEARNED, Files, text_of
 POINTER = Path(".claude/rules/tacitd-learned.md")
 POINTER_TEXT = "@../../LEARNED.md\n"
 TEMPORARY = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
+COPIES = f"{TEMP_PREFIX}*"
+"""What a replaced file leaves where something went wrong: it may hold a person's words, in any folder."""
 CLAUDE = ("CLAUDE.md", ".claude/CLAUDE.md")
 REFERRING = (*CLAUDE, "CLAUDE.local.md", str(POINTER))
 RULES_LIMIT = 200
@@ -49,12 +52,12 @@ def excludes(project: Project, patterns: Iterable[str]) -> list[Operation]:
 
 
 def temporary(project: Project) -> list[str]:
-    """Patterns for what lies in `tmp/`; also where that is a link to another place in the project."""
+    """Patterns for what lies in `tmp/`, also where that is a link to another place in the project, and for copies."""
     root, tmp = real(project.root), real(project.root / "tmp")
     if tmp == root / "tmp" or not tmp.is_relative_to(root):
-        return list(TEMPORARY)
+        return [*TEMPORARY, COPIES]
     place = pattern_of(tmp.relative_to(root)) if tmp != root else ""
-    return [*TEMPORARY, *(f"{place}/{name.removeprefix('/tmp/')}" for name in TEMPORARY)]
+    return [*TEMPORARY, COPIES, *(f"{place}/{name.removeprefix('/tmp/')}" for name in TEMPORARY)]
 
 
 def created(project: Project, targets: Iterable[Path]) -> list[str]:
@@ -124,9 +127,11 @@ def pointer(project: Project, history: History) -> list[Operation]:
     path = project.root / POINTER
     if referring(project.root) is not None or os.path.lexists(path) or not _may_make(path, project.root):
         return []
-    if any(isinstance(made, WriteFile) and made.path == path for made, _ in _done(history, project)):
+    made = (operation for operation, _ in _done(history, project))
+    # WriteFile: so it was written by 0.1.0.
+    if any(isinstance(one, MakeFile | WriteFile) and one.path == path for one in made):
         return []
-    return [WriteFile(path, POINTER_TEXT)]
+    return [MakeFile(path, POINTER_TEXT)]
 
 
 def _may_make(path: Path, root: Path) -> bool:

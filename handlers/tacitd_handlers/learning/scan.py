@@ -18,7 +18,7 @@ import click
 
 from tacitd.cli.places import Call, data, directory, paths, somewhere, talk
 from tacitd.clock import SystemClock
-from tacitd.durations import ALLOWED, parse_duration
+from tacitd.durations import parse_duration
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.transcripts.dedupe import Seen
@@ -31,6 +31,9 @@ from tacitd_handlers.learning.estimate import Estimate, Sitting, estimate
 if TYPE_CHECKING:
     from tacitd.config import Config
     from tacitd_handlers.learning.settings import ExtractionSettings
+
+
+_ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
 
 
 @click.command(
@@ -70,10 +73,16 @@ def _floor(since: str) -> float:
 
         with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(since).astimezone().timestamp()
+    if re.fullmatch(
+        r"\s*[\d.]+\s*", since
+    ):  # elsewhere a bare number is seconds, and nobody means those here
+        raise click.BadParameter(
+            f"{since!r} has no unit: say {since.strip()}d for days", param_hint="--since"
+        )
     try:
         return time.time() - parse_duration(since)
     except ValueError:
-        raise click.BadParameter(f"{since!r}: {ALLOWED}, or a date", param_hint="--since") from None
+        raise click.BadParameter(f"{since!r}: {_ALLOWED}", param_hint="--since") from None
 
 
 def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitting]]]:

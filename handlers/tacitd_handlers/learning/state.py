@@ -6,7 +6,8 @@ Data of its commits, by their `kind`:
                LEARNED.md that a fact repeated
     skipped    prompts that were looked at and not put to the model, and why
     (batch and synthesis: `left_out`, how many facts were kept nowhere, by reason)
-    synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look
+    synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look;
+               `read`: claimed files that grew meanwhile, and up to which byte they are done with
     aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches
     tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen
     summary    the known-facts summary was made because somebody asked
@@ -72,6 +73,8 @@ class State:
 
     waiting: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     synthesised: set[str] = field(default_factory=set)
+    read: dict[Path, dict[str, int]] = field(default_factory=dict)
+    """Project, then claimed file that had grown meanwhile, then up to which byte it was made lines of."""
     tombstones: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
     """Project, then file (relative), then the lines that a person removed."""
     withheld: dict[Path, dict[str, str]] = field(default_factory=dict)
@@ -155,6 +158,8 @@ class State:
         for id in data.get("batches", ()):
             self.synthesised.add(id)
             self.waiting.get(root, {}).pop(id, None)
+        if data.get("read"):
+            self.read.setdefault(root, {}).update({str(name): int(at) for name, at in data["read"].items()})
         standings = self.standings.setdefault(root, {})
         swapped = data.get("swapped", {})
         for line in data.get("put", ()):

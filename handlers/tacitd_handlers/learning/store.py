@@ -13,13 +13,14 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.clock import utc_seconds
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import RealDisk, make_dirs
+from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
+from tacitd.files.names import move, remove
 from tacitd.files.replaced import replace
 from tacitd_handlers.learning.plain import plain_bytes, real
 from tacitd_handlers.learning.raw import Raw, parse
@@ -41,6 +42,8 @@ class Files:
     """The paths of one project."""
 
     root: Path
+    disk: Disk | None = field(default=None, compare=False)
+    """What changes go through; None: the machine's own."""
 
     @property
     def tmp(self) -> Path:
@@ -125,8 +128,8 @@ def append_raw(files: Files, batches: Iterable[Extracted]) -> None:
     missing = [b for b in wanted if b.id not in there]
     if not missing:
         return
-    make_dirs(files.tmp, RealDisk(), private=False)
-    log = Log(files.raw, private=False)
+    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
+    log = Log(files.raw, files.disk, private=False)
     try:
         for made in missing:
             log.append(_line(made))
@@ -147,42 +150,55 @@ def _line(made: Extracted) -> Mapping[str, object]:
 
 def read_raw(files: Files) -> Raw:
     """Everything in the raw file and in claimed ones; lines that are no facts are told apart."""
-    return parse(b"".join(facts_in(path) for path in [*files.claimed(), files.raw]))
+    return parse(b"\n".join(facts_in(path) for path in [*files.claimed(), files.raw]))
 
 
 def facts_in(path: Path) -> bytes:
-    """The bytes of one file of facts, ended by a newline.
+    """The bytes of one file of facts; b"" where there is none.
 
     Raises OSError, and FileRefusedError where there are more than 16 MB of them: cutting would lose some.
     """
     data = plain_bytes(path, RAW_LIMIT) or b""
     if len(data) == RAW_LIMIT:
         raise FileRefusedError(f"{path} is longer than 16 MB", "move it away, or split it")
-    return data if data.endswith(b"\n") or not data else data + b"\n"
+    return data
 
 
 def claim(files: Files, now: float) -> None:
     """Take the raw file for a synthesis: what other tools append from now on goes into a new one (SPEC S-22).
 
-    `now` is seconds since 1970, UTC: claimed files are worked on in the order of their names.
+    `now` is seconds since 1970, UTC: claimed files are worked on in the order of their names. Raises OSError.
     """
     if _is_plain(files.raw):
         name = f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
-        files.raw.rename(files.tmp / name)
+        move(files.raw, files.tmp / name, files.disk)
 
 
-def release(paths: Iterable[Path]) -> None:
-    """The facts of these files stand in Markdown now."""
-    for path in paths:
-        path.unlink(missing_ok=True)
+def release(files: Files, read: Mapping[Path, int]) -> list[Path]:
+    """The facts of these claimed files stand in Markdown now, as far as the files were read: so many bytes. Return those
+    that stay.
+
+    Trigger: a file has grown since. Why: a program that had it open when it was claimed goes on writing into it.
+    Outcome: it stays as a claimed one, and what was added is read the next time. Raises OSError.
+    """
+    grown = [path for path, size in read.items() if _size(path) > size]
+    remove([path for path in read if path not in grown], files.disk)
+    return grown
 
 
-def put_aside(paths: Iterable[Path]) -> list[Path]:
-    """These facts could not be used: rename their files, so that a person can look at them."""
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def put_aside(files: Files, paths: Iterable[Path]) -> list[Path]:
+    """These facts could not be used: rename their files, so that a person can look at them. Raises OSError."""
     aside = []
     for path in paths:
         target = path.with_name(path.name.replace(CLAIMED, ".dead.jsonl"))
-        path.rename(target)
+        move(path, target, files.disk)
         aside.append(target)
     return aside
 
@@ -200,5 +216,5 @@ def write_summary(files: Files, text: str) -> bool:
     """Replace the summary. Raises OSError and FileRefusedError. Returns whether it changed."""
     if (why := refused(files)) is not None:
         raise FileRefusedError(why)
-    make_dirs(files.tmp, RealDisk(), private=False)
-    return replace(files.summary, text.encode("utf-8", "replace"))
+    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
+    return replace(files.summary, text.encode("utf-8", "replace"), disk=files.disk)

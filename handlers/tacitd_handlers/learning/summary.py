@@ -117,7 +117,8 @@ def _rendered(lines: Iterable[_Line]) -> str:
         text = shortened(without_user(line.text), FACT_LIMIT)
         key = normalise(text)
         group = line.group if line.group in groups else GENERAL
-        if not key or key in seen or has_secret(text) or height + _cost(groups[group]) > LINES_LIMIT:
+        secret = has_secret(line.text) or has_secret(text)
+        if not key or key in seen or secret or height + _cost(groups[group]) > LINES_LIMIT:
             continue
         seen.add(key)
         height += _cost(groups[group])

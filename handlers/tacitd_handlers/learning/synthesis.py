@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
-from tacitd_handlers.learning.prompting import instructions
+from tacitd_handlers.learning.prompting import instructions, sentences_of
 from tacitd_handlers.learning.sameness import normalise, same_fact
 from tacitd_handlers.learning.wording import folded_word
 
@@ -57,8 +57,8 @@ class _Draft:
         return Item(self.file, self.fact, self.section or "", "" if is_none(replaces) else replaces)
 
 
-def parse_plan(answer: str, given: Sequence[str] = ()) -> Plan | Unusable:
-    """Given the answer, and the raw facts and existing lines that were asked about, return its items.
+def parse_plan(answer: str, given: Sequence[str] = (), besides: Sequence[str] = ()) -> Plan | Unusable:
+    """Given the answer, the raw facts and existing lines that were asked about, and what else was asked, return its items.
 
     NONE and an empty answer are an empty plan. Text without any FILE/FACT pair, a refusal, and an echo of the
     prompt or of its example are Unusable, so that the raw facts are kept (SPEC S-23).
@@ -72,7 +72,7 @@ def parse_plan(answer: str, given: Sequence[str] = ()) -> Plan | Unusable:
         return Unusable(
             "the model declined or asked back" if refuses(answer) else "no FILE and FACT in the answer"
         )
-    if _is_echo(answer, items, given):
+    if _is_echo(answer, items, given, besides):
         return Unusable("the answer repeats the prompt")
     return Plan(tuple(dict.fromkeys(items)))
 
@@ -118,9 +118,9 @@ def _with(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
             return replace(draft, replaces=value)
 
 
-def _is_echo(answer: str, items: Sequence[Item], given: Sequence[str]) -> bool:
+def _is_echo(answer: str, items: Sequence[Item], given: Sequence[str], besides: Sequence[str]) -> bool:
     data = "\n".join(given)
-    if echoes(answer, instructions("synthesis"), data):
+    if echoes(answer, [*instructions("synthesis"), *sentences_of(besides)], data):
         return True
     if any(
         mark in item.file + "\n" + item.fact + "\n" + item.replaces

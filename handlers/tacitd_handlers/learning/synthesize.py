@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.events import Project
+from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
@@ -34,10 +35,12 @@ from tacitd_handlers.learning.state import SECRET_FACT, State
 from tacitd_handlers.learning.store import Files, put_aside, refused, release
 from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
 from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
-from tacitd_handlers.riders import SYNTHESIS, laden, parted, riders
+from tacitd_handlers.riders import SYNTHESIS, asked_besides, laden, parted, riders
 
 EXISTING_LIMIT = 60_000
 """Characters of what stands in one file already that go to the model. What is beyond is compared all the same."""
+EXISTING_BYTES = 240_000
+"""Of all files together, LEARNED.md first: a prompt that is too long is no fault of the facts in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,10 @@ class Answered:
 class Synthesis:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
-    def __init__(self, bootstrap: Bootstrap, home: Path) -> None:
+    def __init__(self, bootstrap: Bootstrap, home: Path, disk: Disk | None = None) -> None:
         self._bootstrap = bootstrap
-        self._quarantine = Log(home / "quarantine.jsonl")
-        self._refused = Log(home / "refused.jsonl")
+        self._quarantine = Log(home / "quarantine.jsonl", disk)
+        self._refused = Log(home / "refused.jsonl", disk)
         self._paid: dict[str, Answered] = {}
         self._failures: Counter[Path] = Counter()
 
@@ -78,9 +81,10 @@ class Synthesis:
 
         Raises OSError and TacitdError; then nothing is lost, and the next run goes on from there.
         """
-        files = Files(project.root)
+        files = Files(project.root, tools.disk)
         if tools.write_mode(project) == "off":
             return Done()
+        finish(tools)
         if not files.waiting() and not state.waiting.get(project.root):
             return Done()
         if (why := refused(files)) is not None:
@@ -120,7 +124,7 @@ class Synthesis:
             if self._failures[root] < settings.tries:
                 return outcome
         self._failures.pop(root, None)
-        aside = [path.name for path in put_aside(desk.material.claimed)]
+        aside = [path.name for path in put_aside(Files(root, tools.disk), desk.material.claimed)]
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
         data["batches"] = [*desk.material.batches, *desk.material.settled]
         where = ", ".join(str(Files(root).tmp / name) for name in aside)
@@ -167,16 +171,18 @@ class Synthesis:
         if material.claimed or material.settled or data.get("lines"):
             self._bootstrap.refresh(project, tools, ask=False)
         self._set_bad_aside(project, material, tools)
-        release(material.claimed)
+        grown = release(Files(project.root, tools.disk), material.read)
         for key in [key for key in list(self._paid) if key.startswith(f"synthesis:{material.id}")]:
             self._paid.pop(key, None)
         made: dict[str, Any] = {"kind": "synthesis", "project": str(project.root)}
         made["batches"] = [*material.batches, *material.settled]
         made |= {"lines": 0, **data}
+        if grown:
+            made["read"] = {path.name: material.whole[path.name] for path in grown}
         if withheld := sum(line.withheld for line in material.lines):
             made["left_out"] = {SECRET_FACT: withheld}
         made["lines"] += material.settled_lines
-        if not material.lines and not material.settled and not made["lines"]:
+        if not material.lines and not material.settled and not made["lines"] and not grown:
             return Done()
         return Done(data=made | {"look": look(project, state, tools.history, tools.clock.now())})
 
@@ -188,12 +194,18 @@ class Synthesis:
                 tools.clear(id)
             return
         for bad in material.bad:
-            line = redact(bad[:2000].decode("utf-8", "replace"))[0]
+            line = redact(bad[:20_000].decode("utf-8", "replace"))[0][:2000]
             self._quarantine.append({"project": str(project.root), "line": line})
         self._quarantine.flush()
         what = f"{len(material.bad)} lines of {Files(project.root).raw} are no facts"
         hint = f"they are kept in {self._quarantine.path}"
         tools.degrade(Degradation(id, what, hint))
+
+
+def finish(tools: Tools) -> None:
+    """What was begun and could not be finished goes first: its facts are not asked about again. Raises OSError."""
+    if tools.history.pending:
+        tools.history.recover(lambda root: tools.write_mode(Project(root, False)) != "off")
 
 
 def _desk(project: Project, material: Material, tools: Tools) -> Desk:
@@ -222,18 +234,18 @@ def _asked(
     desk: Desk, facts: Sequence[str], key: str, state: State, tools: Tools
 ) -> Answered | Later | Rejected:
     """One call of the smart tier. Secrets are blanked before a cut could halve one out of recognition."""
-    there = {name: one.text for name, one in desk.shared.items() if one.data is not None}
-    existing = {name: redact(text)[0][:EXISTING_LIMIT] for name, text in there.items()}
     folders = [name.removesuffix(f"/{AGENTS}") for name in desk.shared if name != LEARNED]
     folders += [folder for folder in desk.closed if folder not in folders]
     aboard = riders(SYNTHESIS)
-    prompt = prompting.synthesis_prompt(folders, existing, facts, _repeated(state, facts))
+    prompt = prompting.synthesis_prompt(folders, _existing(desk), facts, _repeated(state, facts))
     prompt = redact(laden(prompt, aboard, str(desk.project.root)))[0]
     answer = tools.model.ask(Ask(prompt, "smart", key, purpose="synthesis"))
     if isinstance(answer, NoAnswer):
         return unanswered(answer)
     said = parted(answer.text, aboard)
-    plan = parse_plan(said.answer, [*facts, *(line for one in desk.shared.values() for line in one.said)])
+    given = [*facts, *(line for one in desk.shared.values() for line in one.said)]
+    besides = [line for text in asked_besides(aboard, str(desk.project.root)) for line in text.splitlines()]
+    plan = parse_plan(said.answer, given, besides)
     if isinstance(plan, Unusable):
         what = f"the model's answer cannot be used: {plan.reason}"
         tools.degrade(
@@ -242,6 +254,17 @@ def _asked(
         return Later(what, "it is asked again", blame="work")
     tools.clear("learning.answers")
     return Answered(plan, {name: [what] for name, what in said.found.items()})
+
+
+def _existing(desk: Desk) -> dict[str, str]:
+    """What stands in the files, by name, as far as there is room for it."""
+    made: dict[str, str] = {}
+    left = EXISTING_BYTES
+    for name, one in desk.shared.items():
+        data = redact(one.text)[0][:EXISTING_LIMIT].encode("utf-8", "replace")[:left]
+        left -= len(data)
+        made[name] = data.decode("utf-8", "ignore")
+    return made
 
 
 def _blanked(shared: Shared) -> list[str]:
@@ -332,6 +355,7 @@ def _cause(material: Material) -> dict[str, Any]:
     """From which words the lines came, and what of the material they are: what a crash is recovered by."""
     sessions = dict.fromkeys(line.session for line in material.lines if line.session)
     prompts = dict.fromkeys(prompt for line in material.lines for prompt in line.prompts)
-    of = {"batches": material.batches, "files": [path.name for path in material.claimed]}
+    files = [path.name for path in material.claimed]
+    of: dict[str, Any] = {"batches": material.batches, "files": files, "whole": dict(material.whole)}
     words = {"sessions": list(sessions), "prompts": list(prompts), "facts": list(material.facts)}
     return {"by": "learning", "what": "synthesis"} | of | words

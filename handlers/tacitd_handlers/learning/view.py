@@ -10,6 +10,8 @@ from pathlib import Path
 from tacitd import git
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
+from tacitd.files.disk import RealDisk
+from tacitd.files.guard import refuse_aliased
 from tacitd.files.markdown import lines_of, put_line
 from tacitd_handlers.learning.placement import AGENTS, LEARNED, VENDORED, FolderKind, ProjectView
 from tacitd_handlers.learning.plain import plain_bytes, real
@@ -102,7 +104,8 @@ def read_shared(path: Path, root: Path) -> Shared:
 def spliceable(path: Path, root: Path) -> Shared:
     """The same, for a file that is to get a line: asked before the model is paid.
 
-    Raises FileRefusedError also where it is read-only, holds conflict markers, or would swallow a new line.
+    Raises FileRefusedError also where it is read-only, has another name beside it, holds conflict markers, or would
+    swallow a new line.
     """
     shared = read_shared(path, root)
     for place in (path, path.parent):
@@ -110,6 +113,7 @@ def spliceable(path: Path, root: Path) -> Shared:
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
     if shared.data is None:
         return shared
+    refuse_aliased(real(path), RealDisk())
     try:
         put_line(shared.data, "General", "tacitd looks whether a line fits in here", "")
     except FileRefusedError as error:
@@ -148,5 +152,6 @@ def titled(name: str) -> str:
     """The title of a file that tacitd creates: `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
     if name == LEARNED:
         return "Learned Preferences"
-    parts: Sequence[str] = Path(name).parent.name.replace("_", " ").replace("-", " ").split()
+    # An `@` would be an import, wherever the file is loaded.
+    parts: Sequence[str] = Path(name).parent.name.replace("@", "").replace("_", " ").replace("-", " ").split()
     return " ".join(part[:1].upper() + part[1:] for part in parts) + " Module"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.confidence import Standing, as_data, confidence, fold, from_data, seen, stale
 
 DAY = 86_400.0
@@ -50,7 +51,7 @@ def test_kept_as_data() -> None:
 
 
 @given(st.lists(st.floats(0, 400 * DAY), min_size=1, max_size=8), st.floats(-400 * DAY, 400 * DAY))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_stays_within_bounds_and_asking_changes_nothing(times: list[float], ask: float) -> None:
     """P-13: between 0 and 1 whatever the clock does; time alone never raises it."""
     standing = fold(START + at for at in times)

@@ -42,7 +42,8 @@ def crash_at(number: int) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("write", "rename", "replace", "unlink", "link", "mkdir"):
             patch.setattr(os, name, counted(name, getattr(os, name)))
-        patch.setattr(RealDisk, "exchange", counted("exchange", RealDisk.exchange))
+        for name in ("exchange", "place"):  # these go past `os`
+            patch.setattr(RealDisk, name, counted(name, getattr(RealDisk, name)))
         yield trail
 
 

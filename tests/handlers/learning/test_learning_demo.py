@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,9 +22,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     """Issue "`tacitd demo`": typed words, extracted facts, LEARNED.md, status; no claude, no daemon, no file."""
-    started = time.monotonic()
     said = cli.run("demo")
-    assert said.code == 0 and said.err == "" and time.monotonic() - started < 10
+    assert said.code == 0 and said.err == ""
     assert "SCRIPT, not Claude" in said.out
     for words in (
         "no, use pnpm here, never npm",

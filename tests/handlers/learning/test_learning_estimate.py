@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from support_sources import ROOT
 from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, Sitting, estimate
@@ -20,7 +21,7 @@ def test_nothing_costs_nothing() -> None:
 
 
 @given(st.lists(st.integers(0, 2 * MAX_BYTES), min_size=1, max_size=60))
-@settings(max_examples=60)
+@examples(60)
 def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
     """Issue "Reading": at most; an estimate that is passed by is a surprise in money."""
     records = [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.answers import Unusable, is_none, printable, shortened, without_marks
 from tacitd_handlers.learning.facts import FACTS_LIMIT, Facts, parse_facts
 from tacitd_handlers.learning.phrasing import without_user
@@ -167,7 +168,7 @@ def test_shortened_ends_at_a_sentence_or_a_word() -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_any_answer_has_an_outcome(answer: str) -> None:
     """S-03, S-23: nothing that a model can say raises, and no fact is NONE, empty, long or of two lines."""
     parsed = parse_facts(answer)
@@ -178,7 +179,7 @@ def test_any_answer_has_an_outcome(answer: str) -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_marks_are_taken_off_once_and_for_all(text: str) -> None:
     """S-03: stripping twice changes nothing."""
     assert without_marks(without_marks(text)) == without_marks(text)

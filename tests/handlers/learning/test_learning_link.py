@@ -150,7 +150,9 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
     seen = sorted(git(bench.root, "status", "--porcelain", "-uall").split("\n"))
     assert seen == ["", f"?? {POINTER}", "?? LEARNED.md", "?? src/AGENTS.md"]
     kept = (bench.root / ".git/info/exclude").read_text()
-    assert kept == "# mine\n/docs/AGENTS.md\n*.swp\n/tmp/learning-*\n/tmp/known-facts-summary.md\n"
+    assert kept == "# mine\n/docs/AGENTS.md\n*.swp\n/tmp/learning-*\n/tmp/known-facts-summary.md\n.tacitd-*\n"
+    bench.put("src/.tacitd-0-1-2.old", "what a person saved while a file was replaced\n")
+    assert ".tacitd" not in git(bench.root, "status", "--porcelain", "-uall")
     assert cli.run("share", bench.root).code == 0
 
 

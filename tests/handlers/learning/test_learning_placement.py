@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.cleaning import Unfit, cleaned
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.placement import FolderKind, Placed, ProjectView, Refused, place
@@ -85,7 +86,7 @@ def test_what_went_elsewhere_says_why() -> None:
 
 
 @given(st.text(max_size=60) | st.text(alphabet="./AGENTSmdLR~\\ \0srcauth", max_size=40))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_no_path_leads_out(file: str) -> None:
     """S-24: whatever the answer says, the path is LEARNED.md or an AGENTS.md in a folder that is one."""
     placed = _place(file)
@@ -194,7 +195,7 @@ def test_an_unfit_fact_is_refused_with_its_item() -> None:
 
 @given(st.text(alphabet="@`~#-*> aé/.\n1)<!", max_size=40) | st.text(max_size=60))
 @example("1`. 1")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_no_line_breaks_out(text: str) -> None:
     """S-67: one line, no leading marks, balanced backticks, and no `@path` outside them."""
     line = cleaned(text)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.placement import Placed
 from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
 from tacitd_handlers.learning.synthesis import Item
@@ -120,7 +121,7 @@ PLACED = st.builds(
 
 
 @given(st.lists(PLACED, max_size=8), st.lists(LINES, max_size=4, unique=True), st.booleans())
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_deciding_twice_decides_nothing_new(placed: list[Placed], there: list[str], mine: bool) -> None:
     """S-29: the same batch twice leaves the same files."""
     files = {"LEARNED.md": there}

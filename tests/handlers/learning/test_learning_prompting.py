@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.redact import redact
 from tacitd_handlers.learning.prompting import (
     LITERALS,
@@ -88,7 +89,7 @@ def test_fill_does_not_look_into_values() -> None:
 
 
 @given(st.text(alphabet="`~a\n{}", max_size=60))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_data_cannot_close_its_fence(data: str) -> None:
     """S-67: the fence is longer than any run of backticks in the data, so that no line of it closes the fence."""
     bar, *inner, last = fence(data).split("\n")

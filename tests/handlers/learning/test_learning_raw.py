@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.raw import Raw, RawLine, encode, parse
 
 AT = 1765936200.7  # 2025-12-17T01:50:00Z
@@ -68,7 +69,7 @@ def test_what_the_synthesis_needs_of_it() -> None:
     ),
     st.text(max_size=10),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_was_encoded_is_read(facts: list[str], session: str) -> None:
     """S-02: one line whatever is in it, and the same number of facts."""
     line = encode(AT, facts, session, [], [], "b")
@@ -78,7 +79,7 @@ def test_what_was_encoded_is_read(facts: list[str], session: str) -> None:
 
 
 @given(st.binary(max_size=80))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_any_bytes_can_be_read(data: bytes) -> None:
     """S-21: nothing raises."""
     assert isinstance(parse(data), Raw)

@@ -8,10 +8,11 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
 from tacitd.events import Project
+from tacitd.files.operations import WriteFile
 from tacitd_handlers.learning import reach
 
 POINTER = ".claude/rules/tacitd-learned.md"
-OURS = ["/tmp/learning-*", "/tmp/known-facts-summary.md", "/LEARNED.md", f"/{POINTER}"]
+OURS = ["/tmp/learning-*", "/tmp/known-facts-summary.md", ".tacitd-*", "/LEARNED.md", f"/{POINTER}"]
 
 
 def learn(bench: Bench, line: str = PNPM, session: str = "s1") -> None:
@@ -52,7 +53,7 @@ def test_shared_hides_temporary_files_only(bench: Bench) -> None:
     """`projects.write = "shared"`: a team has LEARNED.md through git."""
     bench.write = "shared"
     learn(bench)
-    assert bench.excluded() == OURS[:2]
+    assert bench.excluded() == OURS[:3]
     seen = git(bench.root, "status", "--porcelain", "-uall").split("\n")
     assert sorted(seen) == ["", f"?? {POINTER}", "?? LEARNED.md"]
 
@@ -225,7 +226,7 @@ def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
     git(bench.root, "commit", "-qm", "a link")
     bench.type("use pnpm")
     assert bench.files.raw.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
-    assert bench.excluded()[2:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
+    assert bench.excluded()[3:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
 
 
 def test_patterns_are_literal() -> None:
@@ -251,3 +252,12 @@ def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
     bench.due("init", bench.project)
     bench.due("init", bench.project)
     assert bench.learned == "mine\n" and bench.files.summary.exists()
+
+
+def test_a_pointer_that_an_older_version_wrote_is_not_made_again(bench: Bench) -> None:
+    """Whoever removed it meant that, whichever version had made it."""
+    pointer = bench.root / POINTER
+    bench.history.run(bench.root, [WriteFile(pointer, "@../../LEARNED.md\n")], {}, "0.1.0")
+    pointer.unlink()
+    bench.learn()
+    assert bench.bullets == [PNPM] and not pointer.exists()

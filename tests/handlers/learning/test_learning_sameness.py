@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.sameness import known, normalise, same_fact, turned
 
 SAME = [
@@ -127,14 +128,14 @@ TEXT = st.lists(WORDS, max_size=7).map(" ".join) | st.text(max_size=40)
 
 
 @given(TEXT)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_reflexive(text: str) -> None:
     """S-06: every text says what it says."""
     assert same_fact(text, text)
 
 
 @given(TEXT, TEXT)
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_symmetric(one: str, other: str) -> None:
     """S-06: the order of asking makes no difference."""
     assert same_fact(one, other) == same_fact(other, one)
@@ -143,7 +144,7 @@ def test_symmetric(one: str, other: str) -> None:
 @given(
     WORDS, WORDS, st.sampled_from([", not", " not", " over", " instead of", " rather than"]), st.booleans()
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_swapped_sides_are_never_the_same(one: str, other: str, between: str, capital: bool) -> None:
     """S-06: "use pnpm, not npm" is not "use npm, not pnpm", whatever the two words are."""
     assume(one != other)
@@ -152,7 +153,7 @@ def test_swapped_sides_are_never_the_same(one: str, other: str, between: str, ca
 
 
 @given(st.lists(WORDS, min_size=2, max_size=6).filter(lambda words: len(set(words)) > 1))
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_the_same_words_in_another_order_are_never_the_same(words: list[str]) -> None:
     """S-06: order-aware."""
     turned_round = words[::-1]
@@ -161,7 +162,7 @@ def test_the_same_words_in_another_order_are_never_the_same(words: list[str]) ->
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5).map(" ".join), st.integers(2, 99), st.integers(2, 99))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_numbers_count(text: str, one: int, other: int) -> None:
     """S-06: number-aware."""
     assume(one != other)

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support_cli import Cli
+from support_examples import examples
 from support_learning import git
 from tacitd_handlers.learning.estimate import Sitting, estimate
 
@@ -98,6 +99,13 @@ def test_a_wrong_since_is_wrong_use(cli: Cli, since: str) -> None:
     assert said.code == 2 and "--since" in said.err
 
 
+@pytest.mark.parametrize("since", ["3", "0", "1.5", " 30 "])
+def test_a_bare_number_is_asked_for_its_unit(cli: Cli, since: str) -> None:
+    """Issue "Reading": `--since 3` meant seconds, and nobody means those."""
+    said = cli.run("scan", "--since", since, "--dry-run")
+    assert said.code == 2 and f"say {since.strip()}d for days" in said.err
+
+
 def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:
     """Exit code 2, with the reason."""
     said = cli.run("scan", "--since", "1d", "--project", cli.home)
@@ -122,7 +130,7 @@ sittings = st.lists(
 
 
 @given(sittings=sittings, more=st.builds(Sitting, st.just("/a"), st.integers(1, 50), st.integers(1, 50_000)))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_more_words_never_cost_less(sittings: list[Sitting], more: Sitting) -> None:
     """An estimate that says "at most" grows with what it is of, and takes a call for each ten prompts at least."""
     before, after = estimate(sittings, 10, 24_576), estimate([*sittings, more], 10, 24_576)

@@ -8,6 +8,7 @@ import pytest
 from loguru import logger
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from support_waiting import PATIENCE
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
 from tacitd.handler import Commit, Done
 from tacitd_handlers.learning import slice as entry_point
@@ -244,7 +245,7 @@ def test_status_may_be_asked_while_others_commit(bench: Bench) -> None:
 def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
     """DESIGN "lanes": two workers, one handler."""
     places = [bench.new_project(f"p{n}") for n in range(4)]
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=PATIENCE)
 
     def say(ask: object) -> str:
         both.wait()

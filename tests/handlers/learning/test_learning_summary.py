@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.prompting import summary_prompt, template
 from tacitd_handlers.learning.statements import statements
@@ -68,7 +69,7 @@ def test_secrets_stay_out() -> None:
 @given(
     st.lists(st.lists(st.sampled_from(["test", "answer", "type", "module", "x"]), max_size=40), max_size=4)
 )
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_never_more_than_49_lines(documents: list[list[str]]) -> None:
     """S-41: the cap holds, of whole lines, and the newest are those that stay."""
     sources = [
@@ -148,7 +149,7 @@ def test_statements_know_their_heading() -> None:
 
 
 @given(st.text(alphabet="#-*`~<!>. \nab\r", max_size=80))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_any_document_can_be_read(text: str) -> None:
     """S-44: no document raises, and every statement is one line that says something."""
     assert all(one.text.strip() and "\n" not in one.text for one in statements(text))

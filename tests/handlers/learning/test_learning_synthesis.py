@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.prompting import synthesis_prompt, template
 from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
@@ -92,7 +93,7 @@ def test_the_example_is_an_echo_unless_the_facts_hold_it() -> None:
 
 
 @given(st.text(alphabet="FILEACTSON: \n*-`x/.\t", max_size=120) | st.text(max_size=120))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_any_answer_has_an_outcome(answer: str) -> None:
     """S-23, S-67: nothing raises, and every item has a file and a fact of one line."""
     parsed = parse_plan(answer)

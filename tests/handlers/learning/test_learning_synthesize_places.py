@@ -1,0 +1,221 @@
+"""Stage 2 on the bench: into which file a line goes, and files that are not as they should be."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, git, lines
+from tacitd.handler import Done, Later
+
+# --- places -------------------------------------------------------------------------------------------------
+
+
+def placed(bench: Bench, file: str, *, folders: tuple[str, ...] = ("src/learning",)) -> None:
+    """The model wants a line in this file."""
+    raw = {"facts": ["The learning module uses the event bus"], "folders": list(folders)}
+    bench.put("tmp/learning-raw.jsonl", json.dumps(raw) + "\n")
+    bench.answer((SYNTHESIS, lines("Use the event bus for hooks", file=file, section="Architecture")))
+    bench.due("synthesize", bench.project)
+
+
+def test_a_modules_fact_stands_in_its_agents_file(bench: Bench) -> None:
+    """SPEC S-24, seed 003: the file is made, with the module's title."""
+    (bench.root / "src/learning").mkdir(parents=True)
+    placed(bench, "src/learning/AGENTS.md")
+    made = (bench.root / "src/learning/AGENTS.md").read_text()
+    assert made == "# Learning Module\n\n## Architecture\n- Use the event bus for hooks\n"
+    assert not bench.files.learned.exists() and "/src/learning/AGENTS.md" in bench.excluded()
+
+
+def test_an_agents_file_that_is_there_is_added_to(bench: Bench) -> None:
+    """Seed 003 story 5: updated, not overwritten; a person's file is not hidden from git."""
+    bench.put("src/learning/AGENTS.md", "# Mine\n\nwords\n")
+    placed(bench, "src/learning/AGENTS.md")
+    made = (bench.root / "src/learning/AGENTS.md").read_text()
+    assert made.startswith("# Mine\n\nwords\n") and "- Use the event bus for hooks" in made
+    assert "/src/learning/AGENTS.md" not in bench.excluded()
+
+
+def test_a_folder_with_brackets_is_hidden_by_its_own_name(bench: Bench) -> None:
+    """Nothing gets published by accident: `[id]` is a pattern to git, and a folder to Next.js."""
+    (bench.root / "app/[id]").mkdir(parents=True)
+    placed(bench, "app/[id]/AGENTS.md", folders=("app/[id]",))
+    assert (bench.root / "app/[id]/AGENTS.md").exists()
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+@pytest.mark.parametrize("file", ["nowhere/AGENTS.md", "AGENTS.md", "node_modules/x/AGENTS.md"])
+def test_where_there_is_no_such_module_it_is_the_projects(bench: Bench, file: str) -> None:
+    """SPEC S-24: a missing or vendored folder, and the root's AGENTS.md, mean LEARNED.md."""
+    (bench.root / "node_modules/x").mkdir(parents=True)
+    mine = bench.put("AGENTS.md", "mine\n")
+    placed(bench, file)
+    assert bench.bullets == ["Use the event bus for hooks"] and mine.read_text() == "mine\n"
+
+
+def test_ignored_folders_and_submodules_get_no_file(bench: Bench) -> None:
+    """SPEC S-24, with what real git says."""
+    bench.put(".gitignore", "/out/\n")
+    (bench.root / "out").mkdir()
+    placed(bench, "out/AGENTS.md", folders=("out",))
+    bench.put("sub/.git", "gitdir: ../.git/modules/sub\n")
+    bench.answer((SYNTHESIS, lines("Prefers tabs", file="sub/AGENTS.md")))
+    bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"], "folders": ["sub"]}\n')
+    bench.due("synthesize", bench.project)
+    assert not (bench.root / "out/AGENTS.md").exists() and not (bench.root / "sub/AGENTS.md").exists()
+    assert bench.bullets == ["Use the event bus for hooks", "Prefers tabs"]
+
+
+@pytest.mark.parametrize("link", ["folder", "file"])
+def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str) -> None:
+    """SPEC S-24: it belongs to the person, also under another name."""
+    mine = bench.put("AGENTS.md", "mine\n")
+    if link == "folder":
+        (bench.root / "loop").symlink_to(".")
+    else:
+        (bench.root / "loop").mkdir()
+        (bench.root / "loop/AGENTS.md").symlink_to("../AGENTS.md")
+    placed(bench, "loop/AGENTS.md", folders=("loop",))
+    assert mine.read_text() == "mine\n" and bench.bullets == ["Use the event bus for hooks"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "src/../../x/AGENTS.md",
+        "C:\\x\\AGENTS.md",
+        "notes.txt",
+        "out/AGENTS.md",
+    ],
+)
+def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
+    bench: Bench, tmp_path: Path, file: str
+) -> None:
+    """SPEC S-24, RELIABILITY 19: said in `status`, and over with the next good answer."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (bench.root / "out").symlink_to(outside)
+    bench.answer((SYNTHESIS, lines("Evil words stay out", file=file)), (EXTRACTION, PNPM))
+    bench.learn()
+    assert list(outside.iterdir()) == [] and not bench.files.learned.exists()
+    everything = b"".join(p.read_bytes() for p in bench.box.rglob("*") if p.is_file())
+    assert b"Evil words" not in everything
+    assert f"learning.refused:{bench.root}" in bench.degraded
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
+    bench.learn("again: pnpm", session="s2")
+    assert not bench.degraded
+
+
+def test_folders_of_a_stranger_in_the_raw_file_open_nothing(bench: Bench) -> None:
+    """RELIABILITY 19: `folders` in the raw file are anybody's words, and must not stop the synthesis."""
+    raw = {"facts": [PNPM], "folders": ["../../etc", "/etc", "a\0b", "src\nx", ".git", ""]}
+    bench.put("tmp/learning-raw.jsonl", json.dumps(raw) + "\n")
+    assert isinstance(bench.due("synthesize", bench.project), Done)
+    assert bench.bullets == [PNPM] and "etc" not in bench.asked(SYNTHESIS)[0]
+
+
+@pytest.mark.parametrize(
+    "fact", ["The token is ghp_abcdefghijklmnopqrstuvwxyz0123", "Run \x1b[31m\x07this", "x" * 5000]
+)
+def test_secrets_control_characters_and_floods_are_not_stored(bench: Bench, fact: str) -> None:
+    """SPEC S-67."""
+    bench.answer((SYNTHESIS, f"FILE: LEARNED.md\nFACT: {fact}"), (EXTRACTION, PNPM))
+    bench.learn()
+    assert "ghp_" not in bench.learned and "\x1b" not in bench.learned and len(bench.learned) < 1000
+
+
+# --- LEARNED.md as it should not be -------------------------------------------------------------------------
+
+
+def damaged(bench: Bench, kind: str, outside: Path) -> None:
+    learned = bench.files.learned
+    match kind:
+        case "not utf-8":
+            learned.write_bytes(b"# Gr\xfc\xdfe\n")
+        case "utf-16":
+            learned.write_bytes("# x\n".encode("utf-16"))
+        case "conflict":
+            learned.write_text("<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> other\n")
+        case "link out":
+            outside.write_text("mine\n")
+            learned.symlink_to(outside)
+        case "directory":
+            learned.mkdir()
+        case "fifo":
+            os.mkfifo(learned)
+        case "loop":
+            learned.symlink_to("LEARNED.md")
+
+
+KINDS = ["not utf-8", "utf-16", "conflict", "link out", "directory", "fifo", "loop"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_learned_file_that_cannot_be_spliced_costs_nothing_and_heals_by_itself(
+    bench: Bench, tmp_path: Path, kind: str
+) -> None:
+    """Bad input: the model is not asked, `status` names the file, and it goes on when the file is mended."""
+    outside = tmp_path / "outside.md"
+    bench.type("use pnpm")
+    damaged(bench, kind, outside)
+    before = len(bench.model.asked)
+    outcome = bench.end()
+    assert isinstance(outcome, Later) and str(bench.files.learned) in outcome.reason
+    assert len(bench.model.asked) == before
+    assert str(bench.files.learned) in bench.degraded[f"learning.file:{bench.root}"].what
+    if bench.files.learned.is_dir():
+        bench.files.learned.rmdir()
+    else:
+        bench.files.learned.unlink()
+    bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [PNPM] and not bench.degraded
+    assert not outside.exists() or outside.read_text() == "mine\n"
+
+
+def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input: whoever took the permission away meant it."""
+    bench.put("LEARNED.md", "# x\n")
+    real = os.access
+    shut = bench.files.learned
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: path != shut and real(path, mode))
+        bench.type("use pnpm")
+        outcome = bench.end()
+    assert isinstance(outcome, Later) and outcome.reason == f"{shut} is read-only"
+    assert not bench.asked(SYNTHESIS)
+    bench.end()
+    assert bench.bullets == [PNPM]
+
+
+def test_status_names_a_learned_file_that_is_damaged_later(bench: Bench) -> None:
+    """Bad input: also before the next synthesis meets it."""
+    bench.learn()
+    bench.files.learned.write_bytes(b"\xff\xfe")
+    assert any(str(bench.files.learned) in what for what in bench.status["files_refused"])
+
+
+def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) -> None:
+    """Bad input "nothing else stops": what is meant for it stands in LEARNED.md, and `status` says why."""
+    bad = bench.put("src/learning/AGENTS.md", b"\xff\xfe\x00bad")
+    placed(bench, "src/learning/AGENTS.md")
+    assert bench.bullets == ["Use the event bus for hooks"] and bad.read_bytes() == b"\xff\xfe\x00bad"
+    assert str(bad) in bench.degraded[f"learning.folder:{bench.root}"].what
+    bad.unlink()
+    bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"], "folders": ["src/learning"]}\n')
+    bench.answer((SYNTHESIS, lines("Prefers tabs")))
+    bench.due("synthesize", bench.project)
+    assert not bench.degraded
+
+
+def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(bench: Bench) -> None:
+    """The same where the model names a folder that no session worked in."""
+    bench.put("src/learning/AGENTS.md", "<<<<<<< HEAD\n")
+    placed(bench, "src/learning/AGENTS.md", folders=())
+    assert bench.bullets == ["Use the event bus for hooks"]
