@@ -40,7 +40,7 @@ COMMANDS_OF_SLICES: dict[str, Row] = {
 
 def main() -> None:
     """Run the program."""
-    run(dict(sorted({**COMMANDS, **COMMANDS_OF_SLICES}.items())))
+    run({**COMMANDS, **COMMANDS_OF_SLICES})
 
 
 if __name__ == "__main__":

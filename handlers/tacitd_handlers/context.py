@@ -12,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from tacitd.cli.places import data, directory
+from tacitd.cli.places import data, directory, talk
+from tacitd.errors import TacitdError
 
 PARTS = (
     "tacitd_handlers.profile.context:section",
@@ -48,10 +49,17 @@ def parts(cwd: Path, budget: int) -> dict[str, str]:
     said: dict[str, str] = {}
     left = budget
     for where in PARTS:
-        module, _, name = where.partition(":")
-        section: Section = getattr(import_module(module), name)
-        text = section(cwd, left)
+        module, _, function = where.partition(":")
+        section: Section = getattr(import_module(module), function)
+        name = module.split(".")[1]
+        try:
+            text = section(cwd, left)
+        except (OSError, TacitdError) as error:
+            # Trigger: files of one slice cannot be read. Why: a session waits here for all of them. Outcome: what is
+            # wrong is said on standard error, and the others say their part.
+            talk(f"{name}: {error}")
+            continue
         if text:
-            said[module.split(".")[1]] = text
+            said[name] = text
             left -= len(text) + 1
     return said

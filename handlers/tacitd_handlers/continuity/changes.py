@@ -77,7 +77,7 @@ def _under(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
     if holder is None or parent == child:
         raise UsageError(f"there is no task {parent!r} to be a part of", "tacitd sessions show")
     for task in tasks:
-        left = [one for one in task.get("children", ()) if one != child]
+        left = [one for one in task.get("children") or () if one != child]
         if task is holder:
             task["children"] = [*left, child]
         elif "children" in task and left:

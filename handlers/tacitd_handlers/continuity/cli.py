@@ -9,7 +9,7 @@ import click
 
 from tacitd.cli import Ordered
 from tacitd.cli.places import data, directory, talk
-from tacitd.clock import parse_utc, utc_millis
+from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import changes, resuming
 from tacitd_handlers.continuity.choose import of_project
@@ -160,7 +160,7 @@ def _row(one: Session) -> Json:
 
 def _when(one: Session) -> str:
     at = parse_utc(one.document.get("lastActiveAt"))
-    return utc_millis(at)[:16].replace("T", " ") if at is not None else "?" * 16
+    return local_minutes(at).replace("T", " ") if at is not None else "?" * 16
 
 
 def _task(task: Json) -> str:

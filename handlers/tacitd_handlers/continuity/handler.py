@@ -125,7 +125,7 @@ class Continuity:
         if not now.prompts:
             return now
         self._store.change(now.session, lambda before: render.rendered(before, now))
-        written = replace(now, told=now.summary, decisions=())
+        written = replace(now, told=now.summary, told_notes=now.notes, decisions=())
         if written != now:
             self._store.remember(written)
         return written
@@ -189,8 +189,9 @@ class Continuity:
     # by the clock
 
     def _prune(self, tools: Tools) -> None:
-        known = max((one.last for one in self._store.all(patient=False)), default=None)
-        doubt = decay.doubted(tools.clock.now(), known)
+        limit = tools.clock.now() + decay.DAY  # a session from the future vouches for nothing
+        times = (one.last for one in self._store.all(patient=False))
+        doubt = decay.doubted(tools.clock.now(), max((at for at in times if at <= limit), default=None))
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return

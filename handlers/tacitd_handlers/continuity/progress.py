@@ -42,6 +42,8 @@ class Progress:
     summary: str = ""
     told: str = ""
     """The summary that was written into the file last: what differs from it there is a person's."""
+    told_notes: tuple[str, ...] = ()
+    """The notes that were written into the file: each is written once, and whoever takes it out there is heard."""
     decisions: tuple[Mapping[str, Any], ...] = ()
     """The model's, not written into the file yet."""
     ids: tuple[str, ...] = ()
@@ -131,6 +133,6 @@ def from_data(data: Mapping[str, Any]) -> Progress:
     items = tuple(Item(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
     calls = tuple(Call(**one) for one in data["open"])
     rest = {**data, "items": items, "open": calls}
-    for name in ("notes", "decisions", "ids"):
-        rest[name] = tuple(data[name])
+    for name in ("notes", "told_notes", "decisions", "ids"):
+        rest[name] = tuple(data.get(name, ()))
     return Progress(**rest)

@@ -41,7 +41,7 @@ def rendered(before: Json | None, now: Progress) -> Json:
         made = with_summary(made, now.summary)
     made["tasks"] = _tasks(made["tasks"], now)
     made["decisions"] = decided(made["decisions"], now.decisions)
-    made["context"] = noted(made["context"], now.notes)
+    made["context"] = noted(made["context"], (one for one in now.notes if one not in now.told_notes))
     return made
 
 
@@ -114,7 +114,7 @@ def _task(item: Item, items: Sequence[Item], before: Mapping[str, Any] | None) -
         "updatedAt": utc_millis(item.updated),
     }
     _set(made, "blockedBy", blocked)
-    theirs = [one for one in made.get("children", ()) if not str(one).startswith(OURS)]
+    theirs = [one for one in made.get("children") or () if not str(one).startswith(OURS)]
     _set(made, "children", [*(one.id for one in items if one.parent == item.id), *theirs])
     return made
 

@@ -23,7 +23,7 @@ def text(document: Json, now: float, most: int = LINES) -> str:
     left, blocked, finished = _tasks(document)
     summary = plain(document.get("summary"), 600)
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    notes = [plain(one, _LINE) for one in document.get("context", ())][-_NOTES:]
+    notes = [plain(one, _LINE) for one in _list(document, "context")][-_NOTES:]
     if not any((summary, left, blocked, decisions, notes)):
         return ""
     parts = [
@@ -61,8 +61,12 @@ def _decision(one: Mapping[str, Any]) -> str:
 
 
 def _maps(document: Json, key: str) -> list[Mapping[str, Any]]:
+    return [one for one in _list(document, key) if isinstance(one, Mapping)]
+
+
+def _list(document: Json, key: str) -> list[Any]:
     found = document.get(key)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return found if isinstance(found, list) else []
 
 
 def _part(heading: str, lines: Iterable[str], *, bullet: bool = False) -> list[str]:

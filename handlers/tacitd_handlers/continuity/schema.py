@@ -82,7 +82,10 @@ def check(document: dict[str, Any], what: object) -> dict[str, Any]:
 
 def dangling(document: dict[str, Any]) -> list[str]:
     """Children that are no tasks of the session: worth a warning, no reason to refuse."""
-    ids = {task.get("id") for task in document.get("tasks", ())}
+    ids = {str(task.get("id")) for task in document.get("tasks", ())}
     return [
-        child for task in document.get("tasks", ()) for child in task.get("children", ()) if child not in ids
+        child
+        for task in document.get("tasks", ())
+        for child in task.get("children") or ()
+        if child not in ids
     ]

@@ -25,6 +25,8 @@ from tacitd_handlers.rules.decay import DAY
 from tacitd_handlers.usermemory import document
 from tacitd_handlers.usermemory.places import memory_dir
 
+_HINT = "mend it by hand, or remove it"
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -83,7 +85,7 @@ class Store:
     def _readable(self, patient: bool) -> Iterator[Session]:
         for path in self._files():
             try:
-                found = document.read(path, self.disk, patient=patient)
+                found = self._read(path, patient=patient)
             except (OSError, TacitdError):
                 continue  # `broken` says so
             if found is not None:
@@ -94,17 +96,21 @@ class Store:
         said = []
         for path in self._files():
             try:
-                document.read(path, self.disk, patient=False)
+                self._read(path, patient=False)
             except (OSError, TacitdError) as error:
                 said.append(str(error))
         return said
+
+    def _read(self, path: Path, *, patient: bool = True) -> Json | None:
+        found = document.read(path, self.disk, patient=patient)
+        return shaped(found, path) if found is not None else None
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{names.PREFIX}*{names.SUFFIX}"))
 
     def find(self, id: str) -> Session:
         """The session with this id, or the only one whose id begins so. Raises UsageError, NotUnderstoodError."""
-        found = document.read(self.path(id), self.disk)
+        found = self._read(self.path(id))
         if found is not None:
             return Session(self.path(id), found)
         near = [one for one in self.all() if one.id.startswith(id)] if id else []
@@ -175,6 +181,28 @@ class Store:
         for path in self._beside.glob(f"{names.PREFIX}*{names.SUFFIX}"):
             if not (self.folder / path.name).exists() and path.stat().st_mtime < before:
                 self.disk.unlink(path)
+
+
+def shaped(found: Json, path: Path) -> Json:
+    """The session, if its lists are lists of what belongs in them: all that who only reads it has to know. `schema`
+    judges the rest before anything is written. Raises NotUnderstoodError with the place."""
+    for key, kind, what in (
+        ("tasks", dict, "objects"),
+        ("decisions", dict, "objects"),
+        ("context", str, "texts"),
+    ):
+        if not _lists(found.get(key, []), kind):
+            raise document.NotUnderstoodError(f"{path}: {key} is no list of {what}", _HINT)
+    odd = next((one for one in found.get("tasks", ()) if not _lists(one.get("children") or [], str)), None)
+    if odd is not None:
+        raise document.NotUnderstoodError(
+            f"{path}: tasks: children of {odd.get('id')!r} is no list of texts", _HINT
+        )
+    return found
+
+
+def _lists(found: object, kind: type) -> bool:
+    return isinstance(found, list) and all(isinstance(one, kind) for one in found)
 
 
 def open_tasks(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

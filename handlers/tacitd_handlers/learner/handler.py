@@ -102,31 +102,37 @@ class Learner:
         times = [one.time for one in event.records if one.time is not None]
         began = min([*times, self._began.get(event.session, tools.clock.now())])
         self._began[event.session] = began
-        files = {self._store.places.profile.name, self._store.places.ledger.name}
         known = event.session in self._teaching
-        teaches = known or any(uses_skill(one, self._settings.skills, files) for one in event.records)
-        if not teaches:
+        records = event.records if known else self._from_the_skill_on(event.records)
+        if not records:
             return Done()
-        taken, refused = self._take(event, local_minutes(began))
-        if any(one.summary for one in event.records):
+        taken, refused = self._take(records, event.session, local_minutes(began))
+        if any(one.summary for one in records):
             self._save_session(event.session, local_minutes(began))
         if known and not taken and not refused:
             return Done()
-        self._fold(
-            data := {"kind": "teaching", "session": event.session, "reports": taken, "refused": refused}
-        )
+        data = {"kind": "teaching", "session": event.session, "began": began}
+        data |= {"reports": taken, "refused": refused}
+        self._fold(data)
         return Done(data=data)
 
-    def _take(self, event: TranscriptGrew, began: str) -> tuple[list[str], list[str]]:
+    def _from_the_skill_on(self, records: Sequence[Record]) -> Sequence[Record]:
+        """What stands before the skill was used counts for nothing, also in the same batch (SPEC X-10)."""
+        skills = self._settings.skills
+        files = {self._store.places.profile.name, self._store.places.ledger.name}
+        first = next((n for n, one in enumerate(records) if uses_skill(one, skills, files)), len(records))
+        return records[first:]
+
+    def _take(self, records: Sequence[Record], session: str, began: str) -> tuple[list[str], list[str]]:
         """Record what is reported. Raises OSError, FileRefusedError: then it is tried again."""
         taken: list[str] = []
         refused: list[str] = []
-        for one in event.records:
+        for one in records:
             for given in reports(one.text):
                 id = report_id(one, given)
                 if id in self._reports or id in taken:
                     continue
-                trouble = self._report(one, given, event.session, began)
+                trouble = self._report(one, given, session, began)
                 taken.append(id)
                 refused += [trouble] if trouble else []
         return taken, refused
@@ -233,7 +239,10 @@ class Learner:
         if data.get("kind") != "teaching":
             return
         with self._lock:
-            self._teaching.add(str(data["session"]))
+            session, began = str(data["session"]), data.get("began")
+            self._teaching.add(session)
+            if isinstance(began, int | float):
+                self._began.setdefault(session, began)
             self._reports.update(data.get("reports", ()))
             new = [text for text in data.get("refused", ()) if text not in self._refused]
             self._refused = [*self._refused, *new][-REFUSED:]

@@ -1,8 +1,8 @@
 """What a transcript says of learning: whether its session used the teaching skill, and what it reported. Pure.
 
-A session counts as a teaching session once its assistant called the skill by its name (the tool `Skill`), or any tool
-on one of the learner's two files, as the skill does when it reads the profile or writes the ledger. Before that nothing
-is taken from it, whatever it looks like: no verdict is ever made up (SPEC X-10).
+A session counts as a teaching session once its person typed the skill's name as a command, or its assistant called it
+(the tool `Skill`), or any tool on one of the learner's two files, as the skill does when it reads the profile or writes
+the ledger. Before that nothing is taken from it, whatever it looks like: no verdict is ever made up (SPEC X-10).
 
 What counts is a fenced block of JSON with the fields of `tacitd learner record`; a block with other fields is somebody's
 example, and a block with a verdict that is none is refused and said.
@@ -26,8 +26,10 @@ _SKILL_FIELDS = ("skill", "command", "name")
 
 
 def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
-    """Whether the assistant called the teaching skill here, or a tool on the learner's files. `files`: their names."""
-    return any(_calls(tool, skills) or _touches(tool, files) for tool in record.tools)
+    """Whether the teaching skill was called here, or a tool on the learner's files. `files`: their names."""
+    return _last_name(record.command) in skills or any(
+        _calls(tool, skills) or _touches(tool, files) for tool in record.tools
+    )
 
 
 def _calls(tool: ToolUse, skills: Collection[str]) -> bool:
@@ -35,7 +37,12 @@ def _calls(tool: ToolUse, skills: Collection[str]) -> bool:
         return False
     given = _object(tool.input.decode("utf-8", "replace"))
     names = [given.get(field) for field in _SKILL_FIELDS]
-    return any(isinstance(name, str) and re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names)
+    return any(isinstance(name, str) and _last_name(name) in skills for name in names)
+
+
+def _last_name(name: str) -> str:
+    """`plugin:skill` and `/skill` are `skill`."""
+    return re.split(r"[:/]", name.strip("/"))[-1]
 
 
 def _touches(tool: ToolUse, files: Collection[str]) -> bool:

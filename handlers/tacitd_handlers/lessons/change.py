@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 import click
 
-from tacitd.errors import TacitdError, UsageError
+from tacitd.errors import LogDamagedError, TacitdError, UsageError
 from tacitd_handlers.lessons import changes, pattern
 from tacitd_handlers.lessons.changes import Added
 from tacitd_handlers.lessons.folding import DELETED, Lesson
+from tacitd_handlers.lessons.origins import Origins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.lessons.shared import ID, SCOPE, Command, document, json_option, settings, store, talk
+from tacitd_handlers.lessons.store import Store
 from tacitd_handlers.lessons.tables import document as as_document
+
+SESSION = "CLAUDE_CODE_SESSION_ID"
+"""Claude Code tells its children which session they belong to."""
 
 
 @click.command(
@@ -42,13 +48,23 @@ def add_(
     parts = _parts(text, when, do, dont, because)
     if parts is None:
         raise UsageError("there is no lesson", "give a pattern, or -w, -d or --dont, and -b")
-    done = changes.add(store(), parts, scope, "user" if firm else "ai", force=force)
+    at = store()
+    done = changes.add(at, parts, scope, "user" if firm else "ai", force=force)
     if not isinstance(done, Added):
         _known(done.lesson, as_json)
         return
+    _note_session(at, done.lesson)
     for one in done.against:
         talk(f"warning: lesson {one.id} says the opposite: {one.text}")
     _tell(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
+
+
+def _note_session(at: Store, lesson: Lesson) -> None:
+    """Where an agent adds it: the correction that it comes from is that session's, and is not counted once more."""
+    session = os.environ.get(SESSION, "")
+    if session:
+        with suppress(OSError, LogDamagedError):  # the lesson stands; only `show` knows less of it
+            Origins(at.beside).add(lesson.id, Provenance(session, at.clock.now()))
 
 
 def _known(lesson: Lesson, as_json: bool) -> None:

@@ -215,11 +215,14 @@ def _written(change: Change, draft: Draft, today: str) -> Lesson:
 def _said_again(
     lesson: Lesson, draft: Draft, provenance: Provenance, origins: Origins, evidence: Evidence
 ) -> None:
-    """A draft that is known: the second writing of one that a crash cut short, or a correction that had to be repeated."""
+    """A draft that is known: what this session brought already, or a correction that had to be repeated."""
     origin = origins.of(lesson.id)
-    if origin is None and lesson.source == "ai" and lesson.text == _canonical(draft):
+    own = origin is not None and origin["session"] == provenance.session
+    wordless = own and not (origin or {}).get("words")  # an agent added it in this session, by command
+    cut_short = origin is None and lesson.source == "ai" and lesson.text == _canonical(draft)
+    if wordless or cut_short:
         origins.add(lesson.id, provenance)
-    elif lesson.active and (origin is None or origin["session"] != provenance.session):
+    elif lesson.active and not own:
         evidence.corrected_again(lesson.id, provenance.at, provenance.session, " ".join(provenance.words[:1]))
 
 

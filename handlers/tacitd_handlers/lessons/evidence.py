@@ -31,7 +31,7 @@ class Evidence:
     def corrected_again(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
         """A person corrected, in this session, what the lesson is about. `at`: seconds since 1970, UTC. Said twice of
         one session it counts once. Raises OSError."""
-        said = redact(" ".join(words.split())[:LONGEST])[0]
+        said = redact(" ".join(words.split()))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
         self._log.append(record | ({"words": said} if said else {}))
         self._log.flush()

@@ -31,8 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacitd_handlers.lessons.folding import Folded
 
-LIMIT = 15 << 20
-"""Bytes. A longer index is not kept: reading the log is then as fast, and nobody prints so many lessons."""
+LIMIT = 64 << 20
+"""Bytes, of some 400,000 lessons. A longer index is not kept: each load reads the log then."""
 
 
 class Index:

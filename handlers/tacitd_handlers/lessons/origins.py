@@ -37,7 +37,7 @@ class Provenance:
 
     def record(self) -> dict[str, Any]:
         """As it is kept. Doing it twice changes nothing."""
-        words = [redact(" ".join(text.split())[:LONGEST])[0] for text in self.words if text.strip()][:WORDS]
+        words = [redact(" ".join(text.split()))[0][:LONGEST] for text in self.words if text.strip()][:WORDS]
         return {"at": int(self.at), "session": self.session, "project": self.project} | {
             "prompts": list(self.prompts),
             "words": words,
@@ -66,11 +66,14 @@ class Origins:
 
 
 def first_of(records: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The first sound record of each number."""
+    """The first sound record of each number; where it names a session without words, that session's next one."""
     kept: dict[int, dict[str, Any]] = {}
     for record in records:
         number = number_of(record.get("id"))
         sound = isinstance(record.get("at"), int | float) and isinstance(record.get("session"), str)
-        if number is not None and sound:
-            kept.setdefault(number, dict(record))
+        if number is None or not sound:
+            continue
+        known = kept.get(number)
+        if known is None or (not known.get("words") and known["session"] == record["session"]):
+            kept[number] = dict(record)
     return kept

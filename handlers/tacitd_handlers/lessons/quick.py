@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PHASES = ("validate", "execute")
+LOST = "what was to be printed is lost"
 _NAMES = {
     "-s": "scope",
     "--scope": "scope",
@@ -66,6 +67,8 @@ def understood(args: list[str]) -> Wanted | None:
 
 def put(text: str) -> int:
     """Print it as UTF-8, whatever the locale; return the exit code. A reader that went away is no error."""
+    if sys.stdout is None:  # started with `>&-`: nobody listens
+        return 0
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
@@ -73,4 +76,9 @@ def put(text: str) -> int:
     except BrokenPipeError:
         # Trigger: `lesson load | head -1`. Why: the interpreter flushes once more at its end and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if sys.stderr is not None:
+            sys.stderr.write(f"lesson: {LOST}: {error.strerror}\n")
+        return 1
     return 0

@@ -13,7 +13,7 @@ from tacitd.clock import SystemClock
 from tacitd.errors import LogDamagedError
 from tacitd_handlers.lessons.drafts import Draft, note, parse_again, parse_drafts, prompt_addition, take
 from tacitd_handlers.lessons.origins import Provenance
-from tacitd_handlers.lessons.scopes import folded as scope_folded
+from tacitd_handlers.lessons.scopes import of_name
 from tacitd_handlers.lessons.store import Store
 
 name = "lessons"
@@ -27,7 +27,7 @@ def addition(project: str) -> str:
     except (OSError, LogDamagedError) as error:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
-    return prompt_addition(lessons, scope_folded(Path(project).name) or "")
+    return prompt_addition(lessons, of_name(Path(project).name))
 
 
 def split(answer: str) -> tuple[Any | None, str]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.lessons import scopes
 from tacitd_handlers.lessons.folding import number_of
 from tacitd_handlers.lessons.pattern import PatternError
+from tacitd_handlers.lessons.quick import LOST
 from tacitd_handlers.lessons.store import Store
 
 if TYPE_CHECKING:
@@ -131,8 +132,13 @@ def document(said: dict[str, Any]) -> None:
 
 
 def put(text: str) -> None:
-    """Data, to stdout, as UTF-8 whatever the locale."""
-    click.echo(text.encode("utf-8", "replace"), nl=False)
+    """Data, to stdout, as UTF-8 whatever the locale. Raises BrokenPipeError, and TacitdError where it is lost."""
+    try:
+        click.echo(text.encode("utf-8", "replace"), nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TacitdError(f"{LOST}: {error.strerror}") from error
 
 
 def talk(text: str) -> None:

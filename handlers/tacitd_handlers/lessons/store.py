@@ -8,6 +8,7 @@ be deleted at any time. Which changes make sense is decided in `changes.py`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,15 @@ from typing import Any
 
 from tacitd.clock import Clock, SystemClock, local_date
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, make_dirs
+from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
 from tacitd.files.log import Log, encode
 from tacitd.files.replaced import replace
 from tacitd_handlers.lessons import index, places
-from tacitd_handlers.lessons.folding import Folded, fold, name_of
+from tacitd_handlers.lessons.folding import DIGITS, Folded, fold, name_of
 from tacitd_handlers.lessons.index import Index
 
 LOCK = ".lock"
+_ID = re.compile(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
 
 
 class Store:
@@ -69,7 +71,8 @@ class Store:
         try:
             self.disk.lock(fd, wait=True)
             before = self._stamp()
-            now = Change(self.log, self.folded())
+            folded = self.folded()
+            now = Change(self.log, folded, max(folded.last, self._damaged_id() if self.log.bad else 0))
             try:
                 yield now
             finally:
@@ -77,6 +80,16 @@ class Store:
                     self._keep_up(now, before.st_size if before is not None else 0)
         finally:
             self.disk.close(fd)
+
+    def _damaged_id(self) -> int:
+        """The highest id that a whole line of the log bears, also one that cannot be read: a person may mend it. A torn
+        last line is what nobody was told of."""
+        fd = self.disk.open_read(self.log.path)
+        try:
+            whole, _, _ = read_all(fd, self.disk).rpartition(b"\n")
+        finally:
+            self.disk.close(fd)
+        return max(map(int, _ID.findall(whole)), default=0)
 
     def _keep_up(self, change: Change, size: int) -> None:
         """The index after our records: from what is folded already, unless somebody wrote into the log meanwhile."""
@@ -109,7 +122,8 @@ class Store:
 class Change:
     """One change under the lock: what stood before it, and a pen."""
 
-    def __init__(self, log: Log, folded: Folded) -> None:
+    def __init__(self, log: Log, folded: Folded, last: int) -> None:
+        """`last`: the highest id that was ever given."""
         self.folded = folded
         self.appended: list[Mapping[str, Any]] = []
         self.tried = False
@@ -117,7 +131,7 @@ class Change:
         self.written = 0
         """Bytes, where no torn line had to be sealed."""
         self._log = log
-        self._last = folded.last
+        self._last = last
 
     def next_id(self) -> str:
         """An id that no record of the log ever had (SPEC E-22)."""

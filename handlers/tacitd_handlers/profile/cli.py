@@ -11,7 +11,7 @@ import click
 
 from tacitd.cli import Ordered
 from tacitd.cli.places import data, line, talk
-from tacitd.clock import parse_utc, utc_millis
+from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import look
@@ -58,7 +58,12 @@ def show(as_json: bool) -> None:
 @click.argument("value")
 def set_(path: str, value: str) -> None:
     """Set a value. A list is A,B or a JSON array and replaces the one that is there; below custom, any JSON."""
-    _tell(store().update(path, _value(path, value)), f"{path} is set", f"{path} is as it was")
+    given = _value(path, value)
+    try:
+        plan = store().update(path, given)
+    except ValueError as error:  # below a leaf there is no place
+        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
+    _tell(plan, f"{path} is set", f"{path} is as it was")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
@@ -173,7 +178,7 @@ def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
 
 def _entry(entry: dict[str, Any]) -> str:
     at = parse_utc(entry.get("timestamp"))
-    when = utc_millis(at)[:16].replace("T", " ") if at is not None else "?"
+    when = local_minutes(at).replace("T", " ") if at is not None else "?"
     changes = entry.get("changes")
     said = look.rows(changes) if isinstance(changes, dict) else []
     gone = entry.get("removed")
@@ -186,7 +191,7 @@ def _entry(entry: dict[str, Any]) -> str:
 def _value(path: str, given: str) -> Any:
     kind = FIELDS.get(path)
     if kind is None:
-        if not path.startswith(f"{CUSTOM}.") or not path.removeprefix(f"{CUSTOM}."):
+        if not path.startswith(f"{CUSTOM}.") or not all(path.split(".")):
             raise UsageError(f"{path} is no field of a profile", f"one of {', '.join(FIELDS)}, or {CUSTOM}.…")
         return _json(given)
     if not given.strip():

@@ -1,8 +1,7 @@
-"""A world for each test, on a disk that need not survive a power cut."""
+"""A world for each test."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from tacitd_handlers.usermemory import document
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Syncing takes most of the time of these tests, and nobody is in the middle of saving what is broken in them."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    monkeypatch.setattr(os, "fdatasync", lambda fd: None)
+    """Nobody is in the middle of saving what is broken in these tests."""
     monkeypatch.setattr(document, "PATIENCE", 0.0)
     yield
     logger.remove()

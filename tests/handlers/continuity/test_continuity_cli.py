@@ -15,6 +15,7 @@ from tacitd_handlers.continuity import context, resuming
 from tacitd_handlers.continuity.cli import sessions
 from tacitd_handlers.continuity.render import Json, decided, noted
 from tacitd_handlers.continuity.schema import check
+from tacitd_handlers.usermemory.document import NotUnderstoodError
 
 Run = Callable[..., Result]
 
@@ -44,6 +45,7 @@ def begin(world: World, id: str = "abcdef12-3456") -> str:
     return id
 
 
+@pytest.mark.usefixtures("far_west")
 def test_list_and_show(run: Run, world: World) -> None:
     """The issue: `sessions list`, `show ID` also by the beginning of an id."""
     assert run("list").stdout == ""
@@ -51,6 +53,8 @@ def test_list_and_show(run: Run, world: World) -> None:
     other = world.git("other")
     world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
     assert len(run("list").stdout.splitlines()) == 2
+    assert world.file(id)["lastActiveAt"].startswith("2026-11-20T04:30")
+    assert run("list").stdout.startswith("2026-11-19 23:30"), "a time without a zone is the reader's own"
     (only,) = json.loads(run("list", str(world.project), "--json").stdout)
     assert (only["sessionId"], only["open"]) == (id, 2)
     assert run("show").stdout.splitlines()[1].startswith("[>] todo-")
@@ -150,4 +154,75 @@ def test_the_text_is_short() -> None:
     assert len(lines) <= 30
     assert lines[-1] == "- … and 14 more"
     assert resuming.text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
-    assert resuming.text({"tasks": 3, "context": "x", "decisions": None} | {"context": []}, 0.0) == ""
+    assert resuming.text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
+    assert resuming.text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
+
+
+def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -> None:
+    """SPEC P-24, X-07: what the transcript noted once is not noted anew: not over newer ones, not against a person."""
+    id = begin(world)
+    for n in range(20):
+        world.use(id, "AskUserQuestion", {}, "answered", data={"answers": {f"Which for {n}?": "this"}})
+    world.settle()
+    mine = [f"mine {n}" for n in range(15)]
+    for note in mine:
+        run("note", note)
+    kept = world.file(id)["context"]
+    for n in range(4):
+        world.say(id, f"step {n}")
+        world.settle()
+    assert world.file(id)["context"] == kept
+    assert kept[-15:] == mine
+    world.put(id, world.file(id) | {"context": mine})
+    world.restart()
+    world.say(id, "on")
+    world.settle()
+    assert world.file(id)["context"] == mine
+
+
+ODD = [
+    {"tasks": None}, {"tasks": [3]}, {"decisions": [None]}, {"decisions": "x"}, {"context": None}, {"context": 5},
+    {"context": [{}]}, {"tasks": [{"id": "a", "title": "t", "status": "pending", "children": 3}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, object]) -> None:
+    """The issue, bad input: JSON that is no session is left out, with place and reason, and holds up nobody else."""
+    id = begin(world)
+    good = world.file(id)
+    path = world.put("other", good | {"sessionId": "other", "summary": "Odd."} | odd)
+    before = path.read_bytes()
+    listed = run("list")
+    assert len(listed.stdout.splitlines()) == 1
+    assert f"{path}: {next(iter(odd))}" in listed.stderr
+    with pytest.raises(NotUnderstoodError, match="other"):
+        run("show", "other")
+    assert "Design" in run("resume").stdout
+    assert "Design" in context.section(world.project, 9000)
+    assert path.read_bytes() == before
+
+
+def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
+    """The issue, bad input: a file that could not be written as it is can still be looked at."""
+    id = begin(world)
+    task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
+    world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})
+    assert len(run("list").stdout.splitlines()) == 2
+    assert "'b' is named as a part" in run("show", "odd").stderr
+    assert "Design" in run("resume").stdout
+    assert run("show", id).stdout
+
+
+def test_null_for_no_parts(run: Run, world: World) -> None:
+    """The issue, bad input: some programs write null for what is absent."""
+    id = begin(world)
+    found = world.file(id)
+    found["tasks"][0]["children"] = found["tasks"][0]["blockedBy"] = None
+    world.put(id, found)
+    assert run("show").stdout
+    run("task", "Part", "--parent", found["tasks"][0]["id"])
+    world.todos(id, ("Design", "completed"))
+    world.settle()
+    assert world.tasks(id)[0] == ("Design", "completed")
+    assert not world.parked()

@@ -13,8 +13,6 @@ from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd_handlers.continuity.schema import check
 
-DAY = 86_400.0
-
 
 def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     """The issue: session start, last activity, project path; SPEC P-22: the arrays are always there, keys in order."""
@@ -191,6 +189,38 @@ def test_answers_to_questions_are_notes(world: World) -> None:
     assert "hunter2" not in json.dumps(notes)
 
 
+def test_only_answers_are_notes(world: World) -> None:
+    """The issue, context notes: what a person types is no note, also where it answers what the assistant said."""
+    world.say("s1", "Shall I use Postgres?")
+    world.type("s1", "yes")
+    world.settle()
+    assert world.file("s1")["context"] == []
+
+
+def test_a_session_is_where_its_person_typed_last(world: World) -> None:
+    """The issue, project path: the directory of the newest prompt; what the assistant visits does not count."""
+    other = str(world.git("other"))
+    world.append("s1", world.record("assistant", "s1", [{"type": "text", "text": "hi"}]))
+    world.type("s1", "go")
+    world.append("s1", world.record("assistant", "s1", [{"type": "text", "text": "in other"}], cwd=other))
+    world.settle()
+    assert world.file("s1")["projectPath"] == str(world.project)
+    world.append("s1", world.record("user", "s1", "go on here", cwd=other))
+    world.settle()
+    assert world.file("s1")["projectPath"] == other
+
+
+def test_a_session_began_when_it_began(world: World) -> None:
+    """The issue, session start: the earlier of what the file says and what the transcript says."""
+    world.type("s1", "go")
+    world.settle()
+    for said, kept in ((-60, -60), (+5, 0)):
+        world.put("s1", world.file("s1") | {"startedAt": utc_millis(NOW + said)})
+        world.say("s1", "x")
+        world.settle()
+        assert world.file("s1")["startedAt"] == utc_millis(NOW + kept)
+
+
 def test_a_compactions_summary_is_taken(world: World) -> None:
     """The issue: the compact summary when the client wrote one, without asking anybody."""
     text = "This session is being continued.\nSummary:\n1. Primary Request and Intent:\n   The user wants a parser. It is done. Fine. More."
@@ -280,35 +310,6 @@ def test_a_transcript_that_is_rewritten_is_read_anew(world: World) -> None:
     assert world.tasks("s1") == [("Build", "pending")]
 
 
-@pytest.mark.parametrize("id", ["../../etc/passwd", "a/b", "..", "x" * 300, "sitzung ü", "a.b"])
-def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
-    """SPEC P-25; the issue, bad input: an id with `/` or `..` becomes a hash; the id in the file stays what it is."""
-    path = world.transcript("odd")
-    path.write_text(json.dumps(world.record("user", id, "go")) + "\n")
-    world.settle()
-    (made,) = world.store.folder.iterdir()
-    assert made.parent == world.root / "memory" / "sessions"
-    assert json.loads(made.read_text())["sessionId"] == id
-    assert len(made.name) < 60
-
-
-def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
-    """The issue, bad input: half-written; parked, listed with its cure, mended by hand, and nothing is lost."""
-    world.type("s1", "go")
-    world.settle()
-    path = world.store.path("s1")
-    path.write_text('{"sessionId": "s')
-    world.todos("s1", ("Design", "pending"))
-    world.settle()
-    assert path.read_text() == '{"sessionId": "s'
-    assert world.degraded() == ["continuity.broken"]
-    assert str(path) in world.parked()[0]
-    path.unlink()
-    world.settle(40_000)
-    assert world.tasks("s1") == [("Design", "pending")]
-    assert world.degraded() == []
-
-
 def test_two_sessions_in_one_transcript(world: World) -> None:
     """CLAUDE_CODE 5.1, 13: trust the record's session, not the file's name."""
     world.type("s1", "go")
@@ -316,37 +317,6 @@ def test_two_sessions_in_one_transcript(world: World) -> None:
     world.settle()
     assert world.file("s1")["sessionId"] == "s1"
     assert world.file("s2")["sessionId"] == "s2"
-
-
-@pytest.mark.parametrize(("age", "stays"), [(30.0, True), (30.001, False), (10.0, True)])
-def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
-    """SPEC P-24: last active more than 30 days ago; exactly 30 stays. Job `sessions`, daily and at the start."""
-    from tacitd.events import Due
-
-    world.type("s1", "go")
-    world.settle()
-    stamp = utc_millis(world.clock.wall - age * DAY + 30)
-    world.put("s1", world.file("s1") | {"lastActiveAt": stamp, "startedAt": stamp})
-    other = world.put("broken", {})
-    other.write_text("{")
-    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
-    world.settle()
-    assert bool(world.file("s1")) is stays
-    assert other.exists()
-
-
-@pytest.mark.parametrize("when", [0.0, 4.1e9])
-def test_a_clock_that_is_not_believed_removes_nothing(world: World, when: float) -> None:
-    """The issue, bad input: a clock in 1970 or 2100."""
-    from tacitd.events import Due
-
-    world.type("s1", "go")
-    world.settle()
-    world.clock.wall = when
-    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
-    world.settle()
-    assert world.file("s1")
-    assert "continuity.clock" in world.degraded()
 
 
 def test_the_golden_session_loads_and_comes_back(world: World) -> None:

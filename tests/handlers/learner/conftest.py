@@ -1,8 +1,7 @@
-"""Every test of the learner runs in one time zone, with a summer time, on a disk that need not survive a power cut."""
+"""Every test of the learner runs in one time zone, with a summer time."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 
@@ -17,10 +16,3 @@ def _amsterdam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
-
-
-@pytest.fixture(autouse=True)
-def _no_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Syncing takes most of the time of these tests, and none of them pulls a plug."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    monkeypatch.setattr(os, "fdatasync", lambda fd: None)

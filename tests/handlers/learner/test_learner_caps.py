@@ -37,6 +37,10 @@ def test_L_26_promotion_moves_to_resolved() -> None:
     moves = seat(seats, tags, ["t03"], (), never)
     assert seats.resolved == ["t03"] and seats.active[-1] == "new" and not seats.pending
     assert moves == [Move("t03", "promoted"), Move("new", "enters")]
+    seats.resolved.append("later")
+    tags["later"] = weakness("later", LONG)
+    assert not seat(seats, tags, ["t03"], (), never), "who stands there already is not promoted again"
+    assert seats.resolved == ["t03", "later"]
 
 
 def test_L_27_the_cap_promotes_only_what_is_proved() -> None:

@@ -99,6 +99,50 @@ def test_X_10_other_sessions_report_nothing(lesson: Class) -> None:
     assert not lesson.rows and not lesson.where.profile.exists()
 
 
+def test_X_10_a_report_from_before_the_skill_counts_for_nothing(lesson: Class) -> None:
+    """SPEC X-10: nothing is taken from before the session teaches, however the records come in batches."""
+    lesson.report("s1")
+    lesson.teach("s1")
+    lesson.report("s1", problem="lru")
+    lesson.settle()
+    assert [one.problem for one in lesson.rows] == ["lru"]
+    lesson.report("s2")
+    lesson.settle()
+    lesson.teach("s2")
+    lesson.settle()
+    assert [one.problem for one in lesson.rows] == ["lru"]
+
+
+def test_X_10_a_skill_that_a_person_typed_teaches(lesson: Class) -> None:
+    """SPEC X-10, CLAUDE_CODE 6, rule 10: `/leetcode-teacher`, with arguments, without, and of a plugin; no other command."""
+    for session, name, args in (
+        ("s1", "leetcode-teacher", ""),
+        ("s2", "practice:leetcode-teacher", "two-sum"),
+    ):
+        words = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
+        lesson.type(session, f"{words}\n<command-args>{args}</command-args>" if args else words)
+        lesson.report(session, problem=session)
+    lesson.type(
+        "s3", "<command-name>/clear</command-name>\n<command-message>leetcode-teacher</command-message>"
+    )
+    lesson.type("s3", "what does <command-name>/leetcode-teacher</command-name> mean?")
+    lesson.report("s3")
+    lesson.settle()
+    assert sorted(one.session for one in lesson.rows) == ["s1", "s2"]
+
+
+def test_L_48_the_start_of_a_session_outlives_the_daemon(lesson: Class) -> None:
+    """SPEC L-48: the stamp is the session's start, also where the daemon was started again before the first report."""
+    began = lesson.clock.wall
+    lesson.type("s1", "teach me")
+    lesson.teach("s1")
+    lesson.settle(7200)
+    lesson.restart()
+    lesson.report("s1")
+    lesson.settle()
+    assert [one.stamp for one in lesson.rows] == [local_minutes(began)]
+
+
 def test_L_35_a_verdict_of_the_wrong_mode_is_refused_and_said(lesson: Class) -> None:
     """SPEC L-35, X-10: no row; `status` says why; what comes after is taken."""
     lesson.teach("s1")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.learner.intervals import days_until, review_date, scheduled
 from tacitd_handlers.learner.words import VERDICTS
 
@@ -75,7 +76,7 @@ def test_L_46_learning_intervals(verdict: str, days: int) -> None:
     assert days_until(verdict, 50) == days
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 10**12), st.sampled_from(sum(VERDICTS.values(), ())))
 def test_L_45_unbounded_growth_ends_with_the_calendar(previous: int, verdict: str) -> None:
     """SPEC L-45: no maximum is set, so a date may come to the calendar's end, and never raises."""

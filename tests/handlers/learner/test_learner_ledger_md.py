@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from support_learner import row, stamp
 from tacitd_handlers.learner.ledger_md import (
     HEADER,
@@ -47,7 +48,7 @@ def test_L_04_the_seeds_own_table() -> None:
     assert has_header(SEED) and not has_header(b"| a | b |\n")
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(CELLS.filter(lambda c: bool(c.strip("/ "))), CELLS, st.sampled_from(["\n", "\r\n"]))
 def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:
     """SPEC L-33: a name made fit stands in one cell, whatever it was made of."""
@@ -119,7 +120,7 @@ def test_rows_of_one_stamp_are_found_without_the_others() -> None:
     assert not list(rows_at(data, "2020-01-01T00:00")) and not list(rows_at(data, "2026-02-26T00:00"))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(data: bytes) -> None:
     """Issue, bad input: nothing in a ledger is fatal, and every line is a row, the head, or named."""

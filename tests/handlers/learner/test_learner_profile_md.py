@@ -7,9 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from support_learner import row
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.history_md import (
@@ -95,7 +96,7 @@ def about(data: bytes) -> str:
     return parse(data).text(ABOUT)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.one_of(DOCUMENTS, st.text(max_size=200).map(lambda t: t.replace("\0", "").encode("utf-8", "ignore")))
 )
@@ -108,7 +109,7 @@ def test_L_02_reading_and_writing_is_the_identity(data: bytes) -> None:
     assert spliced(parse(data), []) == data
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(DOCUMENTS)
 @example(b"## About Me\n\nme, without an end")
 @example(b"words\n<!-- open\n## Known Weaknesses\n")
@@ -192,7 +193,7 @@ WORDS = st.text(
 STAMPS = st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)).map(lambda t: t.strftime("%Y-%m-%dT%H:%M"))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(WORDS, STAMPS, STAMPS, st.one_of(st.just(""), STAMPS), st.integers(0, 500), st.sampled_from(STATUSES))
 def test_L_07_any_entry_is_its_own_image(
     description: str, first: str, tested: str, streak: str, clean: int, status: str
@@ -277,7 +278,7 @@ def test_L_33_the_header_can_be_cut() -> None:
     assert fields == ["### 2026-02-19T14:30", "merge a/b lists", "recall", "pass"]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.one_of(PIECES, WORDS), max_size=12).map("\n".join))
 @example("### 2026-02-19T14:30 | two-sum | recall | pass\nGaps: x")
 @example("## Session History\n---\n```\n<!-- open")

@@ -1,6 +1,6 @@
 """Learners by the hundred, with crashes between the writes: the two files agree after every start.
 
-The full run is 200 learners by 300 sessions (`TACITD_SIMULATION=200x300 pytest …`); CI runs 2 by 100, which is 1/300
+The full run is 200 learners by 300 sessions (`TACITD_SIMULATION=200x300 pytest …`); CI runs 2 by 60, which is 1/500
 of it. What should stand in the profile is computed a second time, from the ledger alone, in `support_learner_oracle.py`.
 """
 
@@ -26,7 +26,7 @@ from tacitd_handlers.learner.sittings import Sitting
 from tacitd_handlers.learner.store import Store
 from tacitd_handlers.learner.words import VERDICTS
 
-LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "2x100").split("x"))
+LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "2x60").split("x"))
 CRASHES = 0.06
 """The part of the calls that end in the middle."""
 PATTERNS = ("hash_map", "two_pointers", "sliding_window", "dp", "graphs", "heap")

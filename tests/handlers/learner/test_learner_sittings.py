@@ -54,6 +54,7 @@ def test_L_47_a_zone_change_loses_no_session(tmp_path: Path) -> None:
         ("", "", {"abc": "2026-02-19T09:00", "new": NOW}, FILE, Sitting("manual", NOW)),
         ("", "", {}, None, Sitting("manual", NOW)),
         ("manual", "", {"manual": "2026-02-19T09:00"}, None, Sitting("manual", NOW)),
+        ("", "", {}, Sitting("manual", "2026-02-19T14:30"), Sitting("manual", NOW)),
     ],
 )
 def test_L_48_L_49_precedence(

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import changes
 from tacitd_handlers.lessons.alike import alike, corrects
@@ -24,7 +25,7 @@ from tacitd_handlers.lessons.drafts import (
     prompt_addition,
     take,
 )
-from tacitd_handlers.lessons.evidence import Evidence, judge, loads, stale
+from tacitd_handlers.lessons.evidence import Evidence, judge, loads, seen, stale
 from tacitd_handlers.lessons.folding import Folded, Lesson
 from tacitd_handlers.lessons.origins import Origins, Provenance
 from tacitd_handlers.lessons.pattern import parse
@@ -33,6 +34,7 @@ from tacitd_handlers.lessons.why import why
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 NOW = 1_795_149_000.0
+DAY = 86_400.0
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def test_an_answer_without_lessons_is_left_alone(answer: str) -> None:
     assert parse_drafts(answer) == ((), answer)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.text(max_size=80))
 def test_any_answer_can_be_read(answer: str) -> None:
     """RELIABILITY row 19: a model's answer is data from a stranger."""
@@ -182,6 +184,7 @@ def test_a_negation_a_number_or_another_case_is_another_lesson(store: Store, tex
 PARTS = st.sampled_from([parse(text) for text in (*SAME, *OTHER, TMUX)])
 
 
+@examples(100)
 @given(PARTS, PARTS)
 def test_alike_is_symmetric_and_reflexive(one: object, other: object) -> None:
     """A rule about two lessons does not depend on which is asked first."""
@@ -306,3 +309,34 @@ def test_corrections_are_told_from_their_opposite() -> None:
     assert corrects("Never push to main when committing", lesson)
     assert not corrects("Push to main when committing", lesson)
     assert not corrects("Never push to staging when committing", lesson)
+
+
+def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
+    """Evidence: its own session is left out once, where it counts at all; records of others are passed over."""
+    odd: list[dict[str, object]] = [
+        {"at": DAY, "session": 5},
+        {"at": "x", "session": "a"},
+        {"at": DAY, "kind": "again", "id": "no", "session": "b"},
+    ]
+    records: list[dict[str, object]] = [
+        {"at": 10 * DAY, "kind": "looked", "session": "s1"},
+        {"at": 40 * DAY, "kind": "looked", "session": "s2"},
+    ]
+    found = seen([*odd, *records])
+    assert set(found.looked) == {"b", "s1", "s2"}
+    for created, sessions in (("1970-01-20", 1), ("1970-01-05", 1), ("1970-03-20", 0)):
+        lesson = Lesson("001", "global", "ai", "active", created, parse(TMUX))
+        (one,) = judge([lesson], ({}, None), found, {1: {"session": "s1"}})
+        assert (one.sessions, one.again, one.loaded) == (sessions, 0 if sessions else None, None)
+
+
+def test_the_prompt_names_what_holds_here_before_the_rest() -> None:
+    """SPEC E-30, money: of many lessons all of the project's and the global ones, and of the others the newest."""
+    scopes = ["app", "global", *["other"] * 98]
+    lessons = {
+        f"{n:03d}": Lesson(f"{n:03d}", scope, "ai", "active", "", parse(TMUX))
+        for n, scope in enumerate(scopes, 1)
+    }
+    text = prompt_addition(Folded(lessons), "app")
+    named = [line[:3] for line in text.splitlines() if line.endswith(TMUX)]
+    assert named == ["001", "002", *(f"{n:03d}" for n in range(71, 101))]

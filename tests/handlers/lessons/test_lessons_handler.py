@@ -12,11 +12,13 @@ from support_lessons import Lessons
 from tacitd.events import Due
 from tacitd.handler import Degradation, Done, Tools
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import hits, places
+from tacitd_handlers.lessons import hits, places, rider
 from tacitd_handlers.lessons import slice as lessons_slice
 from tacitd_handlers.lessons.context import LINES, scope_of, section
+from tacitd_handlers.lessons.evidence import Evidence
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import Lessons as Handler
+from tacitd_handlers.lessons.origins import Provenance
 from tacitd_handlers.lessons.settings import LessonsSettings
 
 
@@ -118,6 +120,45 @@ def test_the_scope_of_a_project_is_its_folders_name(tmp_path: Path, name: str, s
     """`context` and drafts: one word, whatever the folder is called."""
     (tmp_path / name).mkdir()
     assert scope_of(tmp_path / name) == scope
+
+
+@pytest.mark.parametrize(("name", "scope"), [("app", "app"), ("My App!", "my-app")])
+def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name: str, scope: str) -> None:
+    """SPEC E-30: what holds for one project is drafted under the scope by which its sessions load it."""
+    root = project(lessons.home, name)
+    lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
+    assert scope_of(root) == scope
+    asked = rider.addition(str(root))
+    assert f"{scope} where it holds for this project only" in asked
+    assert f"001 ({scope}) WHEN testing" in asked
+
+
+def test_what_an_agent_adds_in_a_session_is_of_that_session(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evidence: the correction that a lesson was added for is no second one, whoever hears of it later."""
+    text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
+    lessons.out("add", text)
+    assert 'origin:\n  session: "s-1"\n' in lessons.out("show", "1")
+    store = lessons.store
+    for session, again in (("s-1", None), ("s-2", 1)):
+        told = {
+            "found": [{"drafts": [[text.replace("the file", "the files"), "global"]]}],
+            "words": ["no, read it"],
+        }
+        assert rider.took(store, told, session, store.clock.now(), "/p") == ()
+        assert lessons.json("stats")["lessons"][0]["corrected_again"] == again
+    assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
+
+
+def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
+    """DESIGN "The model", S-67: what is kept of a person's words is freed of secrets before it is cut, not after."""
+    words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    store = lessons.store
+    assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).record())
+    Evidence(store.beside).corrected_again("1", 0.0, "s", words)
+    assert "ghp_" not in (store.beside / places.EVIDENCE).read_text()
 
 
 def test_every_setting_is_described() -> None:

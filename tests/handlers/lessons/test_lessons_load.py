@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from support_lessons import Lessons
 from tacitd_handlers.lessons import hits, quick
 from tacitd_handlers.lessons.loading import numbers, ranges, render
@@ -24,7 +25,7 @@ def made(pairs: list[tuple[int, bool]]) -> list[tuple[str, str]]:
     return [(f"{n:03d}", f"- WHEN {n} -> DO b -> BECAUSE c" + " [firm]" * firm) for n, firm in sorted(pairs)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rows, rows, st.integers(0, 60))
 def test_the_budget_holds_and_the_order_is_by_id(
     one: list[tuple[int, bool]], other: list[tuple[int, bool]], lines: int
@@ -48,6 +49,7 @@ def test_the_budget_holds_and_the_order_is_by_id(
         assert sum(line.endswith("[firm]") for line in shown) == sum(firm for _, firm in (*one, *other))
 
 
+@examples(100)
 @given(st.lists(st.integers(1, 3000), unique=True, max_size=60))
 def test_ids_in_few_characters(given_ids: list[int]) -> None:
     """hits.jsonl: ranges and numbers are inverse."""
@@ -91,6 +93,7 @@ def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) 
     assert found == expected
 
 
+@examples(100)
 @given(st.text(max_size=20))
 def test_a_stem_is_a_beginning(word: str) -> None:
     """Why most lines need no look at their words."""
@@ -248,3 +251,35 @@ def test_a_reader_that_goes_away_is_no_error(lessons: Lessons) -> None:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", ["load", "load --scope=tmux --json", "list", "show 1 --json"])
+def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
+    """`lesson load >file` on a full disk: 1 and a sentence that blames the right file, never a traceback."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    lessons.given("load").store.index()
+    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
+    command = [sys.executable, "-c", code, *arguments.split()]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=dict(os.environ), check=False
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "lesson: what was to be printed is lost: No space left on device\n",
+    )
+
+
+def test_nobody_listens(lessons: Lessons) -> None:
+    """`lesson load >&-`: some supervisors start programs without standard output; there is nothing to complain of."""
+    lessons.given("load").store.index()
+    code = "import sys; sys.argv = ['lesson', 'load']\nfrom tacitd_handlers.lessons.cli import main\nmain()"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" -c "{code}" >&-'],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

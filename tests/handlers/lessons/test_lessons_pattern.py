@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse
 
@@ -118,7 +119,7 @@ PIECES = [*"ab.[]> \n→", "->", "NOT", "DO", "BECAUSE", "WHEN", " ", "編", "é
 PART = st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(PART, st.sampled_from(["DO", "DO NOT", "do", "Do not"]), PART, PART)
 def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because: str) -> None:
     """SPEC E-03: parse(format(x)) = x for everything that parse returns, and the text is one line."""
@@ -132,7 +133,7 @@ def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because:
     assert "\n" not in pattern.format(found)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(max_size=60))
 def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
     """SPEC E-04: no other error, and the place lies in the text."""

@@ -60,6 +60,7 @@ def test_set_show_remove_clear(run: Run, box: Box) -> None:
         (["set", "work.colour", "red"], "work.role"),
         (["set", "userId", "x"], "bio"),
         (["set", "custom.", "x"], "custom"),
+        (["set", "custom.x..y", "x"], "custom"),
         (["set", "codePreferences.tone", "rude"], "neutral"),
         (["set", "work.languages", "[1]"], "A,B"),
         (["set", "work.role", " "], "remove"),
@@ -74,6 +75,17 @@ def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint
         run(*arguments)
     assert hint in refused.value.hint
     assert not (box.directory / "profile.json").exists()
+
+
+def test_a_value_is_no_place_for_others(run: Run, box: Box) -> None:
+    """SPEC P-06, P-10: what stands in the way is named, and stays."""
+    run("set", "custom.a", "1")
+    before = (box.directory / "profile.json").read_bytes()
+    with pytest.raises(UsageError, match=r"custom\.a\.b") as refused:
+        run("set", "custom.a.b", "2")
+    assert refused.value.hint == "tacitd profile show --json"
+    assert (box.directory / "profile.json").read_bytes() == before
+    assert len(box.changelog) == 1
 
 
 def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
@@ -106,14 +118,15 @@ def test_decay(run: Run, box: Box) -> None:
         run("decay")
 
 
+@pytest.mark.usefixtures("far_west")
 def test_changelog(run: Run, box: Box) -> None:
-    """The issue: the newest last, so many as asked."""
+    """The issue: the newest last, so many as asked; a person reads their own time, a program the file's (SPEC X-01)."""
     assert run("changelog").stdout == ""
     box.learn(tools__editor="vi")
     run("set", "work.role", "dev")
     run("remove", "work.role")
     assert run("changelog", "-n", "2").stdout.splitlines() == [
-        "2026-11-20 04:30  update  mcp/tool     Role: dev",
-        "2026-11-20 04:30  remove  mcp/tool     without work.role",
+        "2026-11-19 23:30  update  mcp/tool     Role: dev",
+        "2026-11-19 23:30  remove  mcp/tool     without work.role",
     ]  # fmt: skip
     assert [json.loads(one) for one in run("changelog", "--json").stdout.splitlines()] == box.changelog

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.clock import utc_millis
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile.paths import Json
@@ -35,6 +36,7 @@ def test_the_constants_are_the_seeds() -> None:
     assert (decay.HALF_LIFE_DAYS, decay.MIN_CONFIDENCE, decay.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
 
 
+@examples(100)
 @given(confidences, times, times)
 def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None:
     """SPEC P-13: decay(t1) then decay(t2) is decay(t2); twice at one instant is once."""
@@ -51,7 +53,7 @@ def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None
 
 
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
-@settings(max_examples=60)
+@examples(60)
 def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float]) -> None:
     """SPEC P-13, RELIABILITY row 12: with the clock going anywhere, a confidence only falls, and lastDecay only rises."""
     meta, before, decayed = doc(confidence), confidence, T0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd_handlers.profile import rider
 from tacitd_handlers.profile.fields import FIELDS, SAID
 from tacitd_handlers.profile.said import as_partial, said
@@ -47,6 +48,7 @@ def test_an_echo_of_what_was_asked_is_no_answer() -> None:
     assert rider.split(rider.addition() + "- a fact") == (None, "- a fact")
 
 
+@examples(100)
 @given(st.text(max_size=200))
 def test_no_answer_breaks_it(answer: str) -> None:
     """DESIGN "The model": an answer is data from a stranger."""

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_disk import Crash, FaultyDisk
+from support_examples import PATIENT
 from support_profile import DAY, Box
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.events import Due
@@ -30,8 +31,8 @@ FINDINGS = {
 }
 EDGE = 30 * math.log2(10)
 
-EXAMPLES = int(os.environ.get("TACITD_YEARS", "2"))
-"""Years that are simulated; a full run has 200, so this is shortened by a factor of 100."""
+EXAMPLES = int(os.environ.get("TACITD_YEARS", "1"))
+"""Years that are simulated; a full run has 200, so this is shortened by a factor of 200."""
 
 
 class Model:
@@ -170,12 +171,7 @@ class Year:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @given(st.lists(step, min_size=5, max_size=40))
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=EXAMPLES < 50,
-)
+@settings(PATIENT, max_examples=EXAMPLES, derandomize=EXAMPLES < 50)
 def test_a_year(steps: list[tuple[str, object]]) -> None:
     """The issue, "It must show" 3; RELIABILITY row 12: equal to the closed formula to 1e-9."""
     root = Path(tempfile.mkdtemp())

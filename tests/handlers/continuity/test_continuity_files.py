@@ -1,0 +1,38 @@
+"""The sessions' files: what they are called, and one that is broken."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support_continuity import World
+
+
+@pytest.mark.parametrize("id", ["../../etc/passwd", "a/b", "..", "x" * 300, "sitzung ü", "a.b"])
+def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
+    """SPEC P-25; the issue, bad input: an id with `/` or `..` becomes a hash; the id in the file stays what it is."""
+    path = world.transcript("odd")
+    path.write_text(json.dumps(world.record("user", id, "go")) + "\n")
+    world.settle()
+    (made,) = world.store.folder.iterdir()
+    assert made.parent == world.root / "memory" / "sessions"
+    assert json.loads(made.read_text())["sessionId"] == id
+    assert len(made.name) < 60
+
+
+def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
+    """The issue, bad input: half-written; parked, listed with its cure, mended by hand, and nothing is lost."""
+    world.type("s1", "go")
+    world.settle()
+    path = world.store.path("s1")
+    path.write_text('{"sessionId": "s')
+    world.todos("s1", ("Design", "pending"))
+    world.settle()
+    assert path.read_text() == '{"sessionId": "s'
+    assert world.degraded() == ["continuity.broken"]
+    assert str(path) in world.parked()[0]
+    path.unlink()
+    world.settle(40_000)
+    assert world.tasks("s1") == [("Design", "pending")]
+    assert world.degraded() == []

@@ -1,0 +1,51 @@
+"""Which sessions go, and when none does."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_continuity import World
+from tacitd.clock import utc_millis
+from tacitd.events import Due
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize(("age", "stays"), [(30.0, True), (30.001, False), (10.0, True)])
+def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
+    """SPEC P-24: last active more than 30 days ago; exactly 30 stays. Job `sessions`, daily and at the start."""
+    world.type("s1", "go")
+    world.settle()
+    stamp = utc_millis(world.clock.wall - age * DAY + 30)
+    world.put("s1", world.file("s1") | {"lastActiveAt": stamp, "startedAt": stamp})
+    other = world.put("broken", {})
+    other.write_text("{")
+    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
+    world.settle()
+    assert bool(world.file("s1")) is stays
+    assert other.exists()
+
+
+@pytest.mark.parametrize("when", [0.0, 4.1e9])
+def test_a_clock_that_is_not_believed_removes_nothing(world: World, when: float) -> None:
+    """The issue, bad input: a clock in 1970 or 2100."""
+    world.type("s1", "go")
+    world.settle()
+    world.clock.wall = when
+    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
+    world.settle()
+    assert world.file("s1")
+    assert "continuity.clock" in world.degraded()
+
+
+def test_a_session_from_the_future_does_not_stop_the_pruning(world: World) -> None:
+    """The issue, bad input: what a boot in 2100 left behind vouches for nothing once the clock is right again."""
+    world.type("s1", "go")
+    world.settle()
+    old, far = utc_millis(world.clock.wall - 31 * DAY), "2100-01-01T00:00:00.000Z"
+    world.put("old", world.file("s1") | {"sessionId": "old", "startedAt": old, "lastActiveAt": old})
+    world.put("far", world.file("s1") | {"sessionId": "far", "startedAt": far, "lastActiveAt": far})
+    world.app.engine.post(lambda: world.app.engine.dispatcher.post(Due("sessions")))
+    world.settle()
+    assert (bool(world.file("s1")), bool(world.file("old")), bool(world.file("far"))) == (True, False, True)
+    assert world.degraded() == []
