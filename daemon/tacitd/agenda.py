@@ -58,11 +58,13 @@ class Agenda:
             return self.events.get((turn.consumer.name, *key_of(turn.event))) is turn
         return turn.stream is not None and self.turns.get((turn.consumer.name, turn.stream.path)) is turn
 
-    def over(self, turn: Turn) -> None:
-        """An event was handled."""
+    def over(self, turn: Turn, event: Event) -> None:
+        """An event was handled. It may have come again, while what was done of it could not be written."""
         turn.parked = None
-        if turn.event is not None and self.current(turn):
-            del self.events[turn.consumer.name, *key_of(turn.event)]
+        if turn.event is not event:
+            self.wake(turn)
+        elif self.current(turn):
+            del self.events[turn.consumer.name, *key_of(event)]
 
     def parked(self) -> list[tuple[Turn, Parked]]:
         """What is parked, oldest first."""

@@ -24,10 +24,12 @@ from tacitd.consumer import Consumer
 from tacitd.control.server import Server
 from tacitd.dispatch import Dispatcher
 from tacitd.engine import Engine
+from tacitd.errors import TacitdError, said_by_system
 from tacitd.events import Due
 from tacitd.files.locks import Lock, hold, private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import replace as replace_file
+from tacitd.files.second_look import SecondLook
 from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Slice, Tools
 from tacitd.holds import Holds
@@ -76,6 +78,7 @@ class App:
     leaving: threading.Event
     projects: Projects
     environ: Mapping[str, str]
+    second: SecondLook
     tools: dict[str, Tools] = field(default_factory=dict)
     on_level: Callable[[str], None] = lambda _: None
     """Log as much as this from now on."""
@@ -85,17 +88,23 @@ class App:
     def open(self) -> None:
         """Finish what a crash left, watch, list, and take calls. Raises TacitdError."""
         self.history.recover()
+        self.second.find(self.history.places())
         for name, consumer in list(self.engine.consumers.items()):
             if not self._opened(name, consumer):
                 del self.engine.consumers[name]
         self.engine.start()
         self.engine.dispatcher.telling.again(self.clock.now())
-        self.engine.snapshot = lambda: report.write_snapshot(self)
+        self.engine.snapshot = self._each_minute
         for name, consumer in self.engine.consumers.items():
             for job in consumer.slice.jobs:
                 self.schedule.add(name, job, consumer.jobs.get(job.name))
         self.schedule.start()
         self.engine.snapshot()
+
+    def _each_minute(self) -> None:
+        """What the engine's housekeeping leaves to the one who knows all parts."""
+        self.second.look()
+        report.write_snapshot(self)
 
     def _opened(self, name: str, consumer: Consumer) -> bool:
         """Give a handler its memory. One that cannot begin is left out and said, and stops no other."""
@@ -131,7 +140,7 @@ class App:
         steps: list[Callable[[], object]] = [] if self.server is None else [self.server.close]
         steps += [self.schedule.stop, self.engine.dispatcher.stop, self.engine.follower.stop]
         steps += [self.model.sweep] if isinstance(self.model, Health) else []
-        steps += [self.engine.save, self.engine.snapshot, self._unname]
+        steps += [self.second.close, self.engine.save, self.engine.snapshot, self._unname]
         try:
             for step in steps:
                 try:
@@ -219,7 +228,8 @@ def _joined(
     own_sessions = {str(record.get("session", "")) for record in stores.log("own-sessions.jsonl").read()}
     own = Own(str(work), SENTINEL, own_sessions)
     model = (make_model or _claude(work, environ, clock, leaving, stores, own_sessions))(config, budget)
-    history = History(stores.log("history.jsonl"), clock)
+    second = SecondLook(clock)
+    history = History(stores.log("history.jsonl"), clock, second=second)
     choices = Choices(stores.log("projects.jsonl"), clock, config.projects.write)
     projects = Projects(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
@@ -253,6 +263,7 @@ def _joined(
         leaving,
         projects,
         environ,
+        second,
     )
     app.degraded.update(broken)
     app.tools |= {name: _tools(c.slice, app, stores, projects) for name, c in consumers.items()}
@@ -277,6 +288,11 @@ def _consumers(
 
 
 def _broken(name: str, error: Exception) -> Degradation:
+    if isinstance(error, OSError | TacitdError):
+        why, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+        what = f"the handler {name} cannot begin: {why}"
+        logger.error("{}", what)
+        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
     logger.opt(exception=error).error("the handler {} cannot begin", name)
     what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
     return Degradation("handler.broken", what, "the log says more; everything else goes on")
@@ -338,10 +354,10 @@ def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatc
 
 def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
     def degrade(what: Degradation) -> None:
-        app.degraded[what.id] = what
+        app.degraded[f"{one.name} {what.id}"] = what  # its own: no handler clears what another said
 
     def clear(id: str) -> None:
-        app.degraded.pop(id, None)
+        app.degraded.pop(f"{one.name} {id}", None)
 
     return Tools(
         clock=app.clock,

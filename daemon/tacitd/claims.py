@@ -1,8 +1,9 @@
 """Which transcript is about to hand over which prompts, so that its forks do not hand them over as well.
 
 Forks and resumes copy old records into new files (CLAUDE_CODE section 0 fact 13). A claim lasts while its transcript
-gathers or is being worked on: it goes when the prompts were handled, when the work was parked, and when the file is
-gone or another one. Nobody passes a claimed prompt by meanwhile, so a claim that goes loses nothing. No disk, no clock.
+gathers or is being worked on: it goes when the prompts were handled, when the work was parked undone, and when the
+file is gone or another one. Nobody passes a claimed prompt by meanwhile, so a claim that goes loses nothing. No disk,
+no clock.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from typing import Any
 from loguru import logger
 
 from tacitd.clock import Clock
+from tacitd.commits import Commits, commit_of
 from tacitd.events import Prompt, Record
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Slice
@@ -114,6 +115,8 @@ class Consumer:
     skipped: int = 0
     """Records of the log that could not be understood."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    _commits: Commits = field(default_factory=Commits)
+    _born_saved: bool = True
 
     @property
     def name(self) -> str:
@@ -156,7 +159,7 @@ class Consumer:
             case "told":
                 self.told.update(map(str, record["ids"]))
             case "kept":
-                return _commit(record)
+                return commit_of(record)
             case "done":
                 return self._fold_done(record)
             case _:
@@ -164,7 +167,7 @@ class Consumer:
         return None
 
     def _fold_done(self, record: Mapping[str, Any]) -> Commit:
-        commit = _commit(record)
+        commit = commit_of(record)
         self.seen.load(record.get("ids", ()))
         if commit.event == "Due":
             self.jobs[commit.session] = commit.at
@@ -220,9 +223,15 @@ class Consumer:
         with self.lock:
             now = self.clock.now()
             if self.born is not None and now < self.born:
-                self.log.append({"k": "born", "at": now})
-                self.log.flush()
-                self.born = now
+                # At once: what is typed while it cannot be written down would be passed by as too old.
+                self.born, self._born_saved = now, False
+            self._save_born()
+
+    def _save_born(self) -> None:
+        if not self._born_saved:
+            self.log.append({"k": "born", "at": self.born})
+            self.log.flush()
+            self._born_saved = True
 
     def _based(self, path: Path, offset: int, crc: int, at: float) -> None:
         self.streams[path] = Stream(path, offset, crc, touched=at, saved=(offset, crc, -1))
@@ -265,9 +274,10 @@ class Consumer:
     def forget(self, ids: Sequence[str]) -> None:
         """These prompts count as handled, because a person said so. Durable when it returns."""
         with self.lock:
-            self.log.append({"k": "ids", "at": self.clock.now(), "ids": list(ids)})
+            keys = list(map(Seen.key, ids))
+            self.log.append({"k": "ids", "at": self.clock.now(), "ids": keys})
             self.log.flush()
-            self.seen.load(ids)
+            self.seen.load(keys)
 
     def set_back(self, stream: Stream) -> None:
         """The file is another one: read it from its first byte. What is known of its prompts stays known."""
@@ -299,7 +309,7 @@ class Consumer:
                     "ids": keys,
                     "d": dict(data),
                 }
-                commit = self._append(record)
+                commit = self._commits.add(self.log, record)
                 self.seen.load(keys)
             stream.offset, stream.crc, stream.acted = at.offset, at.crc, at.offset
             if commit is not None:
@@ -316,7 +326,7 @@ class Consumer:
             record |= {"s": name, "d": dict(data)}
             if event == "SessionEnded" and stream is not None:
                 record["e"] = max(stream.ended, stream.acted if mark is None else mark)
-            commit = self._append(record)
+            commit = self._commits.add(self.log, record)
             if stream is not None and event == "SessionEnded":
                 stream.ended = record["e"]
                 stream.saved, stream.touched = stream.moved(), commit.at
@@ -325,11 +335,6 @@ class Consumer:
             if event == "Told":
                 self.told.add(name)
             return commit
-
-    def _append(self, record: Mapping[str, Any]) -> Commit:
-        self.log.append(record)
-        self.log.flush()
-        return _commit(record)
 
     def _record(self, event: str, stream: Stream | None, at: Position) -> dict[str, Any]:
         now = self.clock.now()
@@ -340,6 +345,7 @@ class Consumer:
     def save(self) -> None:
         """Write positions that moved past things of no interest. Raises OSError, LogDamagedError."""
         with self.lock:
+            self._save_born()
             now = self.clock.now()
             moved = [stream for stream in self.streams.values() if stream.moved() != stream.saved]
             for stream in moved:
@@ -386,12 +392,3 @@ def standing(stream: Stream, at: float) -> dict[str, Any]:
         "a": stream.acted,
         "e": stream.ended,
     } | ({"f": stream.floor, "fo": list(stream.only)} if stream.floor is not None else {})
-
-
-def _commit(record: Mapping[str, Any]) -> Commit:
-    data = record.get("d", {})
-    if not isinstance(data, Mapping):
-        raise ValueError("data is an object")
-    return Commit(
-        float(record["at"]), str(record["ev"]), str(record["t"]), str(record["s"]), int(record["o"]), data
-    )

@@ -161,10 +161,16 @@ class Dispatcher:
     def _offer_stream(self, turn: Turn) -> bool:
         stream = turn.stream
         assert stream is not None
+        if self.parts.coming(stream.path):
+            return True
+        if self.parts.away(stream.path) and not self.runner.free(turn.lane, turn.consumer):
+            return False  # else a thousand would be read for each one that is handled
         tail = self.parts.tail(stream.path)
         if tail is None or tail.safe_end <= stream.offset:
             # Due stays while a message waits in the queue: the turn goes on as soon as its fate is known.
             turn.due = turn.due and tail is not None and tail.read_end > stream.offset
+            if turn.parked is not None:
+                self.agenda.wake_events(turn.consumer)
             turn.parked, turn.behind = None, None
             return True
         if not self._worth(turn, tail):
@@ -184,9 +190,10 @@ class Dispatcher:
         if not made.records and made.end <= stream.offset:
             return self._stay_behind(turn)
         turn.behind = None
-        lane = (consumer.name, lane_of(made.project, stream.path))
+        turn.lane = lane = (consumer.name, lane_of(made.project, stream.path))
         if not self.runner.free(lane, consumer):
             return False
+        turn.lane = None
         turn.stubborn, turn.offered = False, made.end
         if not made.records:
             return self._pass_by(turn, stream, tail, made.end)
@@ -205,11 +212,8 @@ class Dispatcher:
         consumer = turn.consumer
         stream.copies = tail.copies
         limit = turn.limit if stream.offset < turn.limit_end else None
-        records = [r for r in tail.records(stream.offset) if not consumer.too_old(r, stream)]
-
-        def wanted(prompt: Prompt) -> bool:
-            where = lane_of(self.parts.project_of(prompt.cwd or tail.cwd), stream.path)
-            return consumer.wants(prompt, stream) and not consumer.past(prompt, stream, where)
+        records = self.progress.fresh(consumer, stream, tail)
+        wanted = self.progress.wanted(consumer, stream, tail)
 
         def taken(prompt: Prompt) -> bool:
             owner = self.claims.owner(consumer.name, prompt.id)
@@ -244,27 +248,18 @@ class Dispatcher:
             if self.progress.unread(turn):
                 return True  # woken again when something becomes of its transcript
             if turn.stream is None or not turn.stream.unended:
-                self.agenda.over(turn)  # the handler had no part in it
+                self.agenda.over(turn, event)  # the handler had no part in it
                 return True
             if turn.stream.cwd:  # it may be gone since the session ended
                 event = turn.event = replace(event, project=self.parts.project_of(turn.stream.cwd))
         lane = (turn.consumer.name, lane_of_event(event))
-        if not self.runner.free(lane, turn.consumer) or self._streams_first(turn.consumer, lane):
+        if not self.runner.free(lane, turn.consumer) or self.progress.streams_first(turn.consumer, lane):
             return False
         if (later := self.parts.refused(turn, "")) is not None:
             self._park(turn, later)
             return True
         self.runner.start(Offer(turn, event, None, lane, mark=turn.stream.acted if turn.stream else -1))
         return True
-
-    def _streams_first(self, consumer: Consumer, lane: tuple[str, str]) -> bool:
-        """Facts first, then what is made of them: a synthesis waits for extractions of its project that are due."""
-        for turn in self.agenda.turns.values():
-            if turn.consumer is consumer and turn.due and turn.stream is not None and turn.parked is None:
-                place = self.parts.project_of(turn.stream.cwd)
-                if (consumer.name, lane_of(place, turn.stream.path)) == lane and self.progress.unread(turn):
-                    return True
-        return False
 
     # settling
 
@@ -276,6 +271,8 @@ class Dispatcher:
             self._apply(offer, outcome)
         except (OSError, TacitdError) as error:
             self._park(turn, unwritten(error))
+        except Exception as error:  # noqa: BLE001  an answer that is none: nobody else waits for it
+            self._park(turn, fault(error))
         if turn.missed:
             self.agenda.wake(turn)
         self.agenda.wake_events(turn.consumer)
@@ -308,7 +305,7 @@ class Dispatcher:
         turn, name = offer.turn, offer.turn.consumer.name
         turn.parked, turn.wait = None, 0.0
         if offer.batch is None or turn.stream is None:
-            self.agenda.over(turn)
+            self.agenda.over(turn, offer.event)
             return
         ids = [p.id for p in offer.batch.prompts_before(offer.batch.reached(done.upto))]
         self.claims.release(name, ids)
@@ -328,7 +325,8 @@ class Dispatcher:
             case Parked() as parked:
                 turn.parked = parked
                 self.agenda.later(turn, parked.due)
-                if turn.stream is not None and turn.event is None and not later.reason.startswith(PAUSED):
+                undone = turn.owed is None and not later.reason.startswith(PAUSED)
+                if turn.stream is not None and turn.event is None and undone:
                     self.claims.leave(turn.stream.path, turn.consumer.name)
             case Halve(limit):
                 turn.parked, turn.limit = None, limit
@@ -378,8 +376,14 @@ class Dispatcher:
 
     # looking after
 
+    def settle_rescued(self) -> None:
+        """What was handled leaves the rescue log, if it did not yet; what was rejected stays. Raises OSError."""
+        known = {name: consumer.seen.knows for name, consumer in self.consumers.items()}
+        self.rescue.settle(known, self.dead.read())
+
     def rescue_old(self) -> None:
         """Copy the words of what has been parked for more than a day (called every hour). Raises OSError."""
+        self.settle_rescued()
         for turn, parked in self.agenda.parked():
             words = self.progress.waiting(turn)
             old = [p for p in words if min(parked.since, p.time or parked.since) < self.parts.now() - A_DAY]

@@ -134,12 +134,13 @@ class Engine:
             if consumer.born is None:
                 consumer.begin(dict(_baselines(known)))
         self._reborn()
+        self._write("rescue", self.dispatcher.settle_rescued)
         for path, stamp in known.items():
             if any(c.stands(path) != stamp.size for c in self.consumers.values()):
                 self.tails.grew(path)
                 self._found[path] = stamp.mtime_ns / 1e9
         for path, stream in self._open_ended():
-            at = known[path].mtime_ns / 1e9 if path in known else 0.0
+            at = known[path].mtime_ns / 1e9 if path in known else stream.touched
             self.sessions.grew(path, stream.session, stream.cwd, at, mtime=at)
         now = self.clock.monotonic()
         self._next_housekeeping, self._next_rescue = now + HOUSEKEEPING, now + HOUSEKEEPING
@@ -229,16 +230,16 @@ class Engine:
         """Trigger: the clocks went apart (set, or asleep), or a turn comes much too late (asleep, or stopped). Why:
         what waits for a time of day was planned by the old clock. Outcome: it is planned anew."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
-        if self._clocks is not None:
-            late = monotonic - self._clocks[1]
-            jump = now - self._clocks[0] - late
+        before, self._clocks = self._clocks, (now, monotonic)
+        if before is not None:
+            late = monotonic - before[1]
+            jump = now - before[0] - late
             if abs(jump) > JUMP:
                 logger.warning("the clock jumped by {:.0f} s", jump)
                 self.dispatcher.jumped(jump)
                 self._reborn()
             if abs(jump) > JUMP or late > ASLEEP + JUMP:
                 self.on_jump()
-        self._clocks = now, monotonic
 
     def _read(self) -> None:
         for path, tail in self.tails.read():
@@ -261,8 +262,10 @@ class Engine:
     def ended(self, ended: Ended) -> None:
         """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
         tail = self.tails.release(ended.path)
-        if tail is not None:
-            self.dispatcher.grew(ended.path)
+        others = self.tails.of(ended.session)  # its folder was moved, or it went on elsewhere
+        for path in (ended.path, *others):
+            if self.tails.release(path) is not None:
+                self.dispatcher.grew(path)
         self.started_sessions.discard(ended.session)
         for name, consumer in self.consumers.items():
             stream = consumer.stream(ended.path)
@@ -277,10 +280,12 @@ class Engine:
         if now < self._next_housekeeping:
             return
         self._next_housekeeping = now + HOUSEKEEPING
+        self.tails.retry()
         self.tails.housekeeping(self.sessions.live)
         self.dispatcher.housekeeping(self.tails.is_open)  # afterwards: looking at a transcript opens it
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None
+        self._reborn()  # where that could not be written down
         self.save()
         self._post_sources()
         self.snapshot()
@@ -326,11 +331,15 @@ class Engine:
 
     # asked for by a person
 
-    def hold(self, hold: Hold, *, held: bool) -> None:
-        """Pause or resume. Engine thread. Raises OSError where it cannot be written down: then nothing changes."""
+    def hold(self, hold: Hold, *, held: bool) -> bool:
+        """Pause or resume; whether that changed anything. Engine thread. Raises OSError where it cannot be written down:
+        then nothing changes."""
+        if not self.holds.changes(hold, held):
+            return False
         self.holds.set(hold, held)
         if not held:
             self.dispatcher.resume()
+        return True
 
     def rewind(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
         """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these

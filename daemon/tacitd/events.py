@@ -71,6 +71,7 @@ class Record:
     uuid: str = ""
     session: str = ""
     time: float | None = None
+    """Seconds since 1970, UTC. Where a person's line has none: of the nearest before it that has."""
     cwd: str = ""
     prompts: tuple[Prompt, ...] = ()
     text: str = ""
@@ -78,6 +79,13 @@ class Record:
     tools: tuple[ToolUse, ...] = ()
     summary: str = ""
     """The summary that a compaction wrote."""
+    command: str = ""
+    """The slash command that a person ran here, without its slash; its arguments are a prompt."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left in it that a handler may want."""
+        return not (self.prompts or self.text or self.tools or self.summary or self.command)
 
 
 @dataclass(frozen=True, slots=True)

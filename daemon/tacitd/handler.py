@@ -19,6 +19,7 @@ from tacitd.model.port import Model
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from tacitd.files.disk import Disk
     from tacitd.files.transaction import History
 
 
@@ -120,6 +121,8 @@ class Tools:
     """How a project's files are treated (`projects.write`)."""
     written: Callable[[Project], Literal["local", "shared", "off"]] | None = None
     """The same for one project, where `share` or `exclude` said otherwise; None: `write` for all."""
+    disk: Disk | None = None
+    """What changes of files go through; None: the machine's own."""
     post: Callable[[Event], None] = lambda event: None
     """Have an event without records offered to this handler soon, in the lane of its project: work that was found
     to be due while another event was handled. Thread-safe."""

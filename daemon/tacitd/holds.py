@@ -48,6 +48,12 @@ class Holds:
         self._log.flush()
         self._fold(record)
 
+    def changes(self, hold: Hold, held: bool) -> bool:
+        """Whether `set` would change anything."""
+        if hold.scope == "all" and not held:
+            return bool(self._held)
+        return (hold in self._held) is not held
+
     def held(self, root: Path | None, session: str) -> Hold | None:
         """The hold that applies to work of this project and session, if one does."""
         candidates = [Hold("all"), Hold("session", session)]

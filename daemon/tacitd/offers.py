@@ -54,7 +54,7 @@ def batch(
     without a prompt. `limit` is how many records may go together, where a larger batch failed.
     """
     fresh = [_without(record, wanted) for record in records]
-    kept = [r for r in fresh if r.prompts or r.text or r.tools or r.summary]
+    kept = [r for r in fresh if not r.empty]
     project: Project | NoProject | None = None
     for i, record in enumerate(kept):
         if i == limit:
@@ -68,6 +68,17 @@ def batch(
                 return Batch(tuple(kept[:i]), record.start, project)
             project = place
     return Batch(tuple(kept), end, project or project_of(cwd))
+
+
+def written(records: Sequence[Record]) -> list[float | None]:
+    """When each of these was written: its own time; where it has none, that of the nearest before it that has one,
+    else of the nearest behind it; None where none has one.
+
+    A copied history without times must not pass for new, and be paid for unasked.
+    """
+    known = [record.time for record in records]
+    last = next((time for time in known if time is not None), None)
+    return [last := time if time is not None else last for time in known]
 
 
 def _without(record: Record, wanted: Callable[[Prompt], bool]) -> Record:

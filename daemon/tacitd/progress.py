@@ -4,14 +4,16 @@ hurries what `sync` waits for."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacitd.agenda import Agenda
-from tacitd.consumer import Consumer
-from tacitd.events import Prompt, SessionEnded
+from tacitd.consumer import Consumer, Stream
+from tacitd.events import Prompt, Record, SessionEnded
+from tacitd.offers import written
 from tacitd.runner import Runner
-from tacitd.turns import Parts, Turn
+from tacitd.transcripts.tail import Tail
+from tacitd.turns import Parts, Turn, lane_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,39 @@ class Progress:
             return False
         return turn.busy or turn.parked is not None or turn.owed is not None or self._behind(turn)
 
+    def streams_first(self, consumer: Consumer, lane: tuple[str, str]) -> bool:
+        """Facts first, then what is made of them: a synthesis waits for extractions of its project that are due."""
+        for turn in self.agenda.turns.values():
+            if turn.consumer is consumer and turn.due and turn.stream is not None and turn.parked is None:
+                place = self.parts.project_of(turn.stream.cwd)
+                if (consumer.name, lane_of(place, turn.stream.path)) == lane and self.unread(turn):
+                    return True
+        return False
+
     def waiting(self, turn: Turn) -> list[Prompt]:
         """The words of a transcript that this handler has not handled, as far as they can be read."""
         stream = turn.stream
         tail = self.parts.tail(stream.path) if stream is not None and turn.event is None else None
         if stream is None or tail is None:
             return []
-        return [prompt for prompt in tail.prompts(stream.offset) if turn.consumer.wants(prompt, stream)]
+        wanted = self.wanted(turn.consumer, stream, tail)
+        return [p for r in self.fresh(turn.consumer, stream, tail) for p in r.prompts if wanted(p)]
+
+    def fresh(self, consumer: Consumer, stream: Stream, tail: Tail) -> list[Record]:
+        """The records of a transcript that the handler has not handled, and that are not too old to be paid for."""
+        records = tail.records(stream.offset)
+        at = zip(records, written(records), strict=True)
+        dated = ((r, r if time == r.time else replace(r, time=time)) for r, time in at)
+        return [record for record, judged in dated if not consumer.too_old(judged, stream)]
+
+    def wanted(self, consumer: Consumer, stream: Stream, tail: Tail) -> Callable[[Prompt], bool]:
+        """What says whether a prompt of this transcript is new to the handler, and may be paid for."""
+
+        def wanted(prompt: Prompt) -> bool:
+            where = lane_of(self.parts.project_of(prompt.cwd or tail.cwd), stream.path)
+            return consumer.wants(prompt, stream) and not consumer.past(prompt, stream, where)
+
+        return wanted
 
     def quiet(self) -> bool:
         """Nothing is busy, and no event that is due could go on: what is left is parked or being gathered."""
@@ -84,5 +112,5 @@ class Progress:
         return owner is not None and not owner.busy and (owner.stubborn or owner.parked is not None)
 
     def _behind(self, turn: Turn) -> bool:
-        tail = self.parts.tail(turn.stream.path) if turn.stream is not None else None
-        return tail is not None and turn.stream is not None and turn.stream.offset < tail.safe_end
+        end = self.parts.end(turn.stream.path) if turn.stream is not None else None
+        return end is not None and turn.stream is not None and turn.stream.offset < end

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def ill(app: App) -> list[Degradation]:
     """What is wrong with the parts that the engine does not know."""
-    return [*_unhealthy(app), *_unfinished(app), *outdated()]
+    return [*_unhealthy(app), *_unfinished(app), *_recovered(app), *outdated()]
 
 
 def _unhealthy(app: App) -> list[Degradation]:
@@ -36,6 +36,18 @@ def _unfinished(app: App) -> list[Degradation]:
     waits = app.history.pending
     return [
         Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "it is tried again") for p in waits
+    ]
+
+
+def _recovered(app: App) -> list[Degradation]:
+    """Words that somebody saved while a file was swapped, and that stand in no file."""
+    return [
+        Degradation(
+            "files.recovered",
+            f"{copy.path} holds what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
+            "compare the two, take over what you miss, then remove the copy",
+        )
+        for copy in app.second.recovered
     ]
 
 

@@ -10,7 +10,7 @@ Records: `{"id","handler","session","project","time","text","reason","at"}`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from tacitd.clock import Clock
@@ -60,19 +60,36 @@ class Rescue:
     def handled(self, handler: str, ids: Iterable[str]) -> None:
         """These went through after all: they leave the log."""
         with self._lock:
-            self._leave([(handler, id) for id in ids])
+            self._leave({(handler, id) for id in ids})
+
+    def settle(
+        self, known: Mapping[str, Callable[[str], bool]], letters: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Those leave that are handled by now: a crash, or a full disk, may have come between their commit and this log.
+
+        `known`: by handler, whether it handled or rejected the prompt with an id; `letters`: the dead ones, whose words
+        stay. Raises OSError.
+        """
+        with self._lock:
+            over = {(name, id) for name, id in self._kept if name in known and known[name](id)}
+            if over:
+                named = ((one.get("handler"), one.get("prompts")) for one in letters)
+                dead = {(str(name), str(id)) for name, ids in named if isinstance(ids, list) for id in ids}
+                self._leave(over - dead)
 
     def drop(self, id: str) -> int:
         """A person drops what is kept under this id; returns how many entries left."""
         with self._lock:
-            return self._leave([key for key in self._kept if key[1] == id])
+            return self._leave({key for key in self._kept if key[1] == id})
 
-    def _leave(self, keys: Iterable[tuple[str, str]]) -> int:
+    def _leave(self, keys: Set[tuple[str, str]]) -> int:
         """Their words are not kept on disk a moment longer than needed: the log is written anew without them."""
-        gone = [key for key in keys if self._kept.pop(key, None) is not None]
+        left = {key: record for key, record in self._kept.items() if key not in keys}
+        gone = len(self._kept) - len(left)
         if gone:
-            self._log.compact(self._kept.values())
-        return len(gone)
+            self._log.compact(left.values())
+            self._kept = left
+        return gone
 
     def kept(self) -> list[Mapping[str, Any]]:
         """What is in it now, oldest first."""

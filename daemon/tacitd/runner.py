@@ -121,14 +121,16 @@ class Runner:
         match outcome:
             case Done():
                 return self.write(offer, outcome, None)
-            case Rejected(upto=upto):
+            case Rejected(reason=str(), upto=upto):
                 if offer.batch is not None:
                     moves(offer, upto)
                 return outcome
-            case Wait() | Later():
+            case Wait(seconds=int() | float()) | Later(reason=str(), not_before=None | int() | float()):
                 return outcome
             case _:
-                raise TypeError(f"it answered {type(outcome).__name__}, which is no outcome")
+                raise TypeError(
+                    f"it answered {type(outcome).__name__}, which is no outcome, or not well made"
+                )
 
     def _handled(self, offer: Offer) -> Outcome:
         """What the handler answers. Answers of the model from which it made nothing are said to be of no use: else they

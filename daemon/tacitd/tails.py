@@ -8,6 +8,7 @@ again from its first byte: the ids of handled prompts make that harmless.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from loguru import logger
@@ -39,6 +40,8 @@ class Tails:
         self._unread: dict[Path, None] = {}
         self._vanished: set[Path] = set()
         self._released: set[Path] = set()
+        self._away: dict[Path, int] = {}
+        """What was put away: the offset up to which it was final."""
         self.refused: dict[Path, Degradation] = {}
         self.counts: dict[str, int] = {}
         self.on_rewritten: Callable[[Path], None] = lambda path: None
@@ -48,10 +51,12 @@ class Tails:
         """There are bytes to read, or the file is another than before."""
         self._released.discard(path)
         self._vanished.discard(path)
+        self._away.pop(path, None)
         self._unread[path] = None
 
     def retry(self) -> None:
-        """Try again what could not be read."""
+        """Try again what could not be read: a reason that has gone (a folder's rights, too many open files) changes no
+        file, so nothing else would."""
         for path in self.refused:
             self._unread[path] = None
 
@@ -59,6 +64,7 @@ class Tails:
         """A position was set back: begin anew."""
         if path in self._open:
             self._close(path)
+        self._away.pop(path, None)
         self._unread[path] = None
 
     def gone(self, path: Path) -> None:
@@ -66,6 +72,7 @@ class Tails:
         self._unread.pop(path, None)
         self.refused.pop(path, None)
         self._released.discard(path)
+        self._away.pop(path, None)
         if path in self._open:
             self._vanished.add(path)
 
@@ -76,6 +83,10 @@ class Tails:
             tail.release()
             self._released.add(path)
         return tail
+
+    def of(self, session: str) -> list[Path]:
+        """The open transcripts that this session wrote to last."""
+        return [path for path, tail in self._open.items() if tail.session == session]
 
     @property
     def unread(self) -> bool:
@@ -89,15 +100,16 @@ class Tails:
     def read(self) -> list[tuple[Path, Tail]]:
         """Read a slice of each transcript that has something, round robin; return those that were read."""
         moved: list[tuple[Path, Tail]] = []
-        for path in list(self._unread)[:SLICES]:
+        for path in list(islice(self._unread, SLICES)):
             del self._unread[path]
+            if path not in self._open and self._only_touched(path):
+                continue
             tail, more = self._slice(path)
             if tail is not None:
                 moved.append((path, tail))
             if more:
                 self._unread[path] = None
-            else:
-                self.trim(path)
+            self.trim(path)
         self._shrink()
         return moved
 
@@ -112,12 +124,37 @@ class Tails:
             self._refuse(path, error)
             return None, False
         self.refused.pop(path, None)
+        self._open[path] = self._open.pop(path)  # in the order of reading: see `_shrink`
         if step.shrunk:
             logger.info("{} was rewritten: read again from its first byte", path.name)
             self._from_zero(path)
         return tail, step.more or step.shrunk
 
+    def _only_touched(self, path: Path) -> bool:
+        """Whether all of it is handled, and it is what it was. Trigger: new rights, a backup that makes links, a root that
+        was away. Why: nobody worked in it, so its session did not come to life. Outcome: it is not even opened."""
+        try:
+            whole = path.lstat().st_size
+            if self._all_at(path, whole):
+                self._check(path)
+        except (OSError, FileRefusedError):
+            return False  # the ordinary way says what is the matter
+        if same := self._all_at(path, whole):
+            self.refused.pop(path, None)
+        return same
+
+    def _all_at(self, path: Path, offset: int) -> bool:
+        return all(consumer.stands(path) == offset for consumer in self._consumers.values())
+
     def _start(self, path: Path) -> Tail:
+        self._check(path)
+        tail = Tail(path, self._least(path), self._own)
+        self._open[path] = tail
+        self._away.pop(path, None)
+        return tail
+
+    def _check(self, path: Path) -> None:
+        """Set back who stands in a file that is another one now."""
         for consumer in self._consumers.values():
             stream = consumer.stream(path)
             with consumer.lock:  # a worker may be committing: offset and mark belong together
@@ -126,9 +163,6 @@ class Tails:
                     stream.set_back()
             if other:
                 self.on_rewritten(path)
-        tail = Tail(path, self._least(path), self._own)
-        self._open[path] = tail
-        return tail
 
     def _from_zero(self, path: Path) -> None:
         for consumer in self._consumers.values():
@@ -141,8 +175,7 @@ class Tails:
     def _refuse(self, path: Path, error: Exception) -> None:
         what = getattr(error, "what", "") or f"{path} cannot be read: {getattr(error, 'strerror', error)}"
         hint = (
-            getattr(error, "hint", "")
-            or "give yourself the right to read it; it is tried again when it changes"
+            getattr(error, "hint", "") or "give yourself the right to read it; it is tried again every minute"
         )
         self.refused[path] = Degradation("transcript.unreadable", str(what), str(hint))
 
@@ -157,7 +190,23 @@ class Tails:
             if tail is not None and not more and path in self._released:
                 tail.release()
             if tail is None or not more:
+                self._shrink(path)
                 return tail
+
+    def end(self, path: Path) -> int | None:
+        """The offset up to which all is final. What was put away is not read again for this. None where it is gone."""
+        if path in self._away:
+            return self._away[path]
+        tail = self.get(path)
+        return tail.safe_end if tail is not None else None
+
+    def coming(self, path: Path) -> bool:
+        """Whether nothing of it is in memory, and `read` will get to it in its turn."""
+        return path in self._unread and path not in self._open
+
+    def away(self, path: Path) -> bool:
+        """Whether it was put away: `get` would read it once more."""
+        return path in self._away
 
     def waiting(self, path: Path, offset: int) -> tuple[Prompt, ...]:
         """The prompts after an offset, as far as they are in memory: reads nothing."""
@@ -176,22 +225,27 @@ class Tails:
             self.trim(path)
             over = path in self._vanished or not live(tail.session)
             if over and self._least(path) >= tail.read_end and path not in self._unread:
-                self._close(path)
+                self._put_away(path)
         self._shrink()
 
-    def _shrink(self) -> None:
-        """Put away the largest while there is too much in memory. It is read once more when it is due, which a file
-        that is gone cannot be, and one that was not read to its end would begin anew for ever."""
-        spare = {
-            path: tail.kept_bytes
-            for path, tail in self._open.items()
-            if path not in self._unread and path not in self._vanished
-        }
+    def _shrink(self, needed: Path | None = None) -> None:
+        """Put away what was not read for longest while there is too much in memory. It is read once more when it is due,
+        which a file that is gone cannot be, and one that was not read to its end would begin anew for ever.
+
+        The largest would be the wrong one: it may be the one that grows, and be read anew for every line.
+        """
         held = sum(tail.kept_bytes for tail in self._open.values())
-        while held > KEPT and spare:
-            largest = max(spare, key=spare.__getitem__)
-            held -= spare.pop(largest)
-            self._close(largest)
+        for path, tail in list(self._open.items()):
+            if held <= KEPT:
+                return
+            if tail.kept_bytes and path not in self._unread and path not in self._vanished and path != needed:
+                held -= tail.kept_bytes
+                self._put_away(path)
+
+    def _put_away(self, path: Path) -> None:
+        if path not in self._vanished:
+            self._away[path] = self._open[path].safe_end
+        self._close(path)
 
     def _close(self, path: Path) -> None:
         tail = self._open.pop(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.consumer import Consumer, Stream
+from tacitd.errors import said_by_system
 from tacitd.events import (
     Due,
     Event,
@@ -53,6 +54,8 @@ class Turn:
     """How many records may go together, up to `limit_end`."""
     limit_end: int = 0
     ready: bool = False
+    lane: tuple[str, str] | None = None
+    """The lane that it waited for when it was last looked at."""
 
     @property
     def label(self) -> str:
@@ -76,7 +79,7 @@ class Turn:
     def anew(self) -> None:
         """The transcript is read from its first byte again: what was offered before says nothing any more."""
         self.offered, self.wait, self.limit, self.limit_end = -1, 0.0, None, 0
-        self.stubborn, self.behind = False, None
+        self.stubborn, self.behind, self.lane = False, None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,12 @@ class Parts:
 
     tail: Callable[[Path], Tail | None]
     """The transcript's tail, read as far as it can be now; None where it is gone."""
+    end: Callable[[Path], int | None]
+    """The offset up to which all of it is final; None where it is gone. Reads nothing twice."""
+    coming: Callable[[Path], bool]
+    """Whether it will be read soon, and `Dispatcher.grew` is called then."""
+    away: Callable[[Path], bool]
+    """Whether `tail` would read it once more, because too much was in memory."""
     project_of: Callable[[str], Project | NoProject]
     refused: Callable[[Turn, str], Later | None]
     """Why work from this working directory must wait (paused, growth breaker); None: it need not."""
@@ -121,20 +130,25 @@ class Parts:
 
 def fault(error: BaseException) -> Later:
     """What the handler raised, as a reason that a person can read. The trace goes to the log."""
+    if isinstance(error, OSError):
+        what, hint = said_by_system(error)
+        logger.warning(
+            "a handler failed: {}", what
+        )  # the world's fault, not the handler's: where is of no use
+        logger.opt(exception=error).debug("there")
+        return Later(what[:300], hint, blame="world")
     logger.opt(exception=error).warning("a handler failed: {}", type(error).__name__)
     hint = str(getattr(error, "hint", ""))
     what = getattr(error, "what", "") or f"{type(error).__name__}: {error}"
-    world = isinstance(error, OSError) or bool(hint)
-    return Later(str(what)[:300], hint, blame="world" if world else "work")
+    return Later(str(what)[:300], hint, blame="world" if hint else "work")
 
 
 def unwritten(error: Exception) -> Later:
     """That tacitd's own state could not be written."""
-    what = getattr(error, "what", "") or f"it cannot be written down: {error}"
-    hint = (
-        str(getattr(error, "hint", "")) or "see that the state directory is writable and the disk is not full"
-    )
-    return Later(str(what)[:300], hint)
+    if isinstance(error, OSError):
+        what, hint = said_by_system(error)
+        return Later(f"it cannot be written down: {what}"[:300], hint)
+    return Later(str(getattr(error, "what", error))[:300], str(getattr(error, "hint", "")))
 
 
 def lane_of(place: Project | NoProject, path: Path) -> str:

@@ -62,8 +62,13 @@ def snapshot(app: App) -> dict[str, Any]:
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Wait until everything that exists now is handled or parked; say what is parked."""
     timeout = params.get("timeout")
+    seconds = float(timeout) if timeout is not None else None
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(
+            f"a timeout of {timeout} is none", "name the seconds to wait at most, or leave it out"
+        )
     try:
-        app.engine.sync(float(timeout) if timeout is not None else None)
+        app.engine.sync(min(seconds, threading.TIMEOUT_MAX) if seconds is not None else None)
     except TimeoutError:
         return {"done": False} | _parked(app)
     return {"done": True} | _parked(app)
@@ -76,12 +81,14 @@ def _parked(app: App) -> dict[str, Any]:
 
 def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
     hold = Hold("all")
+    if "" in (params.get("session"), params.get("project")):
+        raise UsageError("an empty name names nothing", "leave it out for everything")
     if params.get("session"):
         hold = Hold("session", str(params["session"]))
     elif params.get("project"):
         hold = Hold("project", str(_project(app, params["project"]).root))
-    app.engine.call(lambda: app.engine.hold(hold, held=held))
-    return {"scope": hold.scope, "name": hold.name, "held": held}
+    changed = app.engine.call(lambda: app.engine.hold(hold, held=held))
+    return {"scope": hold.scope, "name": hold.name, "held": held, "changed": changed}
 
 
 def _project(app: App, directory: object) -> Project:

@@ -79,18 +79,25 @@ def run(
 
     Raises OSError or ValueError where the program cannot be started.
     """
-    child = subprocess.Popen(
-        list(argv),
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
-    call = _Call(child, stdin, output_cap, monotonic or SystemClock().monotonic)
+    # Before the child: where no descriptor is left for it, a child could be neither watched nor ended.
+    selector = selectors.DefaultSelector()
     try:
+        child = subprocess.Popen(
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except BaseException:
+        selector.close()
+        raise
+    call = _Call(child, stdin, output_cap, monotonic or SystemClock().monotonic, selector)
+    try:
+        call.open()
         if started is not None:
             started(child.pid)
         call.watch(deadline, stop, stop_grace)
@@ -109,6 +116,7 @@ class _Call:
     stdin: bytes
     cap: int
     monotonic: Callable[[], float]
+    selector: selectors.BaseSelector
     began: float = 0.0
     fed: int = 0
     stdout: bytearray = field(default_factory=bytearray)
@@ -116,9 +124,9 @@ class _Call:
     printed: int = 0
     timed_out: bool = False
     stopped: bool = False
-    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
-    def __post_init__(self) -> None:
+    def open(self) -> None:
+        """Watch the pipes."""
         self.began = self.monotonic()
         for pipe, interest in (
             (self.child.stdin, selectors.EVENT_WRITE),
@@ -203,11 +211,17 @@ class _Call:
         """Kill the group, reap the child, close the pipes. Safe whatever happened before."""
         if self.capped:  # nobody reads the flood: its writer gets EPIPE
             self.close_all()
-        if not _has_ended(self.child):
-            _signal_group(self.child.pid, signal.SIGTERM)
-            last = self.monotonic() + grace
-            while not _has_ended(self.child) and self.monotonic() < last:
-                self.exchange(TICK)
+        try:
+            if not _has_ended(self.child):
+                _signal_group(self.child.pid, signal.SIGTERM)
+                last = self.monotonic() + grace
+                while not _has_ended(self.child) and self.monotonic() < last:
+                    self.exchange(TICK)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """The whole group, at once; reaped, and the pipes closed."""
         _signal_group(self.child.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: found at the next start
             self.child.wait(5)

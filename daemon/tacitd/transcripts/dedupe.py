@@ -74,6 +74,11 @@ class Seen:
             some.add(prompt, copies)
         return list(some.ids())
 
+    @staticmethod
+    def key(id: str) -> str:
+        """What a log must keep so that `load` knows this id again, whatever it looks like."""
+        return "=" + _digest(id).hex()
+
     def ids(self) -> Iterator[str]:
         """All that is known, as short strings for a log: `=<hex>` an id, `~<class>~<hex>~<seconds>` a text."""
         for digest in self._ids:
@@ -82,9 +87,13 @@ class Seen:
             for digest, time in said.items():
                 yield f"~{kind}~{digest.hex()}~" + ("" if time is None else repr(time))
 
+    def knows(self, id: str) -> bool:
+        """Whether a prompt with this id was added before."""
+        return _digest(id) in self._ids
+
     def has(self, prompt: Prompt, copies: bool = False) -> bool:
         """Whether this prompt was added before, under its id or as the same words said once."""
-        if _digest(prompt.id) in self._ids:
+        if self.knows(prompt.id):
             return True
         against = [self._said[kind] for kind in _SAME_AS[_class(prompt)] if self._said[kind]]
         if not against and not copies:

@@ -50,7 +50,7 @@ class Kept:
             if isinstance(spoken, Spoken):
                 self._kept[at] = record_of(spoken, self._own)
         held = (one for one in self._kept[first:last] if isinstance(one, Record) and one.end <= upto)
-        return tuple(one for one in held if one.prompts or one.text or one.tools or one.summary)
+        return tuple(one for one in held if not one.empty)
 
     def prompts(self, after: int, upto: int) -> tuple[Prompt, ...]:
         """The prompts of these records. Looks into nothing that the assistant said."""
@@ -84,4 +84,5 @@ def _merged(old: Record, new: Record) -> Record:
         text="\n".join(filter(None, (old.text, new.text)))[:TEXT_LIMIT],
         tools=old.tools + new.tools,
         summary=old.summary or new.summary,
+        command=old.command or new.command,
     )

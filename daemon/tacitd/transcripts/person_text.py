@@ -37,6 +37,7 @@ PLAN_START = "Implement the following plan:"
 """Rule 13: the model wrote it, the person accepted it."""
 
 _ARGS = re.compile(r"<command-args>(.*)</command-args>", re.S)
+_NAME = re.compile(r"<command-name>([^<>]{1,200})</command-name>")
 _PASTE = re.compile(r'<pasted_content id="([^"<>]{0,64})">')
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.S | re.I)
 _PASTES = 1000
@@ -107,6 +108,12 @@ def command_args(text: str) -> str | None:
         return None
     found = _ARGS.search(text)
     return found[1].strip() if found else ""
+
+
+def command_name(text: str) -> str:
+    """Given the envelope of a slash command, return the command's name without its slash; "" where it has none."""
+    found = _NAME.search(text)
+    return found[1].strip().removeprefix("/") if found else ""
 
 
 def bash_command(text: str) -> str | None:

@@ -17,6 +17,7 @@ from tacitd.transcripts.dedupe import Seen
 from tacitd.transcripts.keeping import Kept
 from tacitd.transcripts.person import Own, Verdict, Words, headless, judge, plain_tool_result
 from tacitd.transcripts.person_queue import Entry, Queue
+from tacitd.transcripts.person_text import command_name
 from tacitd.transcripts.records import (
     KNOWN_TYPES,
     TEXT_LIMIT,
@@ -265,7 +266,10 @@ class Reading:
         self, start: int, end: int, line: Line, verdict: Verdict, uuid: str, context: str | None = None
     ) -> None:
         """Make prompts of a verdict's words, but for those that were there before, and keep them."""
+        command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
         if not verdict.words:
+            if command:
+                self.kept.add(self._record(start, end, line, command=command))
             self._explain(start, line, verdict)
             return
         context = self._speech.end() if context is None else context
@@ -275,7 +279,7 @@ class Reading:
         if fresh:
             self.copies = _copies(line.version or "")
             self._speech.answered()
-            self.kept.add(self._record(start, end, line, prompts=fresh))
+            self.kept.add(self._record(start, end, line, prompts=fresh, command=command))
         else:
             verdict = Verdict(verdict.rule, (), "the same words, or the same record, were there before")
         self._explain(start, line, verdict, fresh)
@@ -309,7 +313,13 @@ class Reading:
     # --- keeping ---------------------------------------------------------------------------------------
 
     def _record(
-        self, start: int, end: int, line: Line, prompts: tuple[Prompt, ...] = (), summary: str = ""
+        self,
+        start: int,
+        end: int,
+        line: Line,
+        prompts: tuple[Prompt, ...] = (),
+        summary: str = "",
+        command: str = "",
     ) -> Record:
         return Record(
             start=start,
@@ -317,10 +327,11 @@ class Reading:
             type=line.type or "",
             uuid=line.uuid or "",
             session=line.session_id or self.session,
-            time=parse_utc(line.timestamp),
+            time=parse_utc(line.timestamp or self.stamp),
             cwd=line.cwd or self.cwd,
             prompts=prompts,
             summary=summary,
+            command=command,
         )
 
 
@@ -335,4 +346,5 @@ def _raw_text(line: Line) -> str:
 def _copies(version: str) -> bool:
     """Whether this client copied histories with new uuids: up to 1.0.83."""
     parts = version.split(".")[:3]
-    return all(part.isdecimal() for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)
+    # int() refuses more than 4300 digits, and a version is whatever a line says.
+    return all(part.isdecimal() and len(part) < 9 for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)

@@ -147,10 +147,10 @@ class Sessions:
         return self._clients.get(name, {})
 
     def _runs(self, name: str) -> bool:
-        return any(client.gone_since is None for client in self._of(name).values())
+        return any(client.gone_since is None for client in list(self._of(name).values()))
 
     def _places(self, name: str, session: _Session) -> set[str]:
-        return {session.cwd, *(client.cwd for client in self._of(name).values())}
+        return {session.cwd, *(client.cwd for client in list(self._of(name).values()))}
 
     def _worth_a_look(self) -> bool:
         """Whether a session is live, or a client of one that ended still runs."""
