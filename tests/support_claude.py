@@ -54,6 +54,10 @@ class StandIn:
         """The pid of the grandchild that the faults with a family start."""
         return int(self.program.with_name(self.program.name + ".grandchild").read_text(encoding="utf-8"))
 
+    def hangs(self) -> bool:
+        """Whether a call with a fault that hangs has come so far, deaf by then if it wants to be."""
+        return self.program.with_name(self.program.name + ".hung").exists()
+
 
 def install_stand_in(directory: Path, rules: Sequence[Mapping[str, Any]] = (), **config: Any) -> StandIn:
     """Copy the stand-in into a directory as `claude`, with this interpreter, and give it its rules."""

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -23,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from support_claude import StandIn, install_stand_in
+from support_leftovers import leftovers as leftovers
+from support_leftovers import too_open
+from support_leftovers import torn_lines as torn_lines
+from support_waiting import PATIENCE
 from tacitd.control.client import call
 from tacitd.errors import UnavailableError
 from tacitd.paths import Paths
@@ -70,6 +73,7 @@ class Daemon:
             "USER": "dev",
             "PATH": os.pathsep.join((str(self.bin), "/usr/bin", "/bin")),
             "LANG": "C.UTF-8",
+            "TZ": noon(),
             "TACITD_STATE_DIR": str(self.state),
             **{
                 name: os.environ[name]
@@ -82,6 +86,8 @@ class Daemon:
         self.project = self.new_project("app")
         self.claude = install_stand_in(self.bin, rules) if claude else StandIn(self.bin / "claude")
         self.process: subprocess.Popen[bytes] | None = None
+        self.before: list[str] = []
+        """What goes before the program, as `support_rights.bound` gives it."""
         self.faults_expected = False
         """Whether a scenario provokes a traceback in the log."""
 
@@ -126,24 +132,28 @@ class Daemon:
                 return bool(self.call("ping"))
             return False
 
-        until(answers, 20, self.said)
+        until(answers, PATIENCE, self.said)
 
     def spawn(self, *arguments: str, output: str = "output") -> subprocess.Popen[bytes]:
         """Start the program and do not wait for it; what it says goes to a file."""
         with (self.root / output).open("ab") as file:
             return subprocess.Popen(
-                [*PROGRAM, *arguments], env=self.environ, cwd=self.root, stdout=file, stderr=file
+                [*self.before, *PROGRAM, *arguments],
+                env=self.environ,
+                cwd=self.root,
+                stdout=file,
+                stderr=file,
             )
 
     def cli(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         return subprocess.run(
-            [*PROGRAM, *arguments],
+            [*self.before, *PROGRAM, *arguments],
             env=self.environ,
             cwd=cwd or self.root,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             stdin=subprocess.DEVNULL,
             check=False,
         )
@@ -171,7 +181,7 @@ class Daemon:
         assert self.process is not None
         self.process.send_signal(number)
         try:
-            return self.process.wait(20)
+            return self.process.wait(PATIENCE)
         finally:
             if self.process.poll() is None:
                 self.process.kill()
@@ -185,7 +195,7 @@ class Daemon:
         """Where it answers."""
         return Paths.from_env(self.environ).socket
 
-    def call(self, method: str, /, timeout: float = 30.0, **params: Any) -> Any:
+    def call(self, method: str, /, timeout: float = PATIENCE, **params: Any) -> Any:
         """Ask the daemon. Raises TacitdError."""
         return call(self.socket, method, params, timeout)
 
@@ -195,7 +205,7 @@ class Daemon:
 
     def sync(self) -> list[dict[str, Any]]:
         """Have everything handled; return what is parked."""
-        said = self.call("sync", timeout=60.0)
+        said = self.call("sync")
         assert said["done"]
         return list(said["parked"])
 
@@ -206,7 +216,7 @@ class Daemon:
         return self.sync()
 
     def wait_until(
-        self, condition: Callable[[dict[str, Any]], object], what: str = "", seconds: float = 20.0
+        self, condition: Callable[[dict[str, Any]], object], what: str = "", seconds: float = PATIENCE
     ) -> dict[str, Any]:
         """Return the first status of which the condition holds."""
         last: dict[str, Any] = {}
@@ -286,6 +296,11 @@ class Daemon:
         """Everything that our processes said, of all starts."""
         found = self.root.glob("output*")
         return "".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
+
+
+def noon() -> str:
+    """A time zone in which it is about noon, as TZ has it: the day of the budget does not end during a scenario."""
+    return f"<noon>{time.gmtime().tm_hour - 12}"
 
 
 MakeDaemon = Callable[..., Daemon]
@@ -381,47 +396,3 @@ def until(condition: Callable[[], bool], seconds: float, explain: Callable[[], s
         if time.monotonic() > last:
             raise AssertionError(f"not within {seconds:g} s: {explain()}")
         time.sleep(0.03)
-
-
-def leftovers(home: Path) -> list[int]:
-    """Processes whose HOME is this one (Linux; nothing is known elsewhere). One that is just ending is given time."""
-    mark = f"HOME={home}".encode()
-    last = time.monotonic() + 2
-    while found := [pid for pid in _pids() if mark in _environment(pid)]:
-        if time.monotonic() > last:
-            return found
-        time.sleep(0.02)
-    return []
-
-
-def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
-
-
-def _environment(pid: int) -> list[bytes]:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    return []
-
-
-def torn_lines(state: Path) -> list[str]:
-    """Every line of every log that is no JSON object."""
-    return [
-        f"{path.name}: {text[:80]!r}"
-        for path in state.rglob("*.jsonl")
-        for text in path.read_bytes().split(b"\n")
-        if text and not _is_object(text)
-    ]
-
-
-def _is_object(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-def too_open(state: Path) -> list[str]:
-    """Everything in the state directory that others may look into."""
-    every = [state, *state.rglob("*")] if state.exists() else []
-    return [str(path) for path in every if stat.S_IMODE(path.lstat().st_mode) & 0o077]

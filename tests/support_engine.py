@@ -22,7 +22,7 @@ from typing import Any
 from tacitd.app import App, build
 from tacitd.config import Config
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
-from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools
+from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools, Wait
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.paths import Paths
@@ -91,6 +91,26 @@ def prompts_of(event: Event) -> list[str]:
 def offered(event: Event) -> list[Prompt]:
     records = event.records if isinstance(event, TranscriptGrew) else ()
     return [prompt for record in records for prompt in record.prompts]
+
+
+def done(event: Event, upto: int | None = None, only: int | None = None) -> Done:
+    """Everything that was offered was done; or only so much of it."""
+    return Done(upto, {"did": prompts_of(event)[:only]})
+
+
+def grew(answer: Callable[[TranscriptGrew], Any]) -> Scripted:
+    """A handler that answers growth by a function, and is done with all else."""
+    return Scripted(lambda event: answer(event) if isinstance(event, TranscriptGrew) else Done())
+
+
+def grew_due() -> Scripted:
+    """A handler that gathers until it is told that it is time."""
+    return Scripted(lambda e: Wait(1e5) if isinstance(e, TranscriptGrew) and not e.due else done(e))
+
+
+def ids(scene: Scene, number: int = 0) -> list[str]:
+    """The words that a handler has done."""
+    return [str(word) for word in scene.handlers[number].did]
 
 
 class Inline:

@@ -20,8 +20,17 @@ class Module:
 
     name: str
     path: Path
-    tree: ast.Module
-    lines: int
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """How long it is."""
+        return self.text.count("\n")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """What it says. To parse takes long: the tests' own modules are read as text where that will do."""
+        return ast.parse(self.text)
 
     @property
     def part(self) -> str:
@@ -82,9 +91,8 @@ def modules(folder: str) -> tuple[Module, ...]:
     base = ROOT / folder
     found = []
     for path in sorted(base.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
         name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
-        found.append(Module(name, path, ast.parse(text), text.count("\n")))
+        found.append(Module(name, path, path.read_text(encoding="utf-8")))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import pytest
 from loguru import logger
 
 import generate
-from support_sources import ROOT, mounted
+from support_sources import ROOT, Module, mounted
+from support_waiting import PATIENCE
 from tacitd.app import App, build
 from tacitd.cli import COMMANDS, program
 from tacitd.control.server import Server
@@ -30,11 +32,16 @@ from tacitd_handlers.commands import COMMANDS_OF_SLICES
 
 DOCS = ROOT / "docs"
 TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
-SOURCES = mounted(row.where for row in TABLE.values())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 FACTS = "Prefers pnpm over npm"
 LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
+
+
+@cache
+def sources() -> list[Module]:
+    """What a command or a slice leads to."""
+    return mounted(row.where for row in TABLE.values())
 
 
 def page(name: str) -> str:
@@ -130,7 +137,7 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
         assert example is not None, name
         sent = example[1].replace(r"\n", "\n").encode()
         with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answers:
-            connection.settimeout(10)
+            connection.settimeout(PATIENCE)
             connection.connect(str(app.paths.socket))
             connection.sendall(sent)
             answer = json.loads(answers.readline())
@@ -177,7 +184,7 @@ NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|toml|soc
 
 def test_troubleshooting_has_a_section_for_each_id() -> None:
     """Every degradation and every finding of doctor has a section with its cure, or is said to be all right."""
-    texts = {text.removesuffix(":") for module in SOURCES for text in module.strings}
+    texts = {text.removesuffix(":") for module in sources() for text in module.strings}
     used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
     ills, _, well = page("docs/troubleshooting.md").partition("## When all is well")
     assert {*headings(ills), *re.findall(r"`([a-z]+\.[a-z-]+)`", well)} == used
@@ -211,7 +218,10 @@ def test_pages_name_only_commands_that_there_are(path: Path) -> None:
 def test_hints_name_only_commands_that_there_are() -> None:
     """A hint that cannot be followed is worse than none."""
     said = [
-        (module.name, found) for module in SOURCES for text in module.strings for found in NAMED.findall(text)
+        (module.name, found)
+        for module in sources()
+        for text in module.strings
+        for found in NAMED.findall(text)
     ]
     problems = [(where, found) for where, found in said if _problem(*found)]
     assert problems == []

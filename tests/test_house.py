@@ -180,7 +180,7 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     """STYLE habit 1: a module's docstring says what belongs there."""
-    assert wrong([*engine(), *slices(), *modules("tests")], lambda m: not ast.get_docstring(m.tree)) == {}
+    assert wrong([*engine(), *slices(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
 
 
 def test_no_module_is_long() -> None:
@@ -188,6 +188,11 @@ def test_no_module_is_long() -> None:
     ours = [*engine(), *slices()]
     assert wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
     assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
+
+
+def test_no_test_module_is_long() -> None:
+    """STYLE: tests too are read; what grows over the limit is split by its topics."""
+    assert wrong(modules("tests"), lambda m: m.lines if m.lines > LIMIT else 0) == {}
 
 
 def test_nothing_prints() -> None:
@@ -223,7 +228,32 @@ WAITING = re.compile(r"(?:scenario|soak|real_client|stand_in)\.|support_")
 def test_no_test_sleeps() -> None:
     """STYLE habit 11: a test waits for `sync` or an event, never for a sleep."""
     quick = [module for module in modules("tests") if not WAITING.match(module.name)]
-    assert wrong(quick, lambda m: "time.sleep" in m.calls) == {}
+    assert wrong(quick, lambda m: "time.sleep" in m.text and "time.sleep" in m.calls) == {}
+
+
+IMPATIENT = re.compile(
+    r"\.(?:wait|join|settimeout|acquire|communicate|result)\((?:timeout=)?(?:[1-9]|[12]\d)(?:\.\d+)?\)"
+    r"|\btimeout=(?:[1-9]|[12]\d)(?:\.\d+)?\b"
+)
+
+
+def test_no_test_is_impatient() -> None:
+    """What is to happen happens late on a busy machine: nobody is waited for under half a minute (`PATIENCE`).
+
+    Less than a second is a step of a loop, or a wait that is meant to be in vain.
+    """
+    tests = [module for module in modules("tests") if not module.name.startswith("real_client.")]
+    assert wrong(tests, lambda m: IMPATIENT.findall(m.text)) == {}
+
+
+def test_no_property_is_judged_by_its_speed() -> None:
+    """STYLE habit 11: `support_examples.examples` knows no deadline; hypothesis alone gives each example 200 ms."""
+
+    def bare(module: Module) -> int:
+        patient = re.findall(r"^ *@(?:examples\(|settings\(PATIENT)", module.text, re.MULTILINE)
+        return len(re.findall(r"^ *@given\(", module.text, re.MULTILINE)) - len(patient)
+
+    assert wrong(modules("tests"), bare) == {}
 
 
 WORKPLACE = (

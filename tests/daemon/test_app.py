@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from support_engine import Scene, Scripted
+from support_waiting import PATIENCE
 from tacitd import compaction
 from tacitd.app import App, build
 from tacitd.cli.status import last
-from tacitd.errors import FileRefusedError, UnavailableError
+from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event
 from tacitd.handler import Commit, Degradation, Done, Job, Later, Slice, Tools
 from tacitd.report import document
@@ -249,10 +250,19 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
             "scope": "project",
             "name": str(scene.root),
             "held": True,
+            "changed": True,
         }
-        assert table["resume"]({}) == {"scope": "all", "name": "", "held": False}
+        assert table["resume"]({"session": "s"})["changed"] is False, "it was not paused by itself"
+        for changed in (True, False):
+            assert table["resume"]({}) == {"scope": "all", "name": "", "held": False, "changed": changed}
+        with pytest.raises(UsageError, match="empty"):
+            table["pause"]({"session": ""})
+        for timeout in (-1, float("nan")):
+            with pytest.raises(UsageError, match="timeout"):
+                table["sync"]({"timeout": timeout})
+        assert table["sync"]({"timeout": 1e300})["done"] is True
         assert table["due"]({"job": "synthesize", "project": str(scene.root)})["project"] == str(scene.root)
-        assert table["sync"]({"timeout": 5})["parked"] == []
+        assert table["sync"]({"timeout": PATIENCE})["parked"] == []
         assert table["scan"]({"since": 0, "transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {
             "transcripts": 1
         }
@@ -262,7 +272,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         assert table["stop"]({}) == {"stopping": True}
     finally:
         scene.app.leave()
-        loop.join(10)
+        loop.join(PATIENCE)
         scene.app.close()
     assert scene.handler.did == ["u1"]
 
@@ -272,7 +282,7 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
     never = threading.Event()
 
     def hangs(event: Event) -> Any:
-        never.wait(30)
+        never.wait(600)
         return Done()
 
     scene = Scene(tmp_path, Scripted(hangs))
@@ -282,7 +292,7 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
     loop.start()
     scene.engine.call(lambda: scene.engine._look(full=True))
     scene.app.leave()
-    loop.join(10)
+    loop.join(PATIENCE)
     assert not loop.is_alive()
     scene.dispatcher.stop(0.01)
     never.set()

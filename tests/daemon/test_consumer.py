@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support_disk import FaultyDisk
 from support_engine import Scripted
+from support_examples import examples
 from tacitd import compaction
 from tacitd.consumer import GRACE, Consumer
 from tacitd.events import Prompt
@@ -120,7 +121,7 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]) -> None:
     """RELIABILITY row 1: what was committed is known after a restart at any point, and nothing else is."""
     with tempfile.TemporaryDirectory() as folder:
@@ -207,6 +208,7 @@ def test_paths_are_bytes(raw: bytes) -> None:
     """DESIGN "Hints and truth": paths are bytes."""
     path = Path(os.fsdecode(raw))
     assert path_of(name_of(path)) == path
+    assert path_of(name_of(path)) is path_of(name_of(path)), "RELIABILITY 6: one object for all handlers"
 
 
 def test_records_of_a_newer_version_and_broken_ones_are_left_alone(tmp_path: Path) -> None:
@@ -262,3 +264,35 @@ def test_the_end_is_of_what_was_done_when_it_was_told(tmp_path: Path) -> None:
     consumer.finish("SessionEnded", stream, "s", {}, stream.acted)
     consumer.skip(stream, Position(30, 1))
     assert not stream.unended, "bookkeeping behind the end is no new session"
+
+
+def test_what_a_person_dropped_stays_dropped_whatever_its_id_looks_like(tmp_path: Path) -> None:
+    """Issue "Command line": `tacitd rescue drop`; an id is what a transcript, or a person, says it is."""
+    ids = ["u1", "~nothing", "=zz", "", "~a~b~c"]
+    consumer = _consumer(tmp_path)
+    consumer.forget(ids)
+    again, _ = _again(tmp_path)
+    assert all(one.seen.knows(id) for one in (consumer, again) for id in ids) and again.skipped == 0
+
+
+def test_a_first_start_that_cannot_be_written_down_holds_all_the_same(tmp_path: Path) -> None:
+    """RELIABILITY rows 4 and 12: the clock is set back while the disk is full; what is typed then is not passed by."""
+    clock = FakeClock()
+    consumer = _consumer(tmp_path, clock)
+    consumer.begin({})
+    clock.jump(-86400)
+    real = consumer.log.append
+
+    def full(record: Any, *, sync: bool = False) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    consumer.log.append = full  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="space"):
+        consumer.reborn()
+    assert not consumer.too_old(_prompt(1, clock.wall), consumer.stream(PATHS[0]))
+    with pytest.raises(OSError, match="space"):
+        consumer.save()
+    born, consumer.log.append = clock.wall, real  # type: ignore[method-assign]
+    clock.pass_(5000)
+    consumer.save()
+    assert consumer.born == _again(tmp_path)[0].born == born

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,59 @@ def test_the_end_of_a_fork_is_told_after_its_words(tmp_path: Path) -> None:
         scene.settle(1801)
     told = [e.session if isinstance(e, SessionEnded) else words_of(e) for e in scene.handler.events]
     assert told.index("fork") > told.index(["two"]) and scene.handler.did == ["u1", "u2"]
+
+
+def test_an_old_history_without_times_is_not_paid_for(tmp_path: Path) -> None:
+    """Issue "Reading": a copied history whose lines bear no time is as old as the lines around them."""
+    scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
+    scene.settle(1000)
+    bare = [scene.typed("fork", "first"), scene.typed("fork", "second")]
+    for one in bare:
+        del one["timestamp"]
+    scene.append("fork", bare[0], scene.said("fork", "Done.", age=5000), scene.title("fork"), bare[1])
+    scene.settle()
+    assert scene.handlers[0].words == [] and scene.handlers[1].words == [["first", "second"]]
+    late = scene.typed("fork", "third")
+    del late["timestamp"]
+    scene.append("fork", late)
+    scene.settle()
+    assert scene.handlers[0].words == [], "nothing says that it is young"
+    scene.append("fork", scene.said("fork", "Yes?"), late | {"uuid": "young"})
+    scene.settle()
+    assert scene.handlers[0].words == [["third"]]
+
+
+def test_a_transcript_without_any_time_counts_as_new(tmp_path: Path) -> None:
+    """DESIGN "What matters": no word is lost where nothing says that it is old."""
+    scene = Scene(tmp_path)
+    scene.settle(1000)
+    bare = scene.typed("s", "words")
+    del bare["timestamp"]
+    scene.append("s", bare)
+    scene.settle()
+    assert scene.handler.words == [["words"]]
+
+
+def test_words_whose_answer_could_not_be_written_are_not_asked_about_again(tmp_path: Path) -> None:
+    """RELIABILITY rows 4 and 16: while the disk is full the fork waits, too; what was paid for is written later."""
+    scene = Scene(tmp_path)
+    scene.settle()
+    log = scene.engine.consumers["a"].log
+    real, full = log.append, [True]
+
+    def append(record: Any, **options: Any) -> None:
+        if full[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(record, **options)
+
+    log.append = append  # type: ignore[method-assign]
+    records = scene.type("s", "one")
+    scene.settle()
+    fork(scene, records, "two")
+    scene.settle()
+    assert scene.handler.words == [["one"]] and scene.parked()
+    full[0] = False
+    scene.settle(31)
+    scene.settle(600)
+    assert scene.handler.words == [["one"], ["two"]] and scene.handler.did == ["u1", "u2"]
+    assert scene.parked() == [] and len(scene.dispatcher.claims) == 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.durations import format_duration, parse_duration
 
 
@@ -44,7 +45,7 @@ def test_refuses_and_says_what_is_allowed(text: object) -> None:
         parse_duration(text)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 10**10))
 def test_what_is_formatted_is_read_back(millis: int) -> None:
     """`config show` prints what config.toml takes."""

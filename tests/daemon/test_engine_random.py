@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import random
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support_engine import Scene, Scripted, prompts_of
+from support_examples import examples
+from tacitd import tails as tails_module
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
 from tacitd.holds import Hold
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
-         "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move"]  # fmt: skip
+         "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
 
 
 class World:
@@ -92,9 +96,29 @@ class World:
             scene.engine.hold(hold, held=held)
         elif what == "housekeeping":
             scene.engine._next_housekeeping = 0.0
+        elif what == "eio":
+            self._break_a_sync()
+        elif what == "touch":
+            for path in scene.folder.iterdir():
+                path.chmod(self.random.choice([0o600, 0o640]))
         elif what == "scan":
-            scene.engine.rewind([scene.path(session)], 0.0)
+            with suppress(OSError):
+                scene.engine.rewind([scene.path(session)], 0.0)
         scene.settle(0)
+
+    def _break_a_sync(self) -> None:
+        """The next record reaches the log's file, and the sync behind it fails."""
+        disk = self.scene.engine.consumers["a"].log._disk
+        real, left = disk.sync_data, [1]
+
+        def sync(fd: int) -> None:
+            if left[0] and not self.calm:
+                left[0] = 0
+                raise OSError(5, "Input/output error")
+            real(fd)
+
+        patched: Any = disk
+        patched.sync_data = sync
 
     def _write(self, what: str, session: str) -> None:
         scene = self.scene
@@ -166,11 +190,14 @@ class World:
 
 
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
-    """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a handler."""
-    with tempfile.TemporaryDirectory() as folder:
+    """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a handler, little
+    memory."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         world = World(Path(folder), seed)
+        patch.setattr(tails_module, "KEPT", world.random.choice([0, 1500, 4000, tails_module.KEPT]))
+        patch.setattr(tails_module, "SLICE", world.random.choice([200, 1000, tails_module.SLICE]))
         for step in steps:
             world.step(step)
         world.end()

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import pytest
 
+from support_waiting import PATIENCE, until
 from tacitd.errors import UnavailableError
 from tacitd.inbox import Inbox
 
@@ -18,14 +19,13 @@ def _inbox() -> Inbox:
 def _call(inbox: Inbox, answers: list[object]) -> threading.Thread:
     def ask() -> None:
         try:
-            answers.append(inbox.call(lambda: 42, 5))
+            answers.append(inbox.call(lambda: 42, PATIENCE))
         except UnavailableError as error:
             answers.append(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not inbox:
-        thread.join(0.001)
+    until(lambda: inbox, "nothing was asked")
     return thread
 
 
@@ -35,7 +35,7 @@ def test_a_call_is_run_by_who_runs_the_inbox() -> None:
     answers: list[object] = []
     thread = _call(inbox, answers)
     inbox.run()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert answers == [42]
 
 
@@ -50,16 +50,15 @@ def test_what_is_raised_is_raised_where_it_was_asked() -> None:
 
     def ask() -> None:
         try:
-            inbox.call(broken, 5)
+            inbox.call(broken, PATIENCE)
         except ValueError as error:
             caught.append(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not inbox:
-        thread.join(0.001)
+    until(lambda: inbox, "nothing was asked")
     inbox.run()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert len(caught) == 1
 
 
@@ -79,10 +78,10 @@ def test_nobody_waits_when_it_is_closed() -> None:
     thread = _call(inbox, answers)
     inbox.post(lambda: answers.append("never"))
     inbox.close()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert len(answers) == 1 and isinstance(answers[0], UnavailableError)
     with pytest.raises(UnavailableError):
-        inbox.call(lambda: 1, 5)
+        inbox.call(lambda: 1, PATIENCE)
     inbox.post(lambda: answers.append("never"))
     inbox.run()
     assert len(answers) == 1

@@ -41,6 +41,21 @@ def test_it_does_not_grow_for_ever(tmp_path: Path) -> None:
     assert all(stat.S_IMODE(f.stat().st_mode) == 0o600 for f in files)
 
 
+def test_a_full_disk_is_borne_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """RELIABILITY 4: no trace on the terminal for each line; when there is room again, or another file, it goes on."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    path = tmp_path / "tacitd.log"
+    path.symlink_to("/dev/full")
+    to_file(path, "INFO")
+    logger.warning("lost")
+    path.unlink()
+    logger.warning("kept")
+    logger.remove()
+    assert path.read_text().endswith("WARNING kept\n") and "lost" not in path.read_text()
+    assert capfd.readouterr().err == ""
+
+
 def test_a_trace_holds_no_values(tmp_path: Path) -> None:
     """DESIGN: never prompts or transcript text in it; loguru would show every variable of a failed frame."""
     to_file(tmp_path / "tacitd.log", "INFO")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.events import NoProject, Project, Prompt, Record
-from tacitd.offers import Batch, batch
+from tacitd.offers import Batch, batch, written
 
 A, B = Project(Path("/a"), True), Project(Path("/b"), True)
 
@@ -49,7 +50,7 @@ def _all(records: list[Record], limit: int | None = None, unwanted: str = "", ta
 
 
 @given(RECORDS, st.none() | st.integers(1, 4))
-@settings(max_examples=80)
+@examples(80)
 def test_no_prompt_is_lost_or_moved(records: list[Record], limit: int | None) -> None:
     """DESIGN first goal: offers never lose or reorder a prompt, however they are cut."""
     made = _all(records, limit)
@@ -59,7 +60,7 @@ def test_no_prompt_is_lost_or_moved(records: list[Record], limit: int | None) ->
 
 
 @given(RECORDS)
-@settings(max_examples=50)
+@examples(50)
 def test_a_batch_is_cut_where_the_project_changes(records: list[Record]) -> None:
     """Issue "Dispatch": what was said in one project is never put to another."""
     for one in _all(records):
@@ -105,3 +106,15 @@ def test_an_answer_never_leaves_a_position_within_a_record() -> None:
         0,
     ]
     assert [p.uuid for p in one.prompts_before(20)] == ["u1"]
+
+
+@examples(50)
+@given(st.lists(st.none() | st.integers(0, 9).map(float), max_size=8))
+def test_a_record_without_a_time_is_as_old_as_its_neighbours(times: list[float | None]) -> None:
+    """Issue "Reading": the past costs nothing unasked, also where its lines bear no time."""
+    made = written([Record(i, i + 1, "user", time=time) for i, time in enumerate(times)])
+    for i, time in enumerate(times):
+        before = [one for one in times[: i + 1] if one is not None]
+        behind = [one for one in times[i:] if one is not None]
+        assert made[i] == (before[-1] if before else behind[0] if behind else None)
+        assert time is None or made[i] == time

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import inf, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.handler import Later
 from tacitd.parking import FURTHEST, GiveUp, Halve, Parked, Pauses, park, replanned
 
@@ -23,7 +24,7 @@ def _parked(later: Later = WORLD, before: Parked | None = None, now: float = 0.0
 
 
 @given(st.integers(1, 10_000))
-@settings(max_examples=50)
+@examples(50)
 def test_pauses_grow_and_are_capped(attempts: int) -> None:
     """DESIGN "One way through": parked work is retried with growing pauses."""
     assert PAUSES.after(attempts) <= PAUSES.after(attempts + 1) <= 21600.0
@@ -71,7 +72,7 @@ def test_another_kind_of_failure_begins_to_count_anew() -> None:
 
 
 @given(st.floats(-1e7, 1e7), st.none() | st.floats(-1e7, 1e9))
-@settings(max_examples=50)
+@examples(50)
 def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None) -> None:
     """RELIABILITY row 12: what waits for a time of day is planned anew, and never later than it was."""
     before = _parked(Later("limit", not_before=named), now=1000.0)
@@ -86,7 +87,7 @@ def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None)
     st.lists(st.booleans(), min_size=1, max_size=60),
     st.integers(1, 60),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_halving_rejects_exactly_the_poisonous_records(poisonous: list[bool], offered: int) -> None:
     """Issue "Dispatch": a batch that keeps failing is halved until the poisonous record is alone; only that is
     rejected, every other is handled, in order, and each is tried a bounded number of times."""

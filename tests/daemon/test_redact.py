@@ -6,9 +6,10 @@ import random
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.redact import SECRET, has_secret, redact
 
 # Assembled, so that no scanner takes this file for a leak.
@@ -104,7 +105,7 @@ def test_ordinary_words_stay(text: str) -> None:
 _FRAGMENTS = [*SECRETS.values(), "password=", "token: ", SECRET, "://a:", "@", "is ", " ", "\n", '"', "a1", "-----BEGIN RSA PRIVATE KEY-----", "Bearer ", "sha512-"]  # fmt: skip
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(st.sampled_from(_FRAGMENTS) | st.text(string.printable, max_size=8), max_size=8).map("".join))
 def test_twice_is_once(text: str) -> None:
     """Words are redacted before the model and again before the write: the second time changes nothing."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.clock import SystemClock
 from tacitd.handler import Job
 from tacitd.schedule import SOON, Schedule, first_pause
@@ -23,7 +24,7 @@ def _schedule(*jobs: Job, last: float | None = None) -> tuple[Schedule, FakeCloc
 
 
 @given(st.floats(60, 1e6), st.none() | st.floats(-1e9, 1e9), st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_a_job_first_runs_within_its_interval(every: float, ago: float | None, at_start: bool) -> None:
     """RELIABILITY row 12: at least once in its interval, whatever the clock said when it last ran."""
     now = 2e9

@@ -26,8 +26,11 @@ def test_holds_survive_a_restart(tmp_path: Path) -> None:
         holds.set(hold, True)
     holds.set(Hold("session", "s"), False)
     again = _holds(tmp_path)
+    assert again.changes(Hold("session", "s"), True) and again.changes(Hold("all"), False)
+    assert not again.changes(Hold("project", "/w"), True)
     assert again.all() == [Hold("all"), Hold("project", "/w")]
     again.set(Hold("all"), False)
+    assert [again.changes(one, False) for one in (Hold("session", "s"), Hold("all"))] == [False, False]
     assert again.all() == [] and _holds(tmp_path).all() == [], "resuming all resumes everything"
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from support_daemon import Daemon, MakeDaemon, append, line, prompt_record, raw_files
+from support_rights import bound
 
 pytestmark = pytest.mark.scenario
-as_root = pytest.mark.skipif(os.geteuid() == 0, reason="permission bits do not bind root")
 MEGABYTE = 1 << 20
 
 
@@ -55,10 +55,10 @@ def test_what_is_only_named_like_a_transcript_is_left_alone(make: MakeDaemon) ->
     assert daemon.put_to_model()[-1] == "Prefers amber-1"
 
 
-@as_root
 def test_an_unreadable_transcript_is_named_and_read_when_it_can_be(make: MakeDaemon) -> None:
     """Bad input: unreadable; the cure is in the line, and nothing is lost."""
     daemon = make()
+    daemon.before = bound()
     daemon.start()
     path = daemon.transcript("s1")
     daemon.type_("s1", "Prefers amber-1")
@@ -232,10 +232,10 @@ def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon
     goes_on(daemon)
 
 
-@as_root
 def test_a_read_only_project_waits_before_money_is_spent(make: MakeDaemon) -> None:
     """Bad input: a read-only project; asked before the model is paid."""
     daemon = make()
+    daemon.before = bound()
     daemon.start()
     daemon.project.chmod(0o500)
     try:
@@ -268,3 +268,38 @@ def test_a_log_of_ours_that_somebody_damaged_is_read_on(make: MakeDaemon) -> Non
     assert daemon.put_to_model() == ["Prefers amber-1", "Prefers basalt-2"]
     assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
     log.write_bytes(log.read_bytes().replace(damage + b"\n", b""))
+
+
+def test_a_log_of_ours_that_cannot_be_read_stops_one_handler_and_is_named(make: MakeDaemon) -> None:
+    """DESIGN "One way through": one failing handler never touches another; the hint mends it, and nothing is lost."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.sync()
+    daemon.stop()
+    log = daemon.state / "handlers" / "learning" / "log.jsonl"
+    log.rename(log.with_name("away"))
+    log.mkdir(0o700)
+    daemon.start()
+    daemon.type_("s1", "Prefers basalt-2")
+    assert daemon.sync() == []
+    assert f"{log}: Is a directory" in degraded(daemon)["handler.broken"]
+    hints = {one["id"]: one["hint"] for one in daemon.status()["degraded"]}
+    assert "move it away" in hints["handler.broken"] and "tacitd restart" in hints["handler.broken"]
+    assert "continuity" in daemon.status()["handlers"]
+    log.rmdir()
+    log.with_name("away").rename(log)
+    daemon.restart()
+    assert daemon.synthesize() == []
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers basalt-2"]
+
+
+def test_a_start_that_fails_says_why_to_who_asked_for_it(make: MakeDaemon) -> None:
+    """Issue "`tacitd start`": what the detached process found is said by the one that waits for it."""
+    daemon = make()
+    (daemon.state / "lock").mkdir(0o700, parents=True)
+    daemon.state.chmod(0o700)
+    said = daemon.cli("start")
+    assert said.returncode == 1, said.stderr
+    assert f"{daemon.state / 'lock'}: Is a directory" in said.stderr and "move it away" in said.stderr
+    assert "it said nothing" not in said.stderr

@@ -175,9 +175,11 @@ def test_pause_and_resume(make: MakeDaemon) -> None:
     daemon = make()
     daemon.start()
     assert daemon.cli("pause", "--project", "a", "--session", "b").returncode == 2
+    assert "was not paused: session s9" in daemon.cli("resume", "--session", "s9").stderr
     for arguments in ([], ["--project", str(daemon.project)], ["--session", "s1"]):
         number = len(daemon.learned)
         assert daemon.cli("pause", *arguments).returncode == 0
+        assert "already paused" in daemon.cli("pause", *arguments).stderr
         daemon.type_("s1", f"Prefers amber-1{number}x")
         assert daemon.cli("sync").returncode == 75
         assert "paused" in daemon.cli("status").stdout

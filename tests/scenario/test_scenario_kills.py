@@ -88,7 +88,7 @@ class Person:
         self.unfinished.clear()
 
 
-@pytest.mark.timeout(115)
+@pytest.mark.timeout(600)
 def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDaemon) -> None:
     """RELIABILITY 1 and 16, factor 1/80: every fact once or in sight, no prompt paid for more than twice."""
     daemon = make(RULES, EXTRACTION__SETTLE="0s", SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1s")

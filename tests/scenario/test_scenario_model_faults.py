@@ -15,14 +15,14 @@ from support_daemon import (
     SYNTHESIS,
     Daemon,
     MakeDaemon,
+    bullets,
     raw_files,
 )
 
 pytestmark = pytest.mark.scenario
 
+HANGS = ("hang", "hang-family")
 FAULTS = {
-    "hang": "no answer within",
-    "hang-family": "no answer within",
     "exit1": "exit status 1",
     "half": "the client ended without an answer",
     "flood": "printed far more than an answer",
@@ -55,7 +55,7 @@ def outside(daemon: Daemon) -> set[str]:
 
 def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> None:
     """RELIABILITY 15 and 19, DESIGN "It must end": other projects learn; when the model recovers, everything is learned."""
-    daemon = make(CLAUDE__TIMEOUT="1s", DISPATCH__FIRST_PAUSE="1h")
+    daemon = make(DISPATCH__FIRST_PAUSE="1h")
     projects = {fault: daemon.new_project(fault) for fault in FAULTS}
     words = {fault: f"Prefers amber-{number}x" for number, fault in enumerate(FAULTS)}
     daemon.claude.rules([*(failing(fault, words[fault]) for fault in FAULTS), *LEARNING])
@@ -84,6 +84,29 @@ def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> Non
         assert words[fault] in (project / "LEARNED.md").read_text(), fault
     assert outside(daemon) == before
     assert not [one for one in daemon.status()["degraded"] if one["id"].startswith("model.")]
+
+
+def test_a_client_that_hangs_is_one_line_too(make: MakeDaemon) -> None:
+    """RELIABILITY 15, DESIGN "It must end": ended after its time, said, and asked again when it answers."""
+    daemon = make(
+        [{"match": EXTRACTION, "fault": HANGS[0], "times": 1}, {"match": EXTRACTION, "fault": HANGS[1]}],
+        CLAUDE__TIMEOUT="1s",
+        DISPATCH__FIRST_PAUSE="1h",
+    )
+    projects = [daemon.project, daemon.new_project("other")]
+    daemon.start()
+    for number, project in enumerate(projects):
+        daemon.type_(f"s{number}", f"Prefers amber-{number}", project)
+    parked = [str(one["reason"]) for one in daemon.sync()]
+    assert len(parked) == 2
+    for said in parked:
+        assert "no answer within" in said and len(said) < 300 and "\n" not in said
+    daemon.claude.rules(LEARNING)
+    daemon.restart(CLAUDE__TIMEOUT="1m")
+    assert daemon.sync() == []
+    for number, project in enumerate(projects):
+        daemon.synthesize(project)
+        assert bullets(project / "LEARNED.md") == [f"Prefers amber-{number}"]
 
 
 def test_a_usage_limit_parks_until_its_reset(make: MakeDaemon) -> None:
@@ -209,11 +232,12 @@ def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> 
 def test_an_echo_of_the_example_is_refused_and_the_facts_are_put_aside_in_sight(make: MakeDaemon) -> None:
     """SPEC S-23, S-35: the prompt's own example is no answer; after some tries the facts are kept aside and named."""
     echo = {"match": SYNTHESIS, "reply": "FILE: LEARNED.md\nFACT: Prefers functions over classes"}
-    daemon = make([ECHO_FACTS, echo], SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="200ms")
+    daemon = make([ECHO_FACTS, echo], SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="1h")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     parked = daemon.synthesize()
     assert "repeats the prompt" in parked[0]["reason"]
+    daemon.sync()
     daemon.wait_until(lambda s: s["dead_letters"] == 1)
     assert not (daemon.project / "LEARNED.md").exists()
     (aside,) = (daemon.project / "tmp").glob("*.dead.jsonl")

@@ -54,7 +54,7 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
         status = tacitd("status")
         assert (status.returncode, "`claude` was not found" in status.stdout) == (0, True)
         assert tacitd("stop").returncode == 0
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

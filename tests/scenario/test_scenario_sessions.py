@@ -34,8 +34,8 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
     """SPEC S-01: after the quiet of `extraction.settle`, in the order in which they were typed, with no `sync`."""
     daemon = make(EXTRACTION__SETTLE="1s")
     daemon.start()
-    for number in range(4):
-        daemon.type_("s1", f"Prefers amber-{number}")
+    records = [prompt_record("s1", f"Prefers amber-{number}", str(daemon.project)) for number in range(4)]
+    append(daemon.transcript("s1"), b"".join(map(line, records)))
     daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 4)
     assert len(daemon.extractions()) == 1
     assert daemon.put_to_model() == [f"Prefers amber-{number}" for number in range(4)]

@@ -96,7 +96,7 @@ def test_every_version_that_is_there_has_an_expectation() -> None:
     assert {"1.0.24", "2.1.250", "big_328"} <= set(versions())
 
 
-@pytest.mark.timeout(110)
+@pytest.mark.timeout(600)
 def test_typed_words_of_every_version_are_learned_once(make: MakeDaemon) -> None:
     """CLAUDE_CODE section 6, SPEC S-01 to S-32; S-29: the same bytes again, in the same files and in forks, do nothing."""
     daemon = make(

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.clock import local_date
 from tacitd.files.log import Log
 from tacitd.model.budget import Budget, Full, next_day, next_month
@@ -337,7 +338,7 @@ STEP = st.tuples(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(STEP, max_size=30))
 def test_whatever_happens_the_caps_hold(steps: list[tuple[str, float | None, str, int]]) -> None:
     """RELIABILITY 16: over any mix of calls, crashes and clock jumps, no date has more calls than allowed, or costs

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.model.guard import SENTINEL, clean, echoes, framed, is_ours
 
 INSTRUCTIONS = [
@@ -61,7 +62,7 @@ def test_a_long_text_is_cut_at_a_word() -> None:
     assert clean("x" * 50, 10) == "x" * 9 + "…"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_what_is_clean_is_safe(text: str, limit: int) -> None:
     """RELIABILITY 19: no control character, one line, never longer than allowed, and stable."""

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.model.outcome import classify
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import Finished
@@ -164,7 +165,7 @@ def test_reset_times(text: str, at: str) -> None:
     assert reset_time(text, NOW) == datetime.fromisoformat(at).timestamp()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text(max_size=30), st.integers(0, 99), st.integers(0, 99), st.sampled_from(["am", "pm", ""]))
 def test_a_reset_is_never_past_nor_far(noise: str, hour: int, minute: int, half: str) -> None:
     """A wrong clock or wording must not park work for ever, nor hammer the API."""

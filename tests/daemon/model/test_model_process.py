@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_claude import install_stand_in
+from support_waiting import PATIENCE, is_gone, starts_when, until
 from tacitd.model.children import Children, start_time
 from tacitd.model.process import Finished, run
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
-def python(code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = 20.0, **more: Any) -> Finished:
+def python(code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = PATIENCE, **more: Any) -> Finished:
     """Run a few lines of Python as the child."""
     argv = [sys.executable, "-IS", "-c", code]
     return run(argv, env=more.pop("env", ENV), cwd=cwd, stdin=stdin, deadline=deadline, **more)
-
-
-def gone(pid: int) -> bool:
-    """Whether a killed process goes within a moment: the kernel takes one to end an orphan."""
-    return any(is_gone(pid) or threading.Event().wait(0.01) for _ in range(500))
-
-
-def is_gone(pid: int) -> bool:
-    """Whether no process has this pid, but for one that only waits to be reaped by init."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    state = Path(f"/proc/{pid}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_in_and_out(tmp_path: Path) -> None:
@@ -77,10 +67,32 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
         run(["/bin/true"], env=ENV, cwd=tmp_path / "gone", stdin=b"", deadline=1)
 
 
+@pytest.mark.parametrize("broken", ["__init__", "register", "select"])
+def test_no_child_is_left_where_it_cannot_be_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """RELIABILITY 15: the system has no descriptor left; a child that is running by then is ended all the same."""
+    begun: list[int] = []
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self.pid)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    monkeypatch.setattr(selectors.DefaultSelector, broken, refuse)
+    with pytest.raises(OSError, match="Too many"):
+        python("import time; time.sleep(600)", tmp_path)
+    assert len(begun) == (broken != "__init__") and all(map(is_gone, begun))
+
+
 def test_a_deadline_ends_an_obedient_child(tmp_path: Path) -> None:
     """SPEC S-65: SIGTERM is enough for most."""
-    done = python("import time; time.sleep(60)", tmp_path, deadline=0.3)
-    assert (done.timed_out, done.returncode) == (True, -signal.SIGTERM) and done.seconds < 2
+    done = python("import time; time.sleep(600)", tmp_path, deadline=0.1)
+    assert (done.timed_out, done.returncode) == (True, -signal.SIGTERM)
 
 
 def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
@@ -92,29 +104,30 @@ def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
         env=ENV,
         cwd=tmp_path,
         stdin=b"x",
-        deadline=0.6,
-        grace=0.2,
+        deadline=0.1,
+        grace=0.1,
         started=pids.append,
+        monotonic=starts_when(stand_in.hangs),
     )
-    assert done.timed_out and done.returncode == -signal.SIGKILL and done.seconds < 3
+    assert done.timed_out and done.returncode == -signal.SIGKILL
     assert done.stdout.startswith(b'{"type":"system"')
-    assert gone(pids[0]) and gone(stand_in.grandchild())
+    for pid in (pids[0], stand_in.grandchild()):
+        until(partial(is_gone, pid), f"{pid} did not go")
 
 
 def test_an_answer_is_not_held_up_by_a_grandchild(tmp_path: Path) -> None:
     """ANCHORS P3: a grandchild that keeps the pipe open is killed with the group, and the answer is there."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "leave-family"}])
-    done = run([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=20)
-    assert (done.stdout, done.returncode, done.timed_out) == (b"left\n", 0, False) and done.seconds < 5
-    assert gone(stand_in.grandchild())
+    done = run([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE)
+    assert (done.stdout, done.returncode, done.timed_out) == (b"left\n", 0, False)
+    until(partial(is_gone, stand_in.grandchild()), "the grandchild did not go")
 
 
 def test_a_flood_is_cut_off(tmp_path: Path) -> None:
     """RELIABILITY 15: 100 MB on standard output; memory stays bounded and the child goes."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "flood"}])
-    done = run(
-        [str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=20, output_cap=100_000
-    )
+    argv = [str(stand_in.program), "-p"]
+    done = run(argv, env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE, output_cap=100_000)
     assert done.capped and len(done.stdout) == 100_000 and done.returncode != 0 and not done.timed_out
 
 
@@ -128,15 +141,15 @@ def test_a_flood_of_errors_is_cut_off_too(tmp_path: Path) -> None:
 def test_the_daemon_leaves(tmp_path: Path) -> None:
     """RELIABILITY 14: the stop ends the child."""
     stop = threading.Event()
-    done = python("import time; time.sleep(60)", tmp_path, stop=stop, started=lambda pid: stop.set())
-    assert (done.stopped, done.timed_out) == (True, False) and done.seconds < 2
+    done = python("import time; time.sleep(600)", tmp_path, stop=stop, started=lambda pid: stop.set())
+    assert (done.stopped, done.timed_out) == (True, False)
 
 
 def test_a_call_may_finish_while_the_daemon_leaves(tmp_path: Path) -> None:
     """RELIABILITY 14: what is nearly done is not thrown away."""
     stop = threading.Event()
     stop.set()
-    done = python("print('done')", tmp_path, stop=stop, stop_grace=10.0)
+    done = python("print('done')", tmp_path, stop=stop, stop_grace=PATIENCE)
     assert (done.stdout, done.stopped, done.returncode) == (b"done\n", False, 0)
 
 
@@ -147,9 +160,10 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
         return len(os.listdir("/proc/self/fd"))
 
     python("pass", tmp_path)
+    gc.collect()  # what other tests left to be closed is not closed in between
     before = count()
     python("print(1)", tmp_path)
-    python("import time; time.sleep(9)", tmp_path, deadline=0.05)
+    python("import time; time.sleep(600)", tmp_path, deadline=0.05)
     with pytest.raises(FileNotFoundError):
         run(["/nowhere"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
     assert count() == before
@@ -158,7 +172,7 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
 def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
     """A process that an earlier daemon may have left, or a stranger's."""
     env = ENV | ({"TACITD_CHILD": "1"} if marked else {})
-    argv = [sys.executable, "-IS", "-c", "import time; print('up', flush=True); time.sleep(60)"]
+    argv = [sys.executable, "-IS", "-c", "import time; print('up', flush=True); time.sleep(600)"]
     child = subprocess.Popen(argv, env=env, cwd=cwd, start_new_session=True, stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() == b"up\n"
     child.stdout.close()
@@ -180,7 +194,7 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
     (tmp_path / "children" / "99999999.json").write_text("{broken")
     try:
         assert Children(tmp_path / "children", work).reap_leftovers() == 2
-        assert ours.wait(5) == unrecorded.wait(5) == -signal.SIGKILL
+        assert ours.wait(PATIENCE) == unrecorded.wait(PATIENCE) == -signal.SIGKILL
         assert unmarked.poll() is None and other_daemons.poll() is None
         assert [p.name for p in (tmp_path / "children").iterdir()] == ["notes.json"]
     finally:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.transcripts.breaker import HOUR, Breaker
 
 
@@ -68,7 +69,7 @@ def test_catching_up_on_a_week_of_ordinary_work_closes_nothing() -> None:
 
 
 @given(st.lists(st.floats(1, 2000), min_size=1, max_size=80), st.integers(1, 6))
-@settings(max_examples=40)
+@examples(40)
 def test_closed_only_if_some_hour_held_more_than_the_limit(gaps: list[float], limit: int) -> None:
     """DESIGN: more new sessions per hour than the limit, in any order of gaps."""
     hand = Hand()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.events import Prompt, PromptKind
 from tacitd.transcripts.dedupe import Seen, normalised
 
@@ -80,7 +81,7 @@ def test_a_log_brings_it_back() -> None:
     assert Seen.restore(["u"]).has(prompt("anything", uuid="u"))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.text(max_size=60))
 def test_normalised_is_stable(text: str) -> None:
     """SPEC X: comparing normalised words never depends on how often they were normalised."""

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.transcripts import lines
 from tacitd.transcripts.lines import _object_at, mend, open_transcript, read_slice, salvage, skip_line
@@ -156,7 +157,7 @@ def test_text_inside_a_string_is_no_record() -> None:
     assert found(outer[:-3]) == []
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
 def test_every_complete_record_is_recovered_and_none_invented(rng: random.Random, pieces: int) -> None:
     """RELIABILITY row 9: random truncation and gluing of real records."""

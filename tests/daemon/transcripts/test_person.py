@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.transcripts.person import Own, Verdict, judge
 from tacitd.transcripts.person_text import own_words
 from tacitd.transcripts.records import decode
@@ -371,7 +372,7 @@ def test_hostile_pastes_are_bounded() -> None:
     assert own_words(text) == (text, 0)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text(max_size=80))
 def test_plain_text_is_taken_as_it_is(text: str) -> None:
     """DESIGN, what matters 1: no word that a person typed is lost."""

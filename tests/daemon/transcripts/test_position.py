@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.transcripts.position import Position, baseline, position_at, valid
 
 
@@ -40,7 +41,7 @@ def test_the_mark_does_not_reach_further_back(tmp_path: Path) -> None:
     assert valid(path, position)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.binary(max_size=300_000 // 1000), st.integers(0, 1000))
 def test_baseline_stands_after_the_last_newline(tmp_path_factory: object, head: bytes, tail: int) -> None:
     """SPEC S, first start: what is there is taken as read; a torn line is not."""

@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.transcripts.records import (
     Block,
     Line,
@@ -139,7 +140,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.dictionaries(FIELDS, JSON, max_size=8))
 def test_no_shape_raises(fields: dict[str, Any]) -> None:
     """RELIABILITY row 9: whatever JSON stands where, both looks at a line survive it."""

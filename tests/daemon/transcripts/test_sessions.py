@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.transcripts.processes import Claim, claims, parse_claim, parse_proc_stat, process_start
 from tacitd.transcripts.sessions import GONE_FOR, Ended, Sessions, session_of_subagent
 
@@ -181,7 +182,7 @@ def test_forgets_what_ended_long_ago(scene: Scene) -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=50)
+@examples(50)
 def test_half_written_session_file_is_no_claim(data: bytes) -> None:
     """CLAUDE_CODE section 2: rewritten in place, so any prefix may be read."""
     whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()

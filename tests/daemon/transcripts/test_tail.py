@@ -13,6 +13,8 @@ from support_transcripts import drain, queue, raw, read, said, spoken, typed, wr
 from tacitd.errors import FileRefusedError
 from tacitd.transcripts.explain import prompts_of
 from tacitd.transcripts.person import Own
+from tacitd.transcripts.reading import Reading
+from tacitd.transcripts.records import Line
 from tacitd.transcripts.tail import Tail, is_subagent
 
 
@@ -322,3 +324,30 @@ def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
         tail.forget(tail.safe_end)
     assert most < 300_000
     assert tail.kept_bytes == 0
+
+
+# --- lines that no rule was made for -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "1.0." + "9" * 5000, "1.0.²", "", ".."])
+def test_a_version_that_is_none_stops_nothing(path: Path, version: str) -> None:
+    """RELIABILITY row 9: whatever stands in a field, every complete record is read."""
+    write(path, typed("one", "u1", version=version), typed("two", "u2"))
+    assert said(read(path)) == [("typed", "one"), ("typed", "two")]
+
+
+def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 9: what is behind it is read, now and after each growth; it is counted."""
+    take = Reading.take
+
+    def trips(self: Reading, start: int, end: int, line: Line) -> None:
+        if line.uuid == "u2":
+            raise KeyError("a fault of ours")
+        take(self, start, end, line)
+
+    monkeypatch.setattr(Reading, "take", trips)
+    write(path, typed("one", "u1"), typed("two", "u2"), typed("three", "u3"))
+    tail = read(path)
+    write(path, typed("four", "u4"))
+    drain(tail)
+    assert [text for _, text in said(tail)] == ["one", "three", "four"] and tail.counts["failed"] == 1

@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from support_waiting import PATIENCE
 from tacitd.transcripts import watch
 from tacitd.transcripts.watch import SilentWatcher, WatchdogWatcher
 
@@ -40,8 +41,8 @@ class Watched:
         self.watcher = WatchdogWatcher(root, self.woken.set, self.clock)
         self.seen: set[Path] = set()
 
-    def until(self, right: Callable[[], bool], seconds: float = 60.0) -> bool:
-        end = time.monotonic() + seconds
+    def until(self, right: Callable[[], bool]) -> bool:
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             self.seen |= self.watcher.drain()
             if right():
@@ -91,17 +92,17 @@ def test_new_nested_directories_are_watched(watched: Watched, tmp_path: Path) ->
 
 
 def test_only_transcripts_and_directories_wake(watched: Watched, tmp_path: Path) -> None:
-    """DESIGN: reading a transcript gives no hint, and neither do other files."""
-    path = tmp_path / "projects/a/s.jsonl"
-    (tmp_path / "projects/a/notes.txt").write_text("x")
+    """DESIGN: reading a transcript gives no hint, and neither do other files. Hints come in the order of events."""
+    path, next_, last = (tmp_path / f"projects/a/{name}.jsonl" for name in "syz")
     path.write_text("x\n")
-    assert watched.hears(path)
-    watched.until(lambda: False, 0.1)
+    next_.write_text("x")
+    assert watched.hears(next_), "so all that is to be heard of the first was heard"
     watched.seen.clear()
+    (tmp_path / "projects/a/notes.txt").write_text("x")
     path.read_text()
-    (tmp_path / "projects/a/z.jsonl").write_text("x")
-    assert watched.hears(tmp_path / "projects/a/z.jsonl")
-    assert watched.seen == {tmp_path / "projects/a/z.jsonl"}
+    last.write_text("x")
+    assert watched.hears(last)
+    assert watched.seen - {next_} == {last}
 
 
 def test_root_that_appears_later_is_watched(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_dead_thread_is_found_and_mended(watched: Watched, tmp_path: Path) -> No
     assert observer is not None
     for emitter in observer.emitters:
         emitter.stop()
-        emitter.join(5)
+        emitter.join(PATIENCE)
     assert not watched.watcher.alive
     assert watched.watcher.check() and watched.watcher.alive
     (tmp_path / "projects/a/s.jsonl").write_text("x")
@@ -159,17 +160,22 @@ def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify's queue")
 def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Path) -> None:
-    """RELIABILITY row 5: watchdog tells no handler that events were lost; `check` does."""
-    names = [tmp_path / f"projects/a/{i}.jsonl" for i in range(2)]
+    """RELIABILITY row 5: watchdog tells no handler that events were lost; `check` does.
+
+    The thread that empties the queue is held at its lock: it takes one bite at most, on the fastest machine too.
+    """
+    size = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if size > 1_000_000:
+        pytest.skip("the queue is too long to be filled")
+    names = [str(tmp_path / f"projects/a/{name}.jsonl") for name in "st"]
     for name in names:
-        name.touch()
-    code = "import os,sys\nfor _ in range(60000):\n for n in sys.argv[1:]: os.utime(n)"
-    children = [subprocess.Popen([sys.executable, "-c", code, *map(str, names)]) for _ in range(2)]
-    noticed = watched.until(watched.watcher.check, 15.0)
-    for child in children:
-        child.kill()
-        child.wait()
-    assert noticed
+        Path(name).touch()
+    observer: Any = watched.watcher._observer
+    with observer._inotify_fd._lock:
+        for _ in range(size):  # two in turn: the kernel keeps one of several that are alike
+            for name in names:
+                os.utime(name)
+    assert watched.until(watched.watcher.check)
     assert watched.watcher.alive
 
 
@@ -196,67 +202,6 @@ def test_limit_reached_at_the_root_is_said_and_retried(
     one.clock.at += watch.RETRY
     assert one.watcher.check() and one.watcher.problems() == []
     one.watcher.stop()
-
-
-_LIMITED = """
-import os, sys, threading
-from pathlib import Path
-# Only the namespace's own limit: fs.inotify.max_user_watches is the whole machine's, also from in here.
-assert os.readlink("/proc/self/ns/user") != sys.argv[2], "unshare: not in a namespace of its own"
-Path("/proc/sys/user/max_inotify_watches").write_text("6")
-from tacitd.clock import SystemClock
-from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.watch import WatchdogWatcher
-root = Path(sys.argv[1])
-woken = threading.Event()
-f = Follower([root], SystemClock(), WatchdogWatcher, woken.set)
-f.start(); f.poll()
-def until(right, seconds=4.0):
-    import time
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        woken.wait(min(f.next_in(), max(0, end - time.monotonic()))); woken.clear()
-        changes = f.poll()
-        if right(changes): return True
-    return False
-(root / "projects/late/deep").mkdir(parents=True)
-late = root / "projects/late/deep/s.jsonl"; late.write_text("x")
-assert until(lambda c: late in c.born), "born"
-late.write_text("xy")
-assert until(lambda c: late in c.changed), "changed"
-old = root / "projects/d9/s.jsonl"; old.write_text("xy")
-assert until(lambda c: old in c.changed), "old"
-until(lambda c: False, 2.5)
-print([d for d in f.degradations()])
-f.stop()
-"""
-
-
-@pytest.mark.scenario
-@pytest.mark.skipif(sys.platform != "linux", reason="inotify's limits")
-def test_reached_watch_limit_leaves_nothing_deaf(tmp_path: Path) -> None:
-    """RELIABILITY row 7: at start and later; seen within 4 s, and said with the sysctl that cures it."""
-    for i in range(10):
-        (tmp_path / f"projects/d{i}").mkdir(parents=True)
-        (tmp_path / f"projects/d{i}/s.jsonl").write_text("x")
-        os.utime(tmp_path / f"projects/d{i}/s.jsonl", (1e9, 1e9))
-    machine = Path("/proc/sys/fs/inotify/max_user_watches")
-    before = machine.read_text()
-    command = [
-        "unshare",
-        "-Ur",
-        sys.executable,
-        "-c",
-        _LIMITED,
-        str(tmp_path),
-        os.readlink("/proc/self/ns/user"),
-    ]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert machine.read_text() == before, "the machine's own limit is not ours to touch"
-    if "unshare" in run.stderr or "max_inotify_watches" in run.stderr:
-        pytest.skip("no user namespaces here")
-    assert run.returncode == 0, run.stderr
-    assert "watch.limit" in run.stdout and "fs.inotify.max_user_watches=" in run.stdout
 
 
 def test_silent_watcher_is_silent(tmp_path: Path) -> None:

@@ -1,0 +1,21 @@
+"""A house for the tests of the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_claude import install_stand_in
+from support_model import House
+from tacitd.files.log import Log
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A house whose stand-in answers `fine`."""
+    stand_in = install_stand_in(tmp_path / "bin", [{"reply": "fine"}])
+    one = House(tmp_path, stand_in, Log(tmp_path / "budget.jsonl"))
+    yield one
+    one.log.close()

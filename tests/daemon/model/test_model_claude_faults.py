@@ -1,0 +1,143 @@
+"""The adapter with a client that is absent, broken, slow or hung (CLAUDE_CODE 3.4, RELIABILITY 14 and 15)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from support_model import House, why
+from support_waiting import PATIENCE, is_gone, starts_when, until
+from tacitd.model.port import Answer, Ask, NoAnswer, Why
+from tacitd.model.process import run
+
+
+def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC S-08: absent is a state, costs nothing, and ends when it is installed."""
+    monkeypatch.setattr("tacitd.model.find._places", lambda command, home: iter(()))
+    program, away = house.stand_in.program, house.root / "away"
+    model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
+    program.rename(away)
+    assert why(model.ask(Ask("a", "fast", "k"))) is Why.ABSENT and house.records("begun") == []
+    away.rename(program)
+    assert isinstance(model.ask(Ask("a", "fast", "k")), Answer)
+
+
+def test_a_client_that_cannot_be_started(house: House) -> None:
+    """A broken installation is not paid for, and raises nothing."""
+    house.stand_in.program.write_text("#!/nowhere/node\n")
+    assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.ABSENT
+    assert house.records("ended")[0]["usd"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("exit1", Why.BAD_ANSWER),
+        ("half", Why.BAD_ANSWER),
+        ("garbage", Why.BAD_ANSWER),
+        ("empty", Why.BAD_ANSWER),
+        ("execution-error", Why.BAD_ANSWER),
+        ("flood", Why.BAD_ANSWER),
+        ("logged-out", Why.LOGGED_OUT),
+        ("credit", Why.CREDIT),
+        ("too-long", Why.TOO_LONG),
+        ("no-such-model", Why.NO_SUCH_MODEL),
+        ("usage-limit", Why.LIMIT),
+        ("usage-limit-text", Why.LIMIT),
+    ],
+)
+def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
+    """CLAUDE_CODE 3.4: each with its reason, and tried once only (ANCHORS P7: no retries that burn quota)."""
+    house.stand_in.rules([{"fault": fault, "resets_at": 4_000_000_000}])
+    outcome = house.model().ask(Ask("a", "fast", "k"))
+    assert why(outcome) is expected and len(house.stand_in.calls()) == 1 and house.pauses == []
+    assert house.records("ended")[0]["why"] == str(expected)
+    assert (expected is Why.LIMIT) == (isinstance(outcome, NoAnswer) and outcome.retry_at is not None)
+
+
+def test_an_old_client_is_said_to_be_old(house: House) -> None:
+    """CLAUDE_CODE 3.2: no private call is possible with it."""
+    house.stand_in.rules([], unknown=["--no-session-persistence"])
+    assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.TOO_OLD
+
+
+def test_overload_is_tried_again(house: House) -> None:
+    """CLAUDE_CODE 3.4: our own retry layer, two further tries with pauses, each of them counted."""
+    house.stand_in.rules(
+        [{"fault": "overloaded", "times": 1}, {"fault": "unreachable", "times": 1}, {"reply": "at last"}]
+    )
+    outcome = house.model().ask(Ask("a", "fast", "k"))
+    assert isinstance(outcome, Answer) and outcome.text == "at last"
+    assert house.pauses == [2.0, 8.0] and len(house.records("begun")) == 3
+    house.stand_in.rules([{"fault": "overloaded"}])
+    assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.OVERLOADED
+    assert len(house.stand_in.calls()) == 6
+
+
+def test_a_stop_interrupts_the_pause(house: House) -> None:
+    """RELIABILITY 14: no new try when the daemon leaves."""
+    house.stand_in.rules([{"fault": "overloaded"}])
+    model = house.model()
+    model._pause = lambda seconds: True
+    assert why(model.ask(Ask("a", "fast", "k"))) is Why.OVERLOADED and len(house.stand_in.calls()) == 1
+
+
+def test_a_hung_client_is_ended(house: House) -> None:
+    """RELIABILITY 15: its deadline, its whole group, and the call returns; what it may have cost is assumed."""
+    house.stand_in.rules([{"fault": "hang-family"}])
+    model = house.model(timeout="100ms")
+    model._runner = partial(run, grace=0.1, monotonic=starts_when(house.stand_in.hangs))
+    assert why(model.ask(Ask("a", "fast", "k"))) is Why.TIMED_OUT
+    for pid in (house.stand_in.calls()[0]["pid"], house.stand_in.grandchild()):
+        until(partial(is_gone, pid), f"{pid} did not go")
+    (ended,) = house.records("ended")
+    assert ended["assumed"] and ended["usd"] > 0 and model.running == 0
+    assert list((house.root / "state" / "children").iterdir()) == []
+    assert house.sessions == ["hung"]
+
+
+def test_the_daemon_leaves_during_a_call(house: House) -> None:
+    """RELIABILITY 14: no orphan; and nothing is begun any more."""
+    house.stand_in.rules([{"fault": "hang"}])
+    model = house.model()
+    done: list[Answer | NoAnswer] = []
+    thread = threading.Thread(target=lambda: done.append(model.ask(Ask("a", "fast", "k"))))
+    thread.start()
+    until(house.stand_in.hangs, "no call began")
+    house.stop.set()
+    thread.join(PATIENCE)
+    assert [why(one) for one in done] == [Why.STOPPING] and house.records("ended")[0]["why"] == "stopping"
+    assert why(model.ask(Ask("b", "fast", "k2"))) is Why.STOPPING and len(house.stand_in.calls()) == 1
+
+
+def test_at_most_two_at_a_time(house: House) -> None:
+    """SPEC S-64: two children; the others wait for their turn and are answered."""
+    model = house.model()
+    most: list[int] = []
+    real, both = model._runner, threading.Barrier(2, timeout=PATIENCE)
+
+    def runner(argv: list[str], **more: Any) -> Any:
+        both.wait()
+        most.append(model.running)
+        both.wait()
+        return real(argv, **more)
+
+    model._runner = runner
+    answers = in_threads(lambda n: model.ask(Ask(f"p{n}", "fast", f"k{n}")), 6)
+    assert all(isinstance(one, Answer) for one in answers) and len(answers) == 6
+    assert most == [2] * 6 and model.running == 0
+
+
+def in_threads(work: Callable[[int], Any], count: int) -> Sequence[Any]:
+    """What each of some threads at once came to."""
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda n=n: results.append(work(n))) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    return results

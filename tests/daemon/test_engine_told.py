@@ -1,0 +1,197 @@
+"""The loop: what people and their commands tell it: pauses, limits, syncs."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, Scripted, done, ids
+from support_waiting import PATIENCE
+from tacitd import tails as tails_module
+from tacitd.errors import UnavailableError
+from tacitd.events import Due, Project, TranscriptGrew
+from tacitd.handler import Later
+from tacitd.holds import Hold
+from tacitd.transcripts import lines
+from tacitd.transcripts.breaker import LIMIT
+
+# what a person says
+
+
+@pytest.mark.parametrize("scope", ["all", "project", "session"])
+def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
+    """Issue "Command line": what is said meanwhile waits, also over a restart, and is learned after `resume`."""
+    scene = Scene(tmp_path)
+    other = scene.project("other")
+    hold = Hold(scope, {"all": "", "project": str(scene.root), "session": "s"}[scope])
+    scene.engine.hold(hold, held=True)
+    scene.type("s", "one")
+    scene.type("t", "two", cwd=other)
+    scene.settle()
+    free = [] if scope == "all" else ["u2"]
+    assert ids(scene) == free and all(why.startswith("paused by you") for why in scene.parked())
+    assert scene.sync().done(), "paused is parked"
+    scene.restart()
+    scene.settle(90000)
+    assert ids(scene) == free
+    scene.engine.hold(hold, held=False)
+    scene.settle()
+    assert sorted(ids(scene)) == ["u1", "u2"] and scene.parked() == []
+
+
+def test_a_paused_project_is_not_shown_to_who_asks_no_model_either(tmp_path: Path) -> None:
+    """Records without words of a person are paused as well: a continuity handler reads them."""
+    scene = Scene(tmp_path)
+    scene.engine.hold(Hold("project", str(scene.root)), held=True)
+    scene.append("s", scene.said("s", "Done!"))
+    scene.settle()
+    assert not any(isinstance(event, TranscriptGrew) for event in scene.handler.events)
+
+
+def test_pause_holds_back_ends_and_jobs(tmp_path: Path) -> None:
+    """A synthesis of a paused project would write into it."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.settle()
+    scene.engine.hold(Hold("project", str(scene.root)), held=True)
+    scene.dispatcher.post(Due("synthesize", Project(scene.root, True)))
+    scene.settle(1801)
+    assert scene.handler.ends == [] and not any(isinstance(e, Due) for e in scene.handler.events)
+    scene.engine.hold(Hold("all"), held=False)
+    scene.settle()
+    assert len(scene.handler.ends) == 1 and any(isinstance(e, Due) for e in scene.handler.events)
+
+
+def test_the_growth_breaker_closes_and_opens(tmp_path: Path) -> None:
+    """RELIABILITY row 16: a loop of self-made sessions is not paid for; nothing of it is lost."""
+    scene = Scene(tmp_path)
+    for i in range(LIMIT + 10):
+        scene.type(f"s{i}", f"words {i}")
+        scene.settle()
+    assert len(ids(scene)) == LIMIT
+    assert any(d.id == "breaker.closed" for d in scene.engine.degradations()) and scene.sync().done()
+    scene.settle(3700)
+    for _ in range(3):
+        scene.settle(700)
+    assert sorted(ids(scene)) == sorted(f"u{i + 1}" for i in range(LIMIT + 10))
+
+
+# sync
+
+
+def test_sync_does_not_hang_on_a_queued_message(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: its fate is open, so nothing behind it is final; the end of the session decides."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.append("s", scene.queued("s", "while it works"), scene.said("s", "Done!"))
+    assert scene.sync().done() and scene.handler.words == [["one"]]
+    scene.settle(1801)
+    assert scene.handler.words == [["one"], ["while it works"]] and len(scene.handler.ends) == 1
+
+
+def test_a_queued_message_survives_being_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counted as said at the end of the session counts as said when the file is read once more."""
+    scene = Scene(
+        tmp_path,
+        Scripted(lambda e: Later("no model") if isinstance(e, TranscriptGrew) and open_[0] else done(e)),
+    )
+    open_ = [True]
+    scene.append("s", scene.said("s", "Hello"), scene.queued("s", "while it works"))
+    scene.settle()
+    scene.settle(1801)
+    assert "no model" in scene.parked()
+    monkeypatch.setattr(tails_module, "KEPT", 0)
+    scene.settle(61)
+    open_[0] = False
+    scene.settle(25000)
+    assert scene.handler.words[-1] == ["while it works"] and len(scene.handler.did) == 1
+
+
+def test_sync_does_not_hang_on_a_vanished_file(tmp_path: Path) -> None:
+    """DESIGN "Control": a file that is gone can not be waited for."""
+    scene = Scene(tmp_path, held=True)
+    scene.type("s", "one")
+    scene.type("t", "two")
+    future = scene.engine._begin_sync().future
+    scene.path("s").unlink()
+    for _ in range(8):
+        scene.settle(0)
+        scene.work(1)
+    scene.settle(0)
+    assert future.done() and "u2" in ids(scene)
+
+
+def test_sync_waits_for_what_runs_and_for_what_that_makes_due(tmp_path: Path) -> None:
+    """Issue "Command line": syntheses that are due or running included."""
+    scene = Scene(tmp_path, held=True)
+    scene.type("s", "one")
+    scene.settle()
+    scene.clock.pass_(1801)
+    future = scene.sync()
+    while scene.pool.works:
+        assert not future.done()
+        scene.work(1)
+        scene.settle(0)
+    assert future.done() and len(scene.handler.ends) == 1
+
+
+def test_sync_is_cheap_where_nothing_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two thousand transcripts, and none is opened for a `sync` but those that grew."""
+    scene = Scene(tmp_path)
+    for i in range(60):
+        scene.type(f"s{i}", f"words {i}")
+    scene.settle()
+    scene.settle(1900)
+    scene.settle(61)
+    opened: list[Path] = []
+    real = lines.open_transcript
+
+    def opens(path: Path) -> int:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(lines, "open_transcript", opens)
+    scene.type("s7", "more")
+    assert scene.sync().done()
+    assert set(opened) <= {scene.path("s7")}
+
+
+def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
+    """DESIGN "Control": `sync --timeout` in a loop must not pile up."""
+    scene = Scene(tmp_path, held=True)
+    scene.type("s", "one")
+    waiting = scene.engine._begin_sync()
+    scene.engine._syncs.forget(waiting)
+    scene.engine._syncs.forget(waiting)
+    scene.settle()
+    assert not waiting.future.done()
+
+
+def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
+    """DESIGN "Control": nobody waits for a loop that has ended, before, while or after."""
+    scene = Scene(tmp_path, held=True)
+    scene.type("s", "one")
+    answers: list[Any] = []
+
+    def wait() -> None:
+        try:
+            scene.engine.sync(PATIENCE)
+        except UnavailableError as error:
+            answers.append(error)
+
+    loop = threading.Thread(target=scene.engine.run)
+    clients = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in (loop, *clients):
+        thread.start()
+    scene.engine.call(lambda: None)
+    scene.app.leave()
+    for thread in (loop, *clients):
+        thread.join(PATIENCE)
+    assert [type(answer) for answer in answers] == [UnavailableError] * 3
+    with pytest.raises(UnavailableError):
+        scene.engine.sync(PATIENCE)
+    scene.engine.post(lambda: answers.append("never"))
+    assert len(answers) == 3

@@ -1,0 +1,75 @@
+"""The daemon looks a second time at what it swapped out: in its housekeeping, when it leaves, and after a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support_engine import Scene
+from tacitd.files import PutLine
+from tacitd.files.second_look import KEEP
+from tacitd.handler import Degradation
+
+LEARNED = "# Learned Preferences\n\n## Coding\n- one\n"
+
+
+def learned(scene: Scene) -> Path:
+    """A file of the project, as a person left it."""
+    path = scene.root / "LEARNED.md"
+    path.write_text(LEARNED)
+    return path
+
+
+def put(scene: Scene, path: Path) -> None:
+    """A handler puts a line in."""
+    scene.app.history.run(scene.root, [PutLine(path, "Coding", "ours", "T")], {}, "k")
+
+
+def recovered(scene: Scene) -> list[Degradation]:
+    """What `status` says of it."""
+    return [one for one in scene.engine.degradations() if one.id == "files.recovered"]
+
+
+def test_what_is_added_to_the_old_file_is_there_within_two_minutes(tmp_path: Path) -> None:
+    """DESIGN "Two durable primitives": the descriptor is kept for a minute; housekeeping comes once a minute."""
+    scene = Scene(tmp_path)
+    path = learned(scene)
+    with path.open("a") as writer:
+        put(scene, path)
+        writer.write("- late\n")
+    scene.settle(KEEP)
+    scene.settle(KEEP)
+    assert path.read_text() == LEARNED + "- ours\n- late\n"
+    assert not recovered(scene)
+    scene.app.close()
+
+
+def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path) -> None:
+    """DESIGN "Control": state, with what cures it; a restart knows it again."""
+    scene = Scene(tmp_path)
+    path = learned(scene)
+    with path.open("r+") as writer:
+        put(scene, path)
+        writer.write("# Mine")
+    scene.settle(KEEP)
+    scene.settle(KEEP)
+    (copy,) = scene.root.glob(".tacitd-*.old")
+    (said,) = recovered(scene)
+    assert str(copy) in said.what and str(path) in said.what and "remove the copy" in said.hint
+    assert copy.read_text().startswith("# Mine") and path.read_text() == LEARNED + "- ours\n"
+    scene.restart()
+    (said,) = recovered(scene)
+    assert str(copy) in said.what
+    copy.unlink()
+    assert not recovered(scene)
+    scene.app.close()
+
+
+def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
+    """DESIGN "Life as a service": what came until then is in the file."""
+    scene = Scene(tmp_path)
+    path = learned(scene)
+    with path.open("a") as writer:
+        put(scene, path)
+        writer.write("- late\n")
+    scene.app.close()
+    assert path.read_text() == LEARNED + "- ours\n- late\n" and scene.app.second.waiting == 0

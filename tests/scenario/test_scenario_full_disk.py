@@ -1,0 +1,117 @@
+"""A disk that is really full: a small tmpfs in a mount namespace of its own, filled and freed under a running daemon."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Daemon, MakeDaemon
+from tacitd.control.client import CallFailedError
+
+pytestmark = [
+    pytest.mark.scenario,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs namespaces of Linux"),
+]
+MOUNT = 'mount -t tmpfs -o size=2m,mode=700 tmpfs "$0" && echo ready && exec cat'
+FULL = "No space left on device"
+
+
+class SmallDisk:
+    """A directory that is a disk of 2 MB for whoever enters."""
+
+    def __init__(self, place: Path) -> None:
+        place.mkdir()
+        command = ["unshare", "-Urm", "sh", "-c", MOUNT, str(place)]
+        pipe = subprocess.PIPE
+        self._holder = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        assert self._holder.stdout is not None
+        if self._holder.stdout.readline() != "ready\n":
+            why = self._holder.communicate()[1].strip()
+            pytest.skip(f"no disk can be mounted in a namespace here: {why}")
+        self.enter = ["nsenter", "-t", str(self._holder.pid), "-U", "-m", "--preserve-credentials"]
+        self._fill = Path(f"/proc/{self._holder.pid}/root{place}/fill")
+
+    def fill(self) -> None:
+        """Not one more byte."""
+        with self._fill.open("ab", buffering=0) as file:
+            for size in (4096, 1):
+                try:
+                    while True:
+                        file.write(b"x" * size)
+                except OSError as error:
+                    assert error.errno == errno.ENOSPC
+
+    def free(self) -> None:
+        """There is room again."""
+        self._fill.unlink()
+
+    def close(self) -> None:
+        """The disk is gone with everything on it."""
+        self._holder.communicate()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    for tool in ("unshare", "nsenter"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"there is no {tool} (util-linux)")
+    one = SmallDisk(tmp_path.resolve() / "disk")
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def daemon(
+    make: MakeDaemon, disk: SmallDisk, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Daemon:
+    """Its state is on the small disk."""
+    made = make(SOCKET=str(tmp_path_factory.mktemp("s") / "s"), BUDGET__CALLS_PER_MINUTE="1000")
+    made.state = tmp_path.resolve() / "disk" / "state"
+    made.environ["TACITD_STATE_DIR"] = str(made.state)
+    made.before = disk.enter
+    return made
+
+
+def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk) -> None:
+    """RELIABILITY 4: what cannot be written waits in sight with its cure, the daemon goes on, and nothing is lost."""
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    assert daemon.sync() == []
+    disk.fill()
+    daemon.type_("s1", "Prefers amber-2")
+    waiting = daemon.sync()
+    assert waiting and all(FULL in one["reason"] and one["hint"] for one in waiting), waiting
+    with pytest.raises(CallFailedError, match=FULL) as refused:
+        daemon.call("pause")
+    assert "make room" in refused.value.hint
+    said = daemon.cli("status")
+    assert said.returncode == 0 and FULL in said.stdout and "make room" in said.stdout
+    disk.free()
+    assert daemon.synthesize() == []
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
+    assert FULL not in daemon.cli("status").stdout
+
+
+def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon, disk: SmallDisk) -> None:
+    """RELIABILITY 4, no crash loop: a service manager that starts it again finds it running, not failing five times."""
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    assert daemon.sync() == []
+    disk.fill()
+    daemon.restart()
+    daemon.type_("s1", "Prefers amber-2")
+    daemon.sync()
+    daemon.kill9()
+    daemon.start()
+    disk.free()
+    assert daemon.synthesize() == []
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
+    assert daemon.put_to_model().count("Prefers amber-1") == 1
+    assert daemon.put_to_model().count("Prefers amber-2") <= 2
+    assert daemon.cli("pause").returncode == 0

@@ -1,0 +1,83 @@
+"""A follower in the hands of a test: its root, its clock and its hints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from tacitd.handler import Degradation
+from tacitd.transcripts.follow import Follower
+from tacitd.transcripts.known import Changes
+
+
+class Hand:
+    """A clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.wall, self.mono = time.time(), 1000.0
+
+    def now(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.mono
+
+    def move(self, seconds: float) -> None:
+        self.wall += seconds
+        self.mono += seconds
+
+
+class Told:
+    """A watcher that says what the test tells it to say."""
+
+    def __init__(self) -> None:
+        self.hints: set[Path] = set()
+        self.lost = False
+        self.deaf: set[str] = set()
+        self.alive = True
+
+    def __call__(self, root: Path, wake: Callable[[], None]) -> Told:
+        return self
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def drain(self) -> set[Path]:
+        hints, self.hints = self.hints, set()
+        return hints
+
+    def check(self) -> bool:
+        lost, self.lost = self.lost, False
+        return lost
+
+    def unwatched(self, directories: Collection[str]) -> list[str]:
+        return [one for one in directories if one in self.deaf]
+
+    def problems(self) -> list[Degradation]:
+        return []
+
+
+class Scene:
+    """A root with one project folder, a follower that has polled once, and its clock and hints in hand."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.clock, self.told = root, Hand(), Told()
+        self.folder = root / "projects" / "a"
+        self.folder.mkdir(parents=True)
+        self.follower = Follower([root], self.clock, self.told, lambda: None)
+        self.follower.start()
+
+    def write(self, name: str, text: str = "x\n", *, hint: bool = False) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as out:
+            out.write(text)
+        if hint:
+            self.told.hints.add(path)
+        return path
+
+    def later(self, seconds: float) -> Changes:
+        self.clock.move(seconds)
+        return self.follower.poll()

@@ -1,0 +1,76 @@
+"""The adapter of the model with everything around it, and the stand-in for the client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from support_claude import StandIn
+from tacitd.clock import Clock, SystemClock
+from tacitd.files.log import Log
+from tacitd.model.budget import Budget
+from tacitd.model.children import Children
+from tacitd.model.claude import ClaudeModel
+from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.model.process import run
+from tacitd.model.settings import BudgetSettings, ClaudeSettings
+
+
+@dataclass
+class House:
+    """An adapter with everything around it in one temporary directory."""
+
+    root: Path
+    stand_in: StandIn
+    log: Log
+    stop: threading.Event = field(default_factory=threading.Event)
+    pauses: list[float] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+
+    def model(
+        self,
+        *,
+        environ: Mapping[str, str] | None = None,
+        caps: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        **settings: Any,
+    ) -> ClaudeModel:
+        """The adapter; what is not said has its default, but the pauses take no time."""
+        clock = clock or SystemClock()
+        home = {
+            "HOME": str(self.root / "home"),
+            "PATH": self.stand_in.path(),
+            "USER": "dev",
+            "LOGNAME": "dev",
+        }
+        return ClaudeModel(
+            ClaudeSettings(**settings),
+            Budget(self.log, BudgetSettings(**(caps or {})), clock),
+            clock=clock,
+            environ={**home, **(environ or {})},
+            work=self.root / "state" / "model",
+            stop=self.stop,
+            children=Children(self.root / "state" / "children"),
+            pause=self.paused,
+            on_session=self.sessions.append,
+            stop_grace=0.0,
+            runner=partial(run, grace=0.2),
+        )
+
+    def paused(self, seconds: float) -> bool:
+        """No time passes."""
+        self.pauses.append(seconds)
+        return self.stop.is_set()
+
+    def records(self, state: str) -> list[dict[str, Any]]:
+        """The budget's records of one state."""
+        return [record for record in self.log.read() if record["state"] == state]
+
+
+def why(outcome: Answer | NoAnswer) -> Why | None:
+    """The reason, or None for an answer."""
+    return outcome.why if isinstance(outcome, NoAnswer) else None

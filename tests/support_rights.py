@@ -1,0 +1,42 @@
+"""Commands that permission bits bind, also where the tests run as root.
+
+Another user may not be able to read the interpreter and the checkout, so root stays root, and goes without the rights
+that let it pass over the bits.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+_WITHOUT = ("setpriv", "--bounding-set", "-all")
+
+
+def bound() -> list[str]:
+    """What goes before a command so that it may read and write what its owner's bits say, and no more.
+
+    Skips the test where root cannot be bound.
+    """
+    if os.geteuid() != 0:
+        return []
+    why = _why_not()
+    if why:
+        pytest.skip(why)
+    return list(_WITHOUT)
+
+
+@cache
+def _why_not() -> str:
+    if shutil.which(_WITHOUT[0]) is None:
+        return "permission bits do not bind root, and there is no setpriv (util-linux)"
+    with TemporaryDirectory() as name:
+        closed = Path(name, "closed")
+        closed.touch(0o000)
+        done = subprocess.run([*_WITHOUT, "cat", closed], capture_output=True, text=True, check=False)
+    return "" if "Permission denied" in done.stderr else f"root cannot be bound here: {done.stderr.strip()}"
