@@ -1,12 +1,19 @@
-"""For every test: a person's own memory is never touched, and no disk is waited for, whatever runs in this process."""
+"""For every test: a person's own memory is never touched, no disk is waited for, whatever runs in this process, and
+signals mean what they mean to a program that is started from a terminal."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
+
+for _one in (signal.SIGINT, signal.SIGHUP):
+    # Why: a shell without job control has its background jobs ignore SIGINT, `nohup` SIGHUP, and children inherit that.
+    if signal.getsignal(_one) is signal.SIG_IGN:
+        signal.signal(_one, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

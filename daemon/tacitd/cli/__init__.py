@@ -147,10 +147,10 @@ def end(command: click.Command, name: str) -> NoReturn:
     except OSError as error:
         say(TacitdError(*said_by_system(error)), name)
         code = FAILED
-    sys.exit(_flushed(code if isinstance(code, int) else 0))
+    sys.exit(_flushed(code if isinstance(code, int) else 0, name))
 
 
-def _flushed(code: int) -> int:
+def _flushed(code: int, name: str) -> int:
     """What stands in the buffers goes out now: at the interpreter's end it would be too late to say what is wrong."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -159,8 +159,9 @@ def _flushed(code: int) -> int:
             _quiet(stream)
         except OSError as error:
             _quiet(stream)
+            if not code:  # else it was said already what went wrong
+                say(TacitdError(f"what was to be printed is lost: {error.strerror}"), name)
             code = code or FAILED
-            say(TacitdError(f"what was to be printed is lost: {error.strerror}"))
     return code
 
 
