@@ -1,4 +1,9 @@
-"""Which turns there are, and which of them are to be looked at now. Says nothing about whether one may be offered."""
+"""Which turns there are, and which of them are to be looked at now. Says nothing about whether one may be offered.
+
+A turn that cannot be offered waits for something that has a name: its lane, a place of its handler, another turn. When
+that is free, one of those who wait for it is looked at, and the next one only if that one did not take it. Looking at
+all of them each time would cost the square of a backlog.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from pathlib import Path
 from tacitd.consumer import Consumer, Stream
 from tacitd.events import Event, SessionEnded
 from tacitd.parking import Parked
-from tacitd.turns import Turn, key_of
+from tacitd.turns import For, Turn, key_of
 
 ROUNDS = 100
 """How often in one pass turns may wake others; more would be a loop."""
@@ -23,17 +28,40 @@ class Agenda:
         self.events: dict[tuple[str, ...], Turn] = {}
         self._consumers = consumers
         self._monotonic = monotonic
+        self._ends: dict[tuple[str, Path], dict[tuple[str, ...], Turn]] = {}
+        """The ends of sessions in a transcript, by handler: they wait until it is handled."""
+        self.lanes: dict[For, dict[Path, Turn]] = {}
+        """The transcripts that are handled in a lane, by path."""
+        self.made: Callable[[Turn], None] = lambda _turn: None
+        """Told of each new turn at a transcript."""
         self._ready: list[Turn] = []
-        self._blocked: list[Turn] = []
+        self._blocked: dict[For, list[tuple[int, int, Turn]]] = {}
+        """By what they wait for: a heap of (rank, number, turn). One that was woken meanwhile has another number."""
+        self._freed: dict[For, None] = {}
         self._timers: list[tuple[float, int, Turn]] = []
         self._serial = 0
 
     def turn(self, consumer: Consumer, path: Path) -> Turn:
         """The turn of a handler at a transcript."""
         key = (consumer.name, path)
-        if key not in self.turns:
-            self.turns[key] = Turn(consumer, consumer.stream(path))
-        return self.turns[key]
+        turn = self.turns.get(key)
+        if turn is None:
+            turn = self.turns[key] = Turn(consumer, consumer.stream(path))
+            self.made(turn)
+        return turn
+
+    def place(self, turn: Turn, path: Path, lane: For | None) -> None:
+        """Its transcript is handled in this lane from now on; None: in none."""
+        if turn.home == lane:
+            return
+        if turn.home is not None:
+            beside = self.lanes[turn.home]
+            del beside[path]
+            if not beside:
+                del self.lanes[turn.home]
+        if lane is not None:
+            self.lanes.setdefault(lane, {})[path] = turn
+        turn.home = lane
 
     def of(self, path: Path) -> list[Turn]:
         """The turns of all handlers at a transcript."""
@@ -46,6 +74,8 @@ class Agenda:
         if turn is None or turn.busy:
             turn = self.events[key] = Turn(consumer, _stream_of(consumer, event))
         turn.event = event
+        if turn.stream is not None:
+            self._ends.setdefault((consumer.name, turn.stream.path), {})[key] = turn
         return turn
 
     def all(self) -> list[Turn]:
@@ -64,7 +94,13 @@ class Agenda:
         if turn.event is not event:
             self.wake(turn)
         elif self.current(turn):
-            del self.events[turn.consumer.name, *key_of(event)]
+            key = (turn.consumer.name, *key_of(event))
+            del self.events[key]
+            if turn.stream is not None:
+                ends = self._ends[turn.consumer.name, turn.stream.path]
+                del ends[key]
+                if not ends:
+                    del self._ends[turn.consumer.name, turn.stream.path]
 
     def parked(self) -> list[tuple[Turn, Parked]]:
         """What is parked, oldest first."""
@@ -78,20 +114,29 @@ class Agenda:
         if turn.busy:
             turn.missed = True
         elif not turn.ready:
-            turn.ready = True
+            turn.ready, turn.number = True, 0
             self._ready.append(turn)
 
-    def wake_events(self, consumer: Consumer) -> None:
-        """What became of a transcript may be what an event of this handler waited for."""
-        for turn in self.events.values():
-            if turn.consumer is consumer:
-                self.wake(turn)
+    def moved(self, turn: Turn, *ways: For) -> None:
+        """Something became of a transcript: look at the ends of its sessions, and at all that waits for it (`ways`)."""
+        if turn.stream is not None:
+            for end in self._ends.get((turn.consumer.name, turn.stream.path), {}).values():
+                self.wake(end)
+        for way in ways:
+            for _, number, waiting in self._blocked.pop(way, ()):
+                if waiting.number == number:
+                    self.wake(waiting)
+
+    def free(self, *ways: For) -> None:
+        """One of those who wait for this may have it now."""
+        self._freed |= {way: None for way in ways if way in self._blocked}
 
     def unblock(self) -> None:
-        """Look again at what something else came before."""
-        blocked, self._blocked = self._blocked, []
-        for turn in blocked:
-            self.wake(turn)
+        """Look again at all that something else came before."""
+        blocked, self._blocked = self._blocked, {}
+        for _, number, turn in (each for waiting in blocked.values() for each in waiting):
+            if turn.number == number:
+                self.wake(turn)
 
     def later(self, turn: Turn, at: float) -> None:
         """Look at it at this time: monotonic seconds."""
@@ -100,30 +145,60 @@ class Agenda:
 
     def next_in(self) -> float:
         """Seconds until something is to be looked at; infinite when nothing waits for a time."""
-        if self._ready:
+        if self.ready:
             return 0.0
         return max(0.0, self._timers[0][0] - self._monotonic()) if self._timers else float("inf")
 
     @property
     def ready(self) -> bool:
         """Whether something is to be looked at now."""
-        return bool(self._ready)
+        return bool(self._ready or self._freed)
 
-    def pass_(self, offered: Callable[[Turn], bool]) -> None:
-        """Look at all that is ready, and at what becomes ready by that. `offered` says whether that is all for now;
-        otherwise something else comes before it, and it is blocked."""
+    def pass_(self, offered: Callable[[Turn], For | None], taken: Callable[[For], bool]) -> None:
+        """Look at all that is ready, and at what becomes ready by that. `offered` returns what a turn has to wait for, or
+        None where that is all for now; `taken` says whether somebody has this."""
         now = self._monotonic()
         while self._timers and self._timers[0][0] <= now:
             self.wake(heapq.heappop(self._timers)[2])
         for _ in range(ROUNDS):
+            self._let_in(taken)
             ready, self._ready = self._ready, []
             for turn in ready:
                 turn.ready = False
             for turn in sorted(ready, key=lambda turn: turn.rank):
-                if self.current(turn) and not offered(turn):
-                    self._blocked.append(turn)
-            if not self._ready:
+                self._look(turn, offered)
+            if not self.ready:
                 return
+
+    def _look(self, turn: Turn, offered: Callable[[Turn], For | None]) -> None:
+        """What a turn waited for and does not take is the next one's. One that could have its lane and waits for a place
+        of its handler keeps the others of its lane waiting: they would only wait there as well."""
+        before, lane = turn.waits, turn.lane
+        turn.waits = offered(turn) if self.current(turn) else None
+        if turn.waits is not None:
+            self._serial += 1
+            turn.number = self._serial
+            heapq.heappush(self._blocked.setdefault(turn.waits, []), (turn.rank, self._serial, turn))
+        place = (turn.consumer.name,)
+        if before is not None and turn.waits != before and not (before == lane and turn.waits == place):
+            self.free(before)
+        if lane is not None and turn.waits not in (lane, place):
+            self.free(lane)
+
+    def _let_in(self, taken: Callable[[For], bool]) -> None:
+        """Wake the first of those who wait for each thing that is free. They come before who had it last."""
+        freed, self._freed = self._freed, {}
+        ready, self._ready = self._ready, []
+        for way in freed:
+            waiting = self._blocked.get(way, [])
+            while waiting and not taken(way):
+                _, number, turn = heapq.heappop(waiting)
+                if turn.number == number:
+                    self.wake(turn)
+                    break
+            if not waiting:
+                self._blocked.pop(way, None)
+        self._ready += ready
 
     def tidy(self, is_open: Callable[[Path], bool]) -> None:
         """Forget turns whose transcript was put away: growth makes them anew. Whatever was overlooked is looked at."""
@@ -132,6 +207,7 @@ class Agenda:
             if is_open(key[1]):
                 self.wake(turn)
             elif turn.idle and turn.wait <= self._monotonic():
+                self.place(turn, key[1], None)
                 del self.turns[key]
 
 

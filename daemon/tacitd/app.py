@@ -33,6 +33,7 @@ from tacitd.files.second_look import SecondLook
 from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Slice, Tools
 from tacitd.holds import Holds
+from tacitd.letters import Letters
 from tacitd.migrate import ensure
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
@@ -343,11 +344,10 @@ def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatc
         monotonic=app.clock.monotonic,
         now=app.clock.now,
     )
-    dead = stores.log("dead.jsonl")
+    dead = Letters(stores.log("dead.jsonl"), app.clock.now)
     pauses = Pauses(app.config.dispatch.first_pause, app.config.dispatch.longest_pause)
     rescue = Rescue(stores.log("rescue.jsonl"), app.clock)
     made = Dispatcher(engine.consumers, tools, parts, pauses, rescue, dead)
-    made.dead_count = sum(1 for _ in dead.read())
     made.runner.unused = app.budget.unused
     return made
 

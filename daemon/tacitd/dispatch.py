@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, assert_never
-
-from loguru import logger
+from typing import assert_never
 
 from tacitd.agenda import Agenda
 from tacitd.claims import Claims
 from tacitd.consumer import Consumer, Stream
 from tacitd.errors import TacitdError
-from tacitd.events import Event, Prompt, SessionEnded, TranscriptGrew
-from tacitd.files.log import Log
+from tacitd.events import Event, Prompt, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.letters import Letters
 from tacitd.offers import Batch, batch
 from tacitd.parking import GiveUp, Halve, Parked, Pauses, park, replanned
 from tacitd.progress import Progress
@@ -30,7 +28,7 @@ from tacitd.rescue import Rescue
 from tacitd.runner import GRACE, Runner, moves, position
 from tacitd.telling import Telling
 from tacitd.transcripts.tail import Tail
-from tacitd.turns import Offer, Owed, Parts, Turn, fault, lane_of, lane_of_event, name_of_event, unwritten
+from tacitd.turns import For, Offer, Owed, Parts, Turn, fault, lane_of, lane_of_event, unwritten
 
 A_DAY = 86400.0
 PAUSED = "paused"
@@ -46,9 +44,8 @@ class Dispatcher:
     parts: Parts
     pauses: Pauses
     rescue: Rescue
-    dead: Log
+    dead: Letters
     claims: Claims = field(default_factory=Claims)
-    dead_count: int = 0
     stopping: bool = False
     agenda: Agenda = field(init=False)
     runner: Runner = field(init=False)
@@ -60,7 +57,9 @@ class Dispatcher:
         self.runner = Runner(self.tools, self.parts.post, self._settle)
         self.telling = Telling(self.consumers, self.parts.project_of, self.post)
         self.runner.tell, self.runner.monotonic = self.telling.tell, self.parts.monotonic
+        self.runner.places = {name: max(1, one.slice.lanes) for name, one in self.consumers.items()}
         self.progress = Progress(self.agenda, self.runner, self.parts, self._hurry)
+        self.agenda.made = self.progress.house
 
     # what is to be done
 
@@ -137,44 +136,45 @@ class Dispatcher:
 
     def tick(self) -> None:
         """Offer all that may be offered now. One that cannot be offered stops no other."""
-        self.agenda.pass_(self._offered)
+        self.agenda.pass_(self._offered, self.runner.taken)
 
-    def _offered(self, turn: Turn) -> bool:
-        """True: nothing more to do for now. False: something else comes first."""
+    def _offered(self, turn: Turn) -> For | None:
+        """What comes first; None: nothing more to do for now."""
         if self.stopping or turn.busy or not self.progress.may(turn):
-            return True
+            return None
         try:
             if turn.owed is not None:
                 return self._pay(turn.owed)
             return self._offer_stream(turn) if turn.event is None else self._offer_event(turn, turn.event)
         except Exception as error:  # noqa: BLE001  a turn that cannot even be offered waits, and is shown
             self._park(turn, replace(fault(error), blame="world"))
-            return True
+            return None
 
-    def _pay(self, owed: Owed) -> bool:
+    def _pay(self, owed: Owed) -> For | None:
         """What was done and could not be written is written, before anything else is done."""
-        if not self.runner.free(owed.offer.lane, owed.offer.turn.consumer):
-            return False
-        self.runner.start(owed.offer, owed)
-        return True
+        way = self.runner.before(owed.offer.lane, owed.offer.turn.consumer)
+        if way is None:
+            self.runner.start(owed.offer, owed)
+        return way
 
-    def _offer_stream(self, turn: Turn) -> bool:
+    def _offer_stream(self, turn: Turn) -> For | None:
         stream = turn.stream
         assert stream is not None
         if self.parts.coming(stream.path):
-            return True
-        if self.parts.away(stream.path) and not self.runner.free(turn.lane, turn.consumer):
-            return False  # else a thousand would be read for each one that is handled
+            return None
+        if turn.lane is not None or self.parts.away(stream.path):
+            way = self.runner.before(turn.lane or (turn.consumer.name,), turn.consumer)
+            if way is not None:
+                return way  # else a thousand would be looked into for each one that is handled
         tail = self.parts.tail(stream.path)
         if tail is None or tail.safe_end <= stream.offset:
             # Due stays while a message waits in the queue: the turn goes on as soon as its fate is known.
             turn.due = turn.due and tail is not None and tail.read_end > stream.offset
-            if turn.parked is not None:
-                self.agenda.wake_events(turn.consumer)
-            turn.parked, turn.behind = None, None
-            return True
+            turn.parked, turn.behind, turn.lane = None, None, None
+            self.progress.moved(turn)
+            return None
         if not self._worth(turn, tail):
-            return True
+            return None
         return self._offer_batch(turn, stream, tail)
 
     def _worth(self, turn: Turn, tail: Tail) -> bool:
@@ -183,30 +183,32 @@ class Dispatcher:
             return True
         return bool(tail.prompts(max(0, turn.offered)))
 
-    def _offer_batch(self, turn: Turn, stream: Stream, tail: Tail) -> bool:
+    def _offer_batch(self, turn: Turn, stream: Stream, tail: Tail) -> For | None:
         consumer = turn.consumer
         stream.session, stream.cwd = tail.session or stream.session, tail.cwd or stream.cwd
+        self.progress.house(turn)
         made = self._batch(turn, stream, tail)
         if not made.records and made.end <= stream.offset:
             return self._stay_behind(turn)
         turn.behind = None
         turn.lane = lane = (consumer.name, lane_of(made.project, stream.path))
-        if not self.runner.free(lane, consumer):
-            return False
+        if (way := self.runner.before(lane, consumer)) is not None:
+            return way
         turn.lane = None
         turn.stubborn, turn.offered = False, made.end
         if not made.records:
-            return self._pass_by(turn, stream, tail, made.end)
+            self._pass_by(turn, stream, tail, made.end)
+            return None
         self.claims.take(consumer.name, [p.id for p in made.prompts], stream.path)
         where = made.prompts[0].cwd if made.prompts else made.records[0].cwd
         if (later := self.parts.refused(turn, where or tail.cwd)) is not None:
             self._park(turn, later)
-            return True
+            return None
         grew = TranscriptGrew(
             stream.path, stream.session, made.project, made.records, stream.offset, made.end, turn.due
         )
         self.runner.start(Offer(turn, grew, made, lane, stream.epoch))
-        return True
+        return None
 
     def _batch(self, turn: Turn, stream: Stream, tail: Tail) -> Batch:
         consumer = turn.consumer
@@ -224,42 +226,44 @@ class Dispatcher:
 
         return batch(records, tail.safe_end, wanted, self.parts.project_of, tail.cwd, limit, taken)
 
-    def _stay_behind(self, turn: Turn) -> bool:
+    def _stay_behind(self, turn: Turn) -> For | None:
         """Trigger: the next words are another transcript's to hand over. Why: once is enough, and it may still fail.
         Outcome: this one waits for that one, and is parked with it where that one is paused."""
         owner = self.progress.ahead(turn)
+        turn.lane = None
         if owner is None or owner.parked is None:
-            return False
+            return self.progress.behind(turn)
         self._park(turn, Later(owner.parked.reason, owner.parked.hint, owner.parked.not_before))
-        return True
+        return None
 
-    def _pass_by(self, turn: Turn, stream: Stream, tail: Tail, end: int) -> bool:
+    def _pass_by(self, turn: Turn, stream: Stream, tail: Tail, end: int) -> None:
         """Nothing in it is for this handler. An ended session may have waited for just this."""
         turn.consumer.skip(stream, position(stream.path, end))
         turn.parked = None
-        self.agenda.wake_events(turn.consumer)
+        self.progress.moved(turn)
         self.agenda.wake(turn)
-        return True
 
-    def _offer_event(self, turn: Turn, event: Event) -> bool:
+    def _offer_event(self, turn: Turn, event: Event) -> For | None:
         if turn.wait > self.parts.monotonic():
-            return True
+            return None
         if isinstance(event, SessionEnded):
             if self.progress.unread(turn):
-                return True  # woken again when something becomes of its transcript
+                return None  # woken again when something becomes of its transcript
             if turn.stream is None or not turn.stream.unended:
                 self.agenda.over(turn, event)  # the handler had no part in it
-                return True
+                return None
             if turn.stream.cwd:  # it may be gone since the session ended
                 event = turn.event = replace(event, project=self.parts.project_of(turn.stream.cwd))
-        lane = (turn.consumer.name, lane_of_event(event))
-        if not self.runner.free(lane, turn.consumer) or self.progress.streams_first(turn.consumer, lane):
-            return False
+        turn.lane = lane = (turn.consumer.name, lane_of_event(event))
+        if (way := self.runner.before(lane, turn.consumer)) is not None:
+            return way
+        if not isinstance(event, SessionStarted) and (way := self.progress.streams_first(lane)) is not None:
+            return way
         if (later := self.parts.refused(turn, "")) is not None:
             self._park(turn, later)
-            return True
+            return None
         self.runner.start(Offer(turn, event, None, lane, mark=turn.stream.acted if turn.stream else -1))
-        return True
+        return None
 
     # settling
 
@@ -275,8 +279,8 @@ class Dispatcher:
             self._park(turn, fault(error))
         if turn.missed:
             self.agenda.wake(turn)
-        self.agenda.wake_events(turn.consumer)
-        self.agenda.unblock()
+        self.progress.moved(turn)
+        self.agenda.free(offer.lane, (turn.consumer.name,))
 
     def _apply(self, offer: Offer, outcome: Outcome | Owed) -> None:
         turn = offer.turn
@@ -325,6 +329,7 @@ class Dispatcher:
             case Parked() as parked:
                 turn.parked = parked
                 self.agenda.later(turn, parked.due)
+                self.progress.moved(turn)
                 undone = turn.owed is None and not later.reason.startswith(PAUSED)
                 if turn.stream is not None and turn.event is None and undone:
                     self.claims.leave(turn.stream.path, turn.consumer.name)
@@ -345,7 +350,7 @@ class Dispatcher:
     def _reject(self, offer: Offer, said: Rejected) -> None:
         turn = offer.turn
         if offer.batch is None or turn.stream is None:
-            self._write_dead(turn, said.reason, {"session": name_of_event(offer.event)})
+            self.dead.write(turn.consumer.name, said.reason, {"session": offer.name})
             self._apply(offer, self.runner.write(offer, Done(data=said.data), None))
         elif self._outdated(offer):
             self.agenda.wake(turn)
@@ -361,18 +366,12 @@ class Dispatcher:
             "end": end,
             "session": stream.session,
         }
-        self._write_dead(turn, reason, where | {"prompts": [p.id for p in prompts]})
+        self.dead.write(name, reason, where | {"prompts": [p.id for p in prompts]})
         self.rescue.keep(name, prompts, reason)
         turn.consumer.commit(stream, position(stream.path, end), prompts, {})
         self.claims.release(name, [p.id for p in prompts])
         turn.parked = None
         self.agenda.wake(turn)
-
-    def _write_dead(self, turn: Turn, reason: str, where: Mapping[str, Any]) -> None:
-        logger.warning("rejected by {}: {}", turn.consumer.name, reason)
-        self.dead.append({"at": self.parts.now(), "handler": turn.consumer.name, "reason": reason, **where})
-        self.dead.flush()
-        self.dead_count += 1
 
     # looking after
 

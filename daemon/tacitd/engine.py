@@ -327,7 +327,7 @@ class Engine:
         return self._syncs.begin(behind)
 
     def _check_syncs(self) -> None:
-        self._syncs.check(self.tails.waits, self.dispatcher.progress.settled, self.dispatcher.progress.quiet)
+        self._syncs.check(self.tails.unread_paths, self.dispatcher.progress, self.clock.monotonic())
 
     # asked for by a person
 

@@ -4,7 +4,7 @@ hurries what `sync` waits for."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tacitd.agenda import Agenda
@@ -13,7 +13,7 @@ from tacitd.events import Prompt, Record, SessionEnded
 from tacitd.offers import written
 from tacitd.runner import Runner
 from tacitd.transcripts.tail import Tail
-from tacitd.turns import Parts, Turn, lane_of
+from tacitd.turns import For, Parts, Turn, behind, due_in, lane_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Progress:
     parts: Parts
     hurry: Callable[[Turn], None]
     """Make a turn due."""
+    touched: set[Path] = field(default_factory=set)
+    """Transcripts of which something became since `sync` last looked."""
 
     def may(self, turn: Turn) -> bool:
         """Whether it is not parked, or its time has come."""
@@ -44,6 +46,10 @@ class Progress:
         """The turn that has its words, where another transcript's has."""
         return self.agenda.turns.get((turn.consumer.name, turn.behind)) if turn.behind is not None else None
 
+    def behind(self, turn: Turn) -> For:
+        """What it waits for, then."""
+        return behind(turn.consumer, turn.behind or Path())
+
     def hands_over(self, consumer: Consumer, owner: Path | None) -> bool:
         """Whether a transcript that claimed words still has them to hand over."""
         turn = self.agenda.turns.get((consumer.name, owner)) if owner is not None else None
@@ -51,14 +57,28 @@ class Progress:
             return False
         return turn.busy or turn.parked is not None or turn.owed is not None or self._behind(turn)
 
-    def streams_first(self, consumer: Consumer, lane: tuple[str, str]) -> bool:
+    def streams_first(self, lane: For) -> For | None:
         """Facts first, then what is made of them: a synthesis waits for extractions of its project that are due."""
-        for turn in self.agenda.turns.values():
-            if turn.consumer is consumer and turn.due and turn.stream is not None and turn.parked is None:
-                place = self.parts.project_of(turn.stream.cwd)
-                if (consumer.name, lane_of(place, turn.stream.path)) == lane and self.unread(turn):
-                    return True
-        return False
+        beside = self.agenda.lanes.get(lane, {}).values()
+        due = any(turn.due and turn.parked is None and self.unread(turn) for turn in beside)
+        return due_in(lane) if due else None
+
+    def house(self, turn: Turn) -> None:
+        """Note in which lane a transcript is handled, as far as its newest record says."""
+        stream = turn.stream
+        if stream is not None:
+            lane = turn.consumer.name, lane_of(self.parts.project_of(stream.cwd), stream.path)
+            self.agenda.place(turn, stream.path, lane)
+
+    def moved(self, turn: Turn) -> None:
+        """Something became of this turn: whoever waited for just that is looked at."""
+        ways: list[For] = []
+        if turn.event is None and turn.stream is not None:
+            self.touched.add(turn.stream.path)
+            ways.append(behind(turn.consumer, turn.stream.path))
+        if turn.home is not None:
+            ways.append(due_in(turn.home))
+        self.agenda.moved(turn, *ways)
 
     def waiting(self, turn: Turn) -> list[Prompt]:
         """The words of a transcript that this handler has not handled, as far as they can be read."""
@@ -85,9 +105,14 @@ class Progress:
 
         return wanted
 
+    @property
+    def working(self) -> bool:
+        """Whether a handler is busy, or something could be offered right now."""
+        return bool(self.runner.lanes or self.agenda.ready)
+
     def quiet(self) -> bool:
         """Nothing is busy, and no event that is due could go on: what is left is parked or being gathered."""
-        if self.runner.lanes or self.agenda.ready:
+        if self.working:
             return False
         now = self.parts.monotonic()
         waits = (turn for turn in self.agenda.events.values() if self.may(turn) and turn.wait <= now)

@@ -20,7 +20,7 @@ from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Answer, Ask, Model, NoAnswer
 from tacitd.transcripts.position import Position, position_at
-from tacitd.turns import Offer, Owed, fault, name_of_event, unwritten
+from tacitd.turns import For, Offer, Owed, fault, unwritten
 from tacitd.workers import Pool, Threads
 
 GRACE = 12.0
@@ -56,6 +56,8 @@ class Runner:
         self.tools = tools
         self.lanes: set[tuple[str, str]] = set()
         """(handler, project) that are busy."""
+        self.places: dict[str, int] = {}
+        """By handler, in how many lanes it may be busy at once; 1 where nothing is said."""
         self.busy_since: dict[tuple[str, str], float] = {}
         """The same with monotonic seconds: when each began."""
         self.monotonic: Callable[[], float] = SystemClock().monotonic
@@ -71,10 +73,16 @@ class Runner:
         self._gate = threading.Lock()
         self._closed = False
 
-    def free(self, lane: tuple[str, str] | None, consumer: Consumer) -> bool:
-        """Whether the project's lane is free (None: it is not known), and the handler may be busy with one more."""
-        busy = sum(1 for name, _ in self.lanes if name == consumer.name)
-        return lane not in self.lanes and busy < max(1, consumer.slice.lanes)
+    def before(self, lane: For, consumer: Consumer) -> For | None:
+        """What must be free before this handler can begin in a lane: the lane, or one of its places. None: nothing."""
+        return next((way for way in (lane, (consumer.name,)) if self.taken(way)), None)
+
+    def taken(self, way: For) -> bool:
+        """Whether a lane is busy, or a handler in as many lanes as it may be. Nobody has anything else."""
+        handler = way[0]
+        if len(way) > 1:
+            return way in self.lanes
+        return sum(1 for name, _ in self.lanes if name == handler) >= self.places.get(handler, 1)
 
     def start(self, offer: Offer, owed: Owed | None = None) -> None:
         """Have this handled; with `owed`, only write what was done. Raises RuntimeError where no thread can be made."""
@@ -178,7 +186,7 @@ class Runner:
         if isinstance(offer.event, Due) and not done.data and consumer.often(offer.event.job):
             consumer.jobs[offer.event.job] = consumer.clock.now()
         elif done.data or isinstance(offer.event, SessionEnded | Due | Told):
-            name, kind = name_of_event(offer.event), type(offer.event).__name__
+            name, kind = offer.name, type(offer.event).__name__
             return consumer.finish(kind, stream, name, done.data, offer.mark)
         return None
 

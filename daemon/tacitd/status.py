@@ -43,7 +43,7 @@ def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any])
         "budget": dict(spent),
         "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
         "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
-        "dead_letters": engine.dispatcher.dead_count,
+        "dead_letters": engine.dispatcher.dead.count,
         "rescued": len(engine.dispatcher.rescue.kept()),
         "degraded": [asdict(d) for d in [*engine.degradations(), *silent]],
         "slices": slices,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.inbox import gone
+from tacitd.progress import Progress
+
+EVERYONE = 1.0
+"""Seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +27,7 @@ class Syncs:
 
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
+        self._next = 0.0
 
     def begin(self, sizes: Mapping[Path, int]) -> Waiting:
         """Wait for these bytes, and for every event that is due."""
@@ -35,15 +40,28 @@ class Syncs:
         if waiting in self._waiting:
             self._waiting.remove(waiting)
 
-    def check(
-        self, unread: Callable[[Path], bool], settled: Callable[[Path, int], bool], quiet: Callable[[], bool]
-    ) -> None:
-        """Answer those for whom everything is done. Each transcript is asked for only until it is settled."""
+    def check(self, unread: Collection[Path], progress: Progress, now: float) -> None:
+        """Answer those for whom everything is done. `now` is monotonic.
+
+        Each transcript is asked for only until it is settled. While work is going on, thousands may be waited for: then
+        only those are asked of which something became, and all of them once a second.
+        """
+        if not self._waiting:
+            progress.touched.clear()
+            return
+        everyone = now >= self._next or not progress.working
+        touched = progress.touched.copy()
+        progress.touched.clear()
+        if everyone:
+            self._next = now + EVERYONE
         for waiting in list(self._waiting):
-            if any(unread(path) for path in waiting.left):
+            left = waiting.left
+            if any(path in left for path in unread):
                 continue
-            waiting.left = {path: size for path, size in waiting.left.items() if not settled(path, size)}
-            if not waiting.left and quiet():
+            for path in list(left) if everyone else left.keys() & touched:
+                if progress.settled(path, left[path]):
+                    del left[path]
+            if not left and progress.quiet():
                 self._waiting.remove(waiting)
                 waiting.future.set_result(None)
 

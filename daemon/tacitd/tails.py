@@ -7,7 +7,7 @@ again from its first byte: the ids of handled prompts make that harmless.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -92,6 +92,11 @@ class Tails:
     def unread(self) -> bool:
         """Whether any transcript has bytes that were not read."""
         return bool(self._unread)
+
+    @property
+    def unread_paths(self) -> Collection[Path]:
+        """Those that have."""
+        return self._unread.keys()
 
     def waits(self, path: Path) -> bool:
         """Whether this one has."""

@@ -26,6 +26,10 @@ from tacitd.offers import Batch
 from tacitd.parking import Parked
 from tacitd.transcripts.tail import Tail
 
+For = tuple[str, ...]
+"""What a turn can wait for: (handler, project) is a lane, (handler,) a place of the handler, (handler, transcript, "")
+another turn, (handler, project, "due") the transcripts of a project that are due."""
+
 
 @dataclass(slots=True, eq=False)
 class Turn:
@@ -54,8 +58,14 @@ class Turn:
     """How many records may go together, up to `limit_end`."""
     limit_end: int = 0
     ready: bool = False
-    lane: tuple[str, str] | None = None
-    """The lane that it waited for when it was last looked at."""
+    lane: For | None = None
+    """The lane that it needs, as far as it is known."""
+    home: For | None = None
+    """The lane of its transcript's newest record."""
+    waits: For | None = None
+    """What it waited for when it was last looked at."""
+    number: int = 0
+    """Its place among those who wait; 0: it does not."""
 
     @property
     def label(self) -> str:
@@ -94,6 +104,11 @@ class Offer:
     """The stream's, when it was offered."""
     mark: int = -1
     """What the handler had done of the session, when it was told of its end."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls it."""
+        return name_of_event(self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +164,16 @@ def unwritten(error: Exception) -> Later:
         what, hint = said_by_system(error)
         return Later(f"it cannot be written down: {what}"[:300], hint)
     return Later(str(getattr(error, "what", error))[:300], str(getattr(error, "hint", "")))
+
+
+def behind(consumer: Consumer, path: Path) -> For:
+    """What a turn waits for whose words this transcript hands over."""
+    return consumer.name, str(path), ""
+
+
+def due_in(lane: For) -> For:
+    """What a turn waits for that comes after the transcripts of its lane that are due."""
+    return *lane, "due"
 
 
 def lane_of(place: Project | NoProject, path: Path) -> str:

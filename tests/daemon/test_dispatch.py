@@ -182,7 +182,7 @@ def test_a_rejected_event_is_remembered_with_its_data(tmp_path: Path) -> None:
     scene.dispatcher.post(Due("j"))
     scene.settle(0)
     assert [dict(c.data) for c in scene.handler.commits] == [{"gave": "up"}]
-    assert scene.dispatcher.dead_count == 1 and scene.dispatcher.agenda.events == {}
+    assert scene.dispatcher.dead.count == 1 and scene.dispatcher.agenda.events == {}
 
 
 # leaving

@@ -31,7 +31,7 @@ def test_a_failing_batch_is_halved_and_one_record_is_rejected(tmp_path: Path) ->
     assert dead["prompts"] == ["u6"] and dead["handler"] == "a" and dead["reason"] == "echo"
     assert scene.path("s").read_bytes()[dead["start"] : dead["end"]].count(b"poison") == 1
     (kept,) = scene.dispatcher.rescue.kept()
-    assert kept["text"] == "poison" and scene.dispatcher.dead_count == 1 and scene.parked() == []
+    assert kept["text"] == "poison" and scene.dispatcher.dead.count == 1 and scene.parked() == []
     assert scene.sync().done()
 
 
@@ -49,7 +49,7 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
     assert any("ZeroDivisionError: oops" in why for why in scene.parked())
     for _ in range(3):
         scene.settle(600)
-    assert scene.dispatcher.dead_count == 1, "a single record that fails three times is put aside"
+    assert scene.dispatcher.dead.count == 1, "a single record that fails three times is put aside"
     assert scene.engine.fault is None
 
 
@@ -84,7 +84,7 @@ def test_rejected_that_does_not_move_is_an_error_and_no_loop(tmp_path: Path) -> 
     scene = Scene(tmp_path, grew(lambda event: Rejected("never", upto=0)))
     scene.type("s", "one")
     scene.settle()
-    assert len(scene.handler.words) == 1 and scene.dispatcher.dead_count == 0 and scene.parked()
+    assert len(scene.handler.words) == 1 and scene.dispatcher.dead.count == 0 and scene.parked()
 
 
 def test_done_in_part_then_the_rest(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
     assert scene.handler.did == ["u2"] and [k["text"] for k in scene.dispatcher.rescue.kept()] == ["one"]
     scene.restart()
     scene.settle()
-    assert scene.handler.words == [] and scene.dispatcher.dead_count == 1
+    assert scene.handler.words == [] and scene.dispatcher.dead.count == 1
 
 
 def test_what_cannot_be_committed_is_owed_and_not_done_again(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_dead_letters_that_cannot_be_written_wait(tmp_path: Path) -> None:
     assert scene.parked() and scene.engine.fault is None and scene.sync().done()
     full[0] = False
     scene.settle(600)
-    assert scene.dispatcher.dead_count == 1 and scene.parked() == []
+    assert scene.dispatcher.dead.count == 1 and scene.parked() == []

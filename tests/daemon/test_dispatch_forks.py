@@ -84,7 +84,7 @@ def test_parked_words_do_not_swallow_those_of_the_fork(tmp_path: Path, fails: st
     scene.settle()
     assert scene.handler.did == ["u1", "u2"]
     scene.settle(25000)
-    assert scene.parked() == [] and scene.dispatcher.dead_count == 0 and len(scene.dispatcher.claims) == 0
+    assert scene.parked() == [] and scene.dispatcher.dead.count == 0 and len(scene.dispatcher.claims) == 0
 
 
 def test_words_of_a_file_that_vanished_are_handled_from_the_fork(tmp_path: Path) -> None:

@@ -161,8 +161,8 @@ class Sessions:
 
     def _end(self, name: str, session: _Session, now: float) -> Ended | None:
         """Mark a session as ended if it is. One without a transcript of its own ends without a word."""
-        why = self._why(name, session, now)
-        if session.ended or why is None:
+        why = None if session.ended else self._why(name, session, now)
+        if why is None:
             return None
         session.ended = True
         return Ended(name, session.path, why, session.at) if session.path is not None else None

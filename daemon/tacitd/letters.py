@@ -1,0 +1,35 @@
+"""Dead letters: what was given up, with its reason and the place where it stands. The words are kept by `rescue`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from loguru import logger
+
+from tacitd.files.log import Log
+
+
+class Letters:
+    """All of them, in a log of their own. Engine thread."""
+
+    def __init__(self, log: Log, now: Callable[[], float]) -> None:
+        self._log = log
+        self._now = now
+        self.count = sum(1 for _ in log.read())
+        """How many there are."""
+
+    def write(self, handler: str, reason: str, where: Mapping[str, Any]) -> None:
+        """Add one. Durable when it returns. Raises OSError, LogDamagedError."""
+        logger.warning("rejected by {}: {}", handler, reason)
+        self.append({"at": self._now(), "handler": handler, "reason": reason, **where})
+        self._log.flush()
+        self.count += 1
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a record as it is."""
+        self._log.append(record)
+
+    def read(self) -> Iterable[Mapping[str, Any]]:
+        """Every letter, oldest first."""
+        return self._log.read()
