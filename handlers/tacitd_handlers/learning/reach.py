@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from tacitd.events import Project
-from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation, WriteFile
+from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 from tacitd.git import git_dir
@@ -127,9 +127,7 @@ def pointer(project: Project, history: History) -> list[Operation]:
     path = project.root / POINTER
     if referring(project.root) is not None or os.path.lexists(path) or not _may_make(path, project.root):
         return []
-    made = (operation for operation, _ in _done(history, project))
-    # WriteFile: so it was written by 0.1.0.
-    if any(isinstance(one, MakeFile | WriteFile) and one.path == path for one in made):
+    if any(isinstance(made, MakeFile) and made.path == path for made, _ in _done(history, project)):
         return []
     return [MakeFile(path, POINTER_TEXT)]
 

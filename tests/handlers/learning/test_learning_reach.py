@@ -8,7 +8,6 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
 from tacitd.events import Project
-from tacitd.files.operations import WriteFile
 from tacitd_handlers.learning import reach
 
 POINTER = ".claude/rules/tacitd-learned.md"
@@ -252,12 +251,3 @@ def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
     bench.due("init", bench.project)
     bench.due("init", bench.project)
     assert bench.learned == "mine\n" and bench.files.summary.exists()
-
-
-def test_a_pointer_that_an_older_version_wrote_is_not_made_again(bench: Bench) -> None:
-    """Whoever removed it meant that, whichever version had made it."""
-    pointer = bench.root / POINTER
-    bench.history.run(bench.root, [WriteFile(pointer, "@../../LEARNED.md\n")], {}, "0.1.0")
-    pointer.unlink()
-    bench.learn()
-    assert bench.bullets == [PNPM] and not pointer.exists()
