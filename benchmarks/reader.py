@@ -185,7 +185,15 @@ class Corpus:
         yield {
             "type": "api-request",
             "sessionId": self.uuid(),
-            "messages": [self.base64(44) for _ in range(20)],
+            "id": self.uuid(),
+            "timestamp": "2026-11-20T04:46:54.863Z",
+            "version": "2.1.328",
+            "shapeHash": self.digest(),
+            "params": {"model": "m", "betas": self.prose(30).split(), "max_tokens": 128000},
+            "keep": 0,
+            "tail": [self.digest() for _ in range(self.rng.randint(1, 6))],
+            "cacheControl": [{"path": ["system", at], "value": {"type": "ephemeral"}} for at in range(3)],
+            "requestDigest": self.digest(),
         }
         yield self.attachment("total_tokens_reminder", self.prose(10))
 
@@ -203,6 +211,9 @@ class Corpus:
         return "\n".join(
             form % (*pick(self.words, k=3), n) for n, form in enumerate(pick(made, k=max(lines, 1)))
         )
+
+    def digest(self) -> str:
+        return self.rng.randbytes(32).hex()
 
     def base64(self, size: int) -> str:
         return base64.b64encode(self.rng.randbytes(size * 3 // 4)).decode()

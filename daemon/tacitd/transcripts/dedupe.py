@@ -95,21 +95,28 @@ class Seen:
         """Whether this prompt was added before, under its id or as the same words said once."""
         if self.knows(prompt.id):
             return True
-        against = [self._said[kind] for kind in _SAME_AS[_class(prompt)] if self._said[kind]]
-        if not against and not copies:
+        if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
         words = normalised(prompt.text)
         if copies and _digest(prompt.cwd, words) in self._said["copy"]:
             return True
-        key = _digest(prompt.session, words)
-        return any(key in said and _near(said[key], prompt.time) for said in against)
+        return self._said_once(prompt, _digest(prompt.session, words))
 
     def first(self, prompt: Prompt) -> bool:
-        """Whether this prompt is new; then it is remembered."""
-        if self.has(prompt):
+        """Whether this prompt is new; then it is remembered. For every typed line: each digest is made once."""
+        id, key = _digest(prompt.id), _digest(prompt.session, normalised(prompt.text))
+        if id in self._ids or self._said_once(prompt, key):
             return False
-        self.add(prompt)
+        self._ids.add(id)
+        self._remember(_class(prompt), key, prompt.time)
         return True
+
+    def _said_once(self, prompt: Prompt, key: bytes) -> bool:
+        for kind in _SAME_AS[_class(prompt)]:
+            said = self._said[kind]
+            if key in said and _near(said[key], prompt.time):
+                return True
+        return False
 
     def add(self, prompt: Prompt, copies: bool = False) -> None:
         """Remember this prompt."""

@@ -86,8 +86,6 @@ _OTHER_TYPE = _no(2, "a record of a type that holds no one's words, or copies of
 _TOOL_RESULT = _no(8, "a tool's result")
 _NO_TEXT = _no(14, "no text in it")
 
-_RARE_FLAGS = ("textNotTyped", "handedOff", "wakeupSource", "scheduledTaskId")
-
 _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 
 
@@ -183,8 +181,13 @@ def _flag(line: Line) -> str:
         return "isVisibleInTranscriptOnly"
     if line.is_virtual:
         return "isVirtual"
-    rare = (line.text_not_typed, line.handed_off, line.wakeup_source, line.scheduled_task_id)
-    return next((name for name, raw in zip(_RARE_FLAGS, rare, strict=True) if present(raw)), "")
+    if present(line.text_not_typed):
+        return "textNotTyped"
+    if present(line.handed_off):
+        return "handedOff"
+    if present(line.wakeup_source):
+        return "wakeupSource"
+    return "scheduledTaskId" if present(line.scheduled_task_id) else ""
 
 
 def _origin(holder: Line | Attachment) -> str:
