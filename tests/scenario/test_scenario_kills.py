@@ -1,11 +1,12 @@
 """`kill -9` at random moments of a real daemon while a person types: nothing lost, nothing twice, nothing torn.
 
-RELIABILITY row 1, shortened: 25 kills with one seed instead of 2,000 over five.
+RELIABILITY row 1, shortened: 25 kills with one seed instead of 2,000 over five. `TACITD_KILLS=400 TACITD_SEED=1` tries more.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -27,8 +28,11 @@ from support_daemon import (
 )
 
 pytestmark = pytest.mark.scenario
-KILLS = 25
-SEED = 20261120
+KILLS = int(os.environ.get("TACITD_KILLS", "25"))
+SEED = int(os.environ.get("TACITD_SEED", "20261120"))
+NEW = 0.15 * min(1.0, 25 / KILLS)
+"""How often a session begins: not so often that the growth breaker takes the person for a program."""
+RICH = {"BUDGET__CALLS_PER_DAY": "100000", "BUDGET__USD_PER_DAY": "1000", "BUDGET__USD_PER_MONTH": "1000"}
 RULES = (
     {
         "match": EXTRACTION,
@@ -57,7 +61,7 @@ class Person:
 
     def transcript(self) -> Path:
         """One of the newest sessions, or a new one: sometimes in a nested folder that was not there."""
-        if not self.sessions or self.chance.random() < 0.15:
+        if not self.sessions or self.chance.random() < NEW:
             self.sessions += 1
         session = f"s{max(1, self.sessions - self.chance.randrange(2))}"
         folder = self.daemon.transcript(session).parent
@@ -88,10 +92,10 @@ class Person:
         self.unfinished.clear()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600 + 10 * KILLS)
 def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDaemon) -> None:
     """RELIABILITY 1 and 16, factor 1/80: every fact once or in sight, no prompt paid for more than twice."""
-    daemon = make(RULES, EXTRACTION__SETTLE="0s", SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1s")
+    daemon = make(RULES, EXTRACTION__SETTLE="0s", SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1s", **RICH)
     chance = random.Random(SEED)
     person = Person(daemon, chance)
     for _ in range(KILLS):

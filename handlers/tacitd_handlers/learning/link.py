@@ -132,7 +132,11 @@ def share(project: str | None) -> None:
         ours = {line.encode() for line in hidden_by_us(history, place) - set(temporary(place))}
         edit(path, lambda data: _without(data or b"", ours))
     _choices().choose(place.root, "shared")
-    talk(f"git shows {place.root / LEARNED} now; add and commit it as you like")
+    learned = place.root / LEARNED
+    if learned.exists():
+        talk(f"git shows {learned} now; add and commit it as you like")
+    else:
+        talk(f"git will show {learned} once something is learned")
 
 
 def _without(data: bytes, ours: set[bytes]) -> bytes:

@@ -146,7 +146,8 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
     bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
     bench.learn("pnpm, and short in src")
     assert git(bench.root, "status", "--porcelain", "-uall") == ""
-    assert cli.run("share", bench.root / "src").code == 0
+    said = cli.run("share", bench.root / "src")
+    assert said.code == 0 and f"git shows {bench.root / 'LEARNED.md'} now" in said.err
     seen = sorted(git(bench.root, "status", "--porcelain", "-uall").split("\n"))
     assert seen == ["", f"?? {POINTER}", "?? LEARNED.md", "?? src/AGENTS.md"]
     kept = (bench.root / ".git/info/exclude").read_text()
@@ -157,8 +158,8 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
 
 
 def test_share_holds_for_what_comes_later(bench: Bench, cli: Cli) -> None:
-    """`git shows them, and new ones`."""
-    cli.run("share", bench.root)
+    """`git shows them, and new ones`; what is not there yet is not said to be shown."""
+    assert "once something is learned" in cli.run("share", bench.root).err
     choices = Choices(Log(bench.state / "projects.jsonl"), SystemClock())
     assert choices.mode(bench.project) == "shared"
 
