@@ -18,7 +18,9 @@ from tacitd_handlers.learning.state import State
 from tacitd_handlers.learning.store import Files, append_raw, claim, facts_in
 
 CALL_LIMIT = 48_000
-"""Bytes of facts that go into one call."""
+"""Bytes of the longest answer that is asked for in one call, as far as it can be foreseen."""
+BESIDE = 80
+"""Bytes that an answer says beside each fact: FILE, SECTION and FACT, each in a line of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,11 @@ def take(project: Project, files: Files, state: State, history: History, now: fl
 
 
 def portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
-    """Given facts, yield them in order in portions of at most `limit` bytes: each is one call."""
+    """Given facts, yield them in order in portions whose answers have about `limit` bytes: each is one call."""
     portion: list[str] = []
     size = 0
     for fact in facts:
-        more = len(fact.encode(errors="replace"))
+        more = len(fact.encode(errors="replace")) + BESIDE
         if portion and size + more > limit:
             yield portion
             portion, size = [], 0

@@ -16,7 +16,8 @@ from tacitd.events import Due
 from tacitd.handler import Done, Later
 from tacitd.model.port import Ask, NoAnswer, Why
 from tacitd_handlers.learning import synthesize
-from tacitd_handlers.learning.material import portions
+from tacitd_handlers.learning.material import BESIDE, portions
+from tacitd_handlers.learning.synthesis import Plan, parse_plan
 
 PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
 
@@ -149,7 +150,7 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     """DESIGN 'What matters' 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
     words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
-    monkeypatch.setattr(synthesize, "portions", lambda facts: portions(facts, 2500))
+    monkeypatch.setattr(synthesize, "portions", lambda facts: portions(facts, 4500))
 
     def say(ask: Ask) -> str:
         return lines(*(text[2:] for text in ask.prompt.splitlines() if text.startswith("- Use tool")))
@@ -173,13 +174,22 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
     assert bench.bullets == [PNPM, SHORT] and len(bench.model.asked) == 3
 
 
-@given(facts=st.lists(st.text(max_size=30)), limit=st.integers(1, 50))
+@given(facts=st.lists(st.text(max_size=30)), limit=st.integers(1, 500))
 @examples(50)
 def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None:
     """DESIGN 'What matters' 1; a fact that is too long alone goes alone."""
     made = list(portions(facts, limit))
     assert [fact for portion in made for fact in portion] == facts
-    assert all(len(p) == 1 or sum(len(f.encode()) for f in p) <= limit for p in made)
+    assert all(len(p) == 1 or sum(len(f.encode()) + BESIDE for f in p) <= limit for p in made)
+
+
+def test_the_answer_to_a_portion_is_not_too_long() -> None:
+    """SPEC S-23: two thousand short facts wait (nobody synthesised for a week); what says all of them can be used."""
+    facts = [f"Prefers amber-{number}" for number in range(2200)]
+    for portion in portions(facts):
+        answer = "\n".join(f"FILE: LEARNED.md\nSECTION: Communication\nFACT: {fact}\n" for fact in portion)
+        plan = parse_plan(answer, portion)
+        assert isinstance(plan, Plan) and len(plan.items) == len(portion)
 
 
 # --- updates ------------------------------------------------------------------------------------------------
