@@ -36,7 +36,7 @@ class Agenda:
         """Told of each new turn at a transcript."""
         self._ready: list[Turn] = []
         self._blocked: dict[For, list[tuple[int, int, Turn]]] = {}
-        """By what they wait for: a heap of (rank, number, turn). One that was woken meanwhile has another number."""
+        """By what they wait for: a heap of (rank, number, turn). One that no longer waits for it has another number."""
         self._freed: dict[For, None] = {}
         self._timers: list[tuple[float, int, Turn]] = []
         self._serial = 0
@@ -114,7 +114,7 @@ class Agenda:
         if turn.busy:
             turn.missed = True
         elif not turn.ready:
-            turn.ready, turn.number = True, 0
+            turn.ready = True
             self._ready.append(turn)
 
     def moved(self, turn: Turn, *ways: For) -> None:
@@ -123,9 +123,7 @@ class Agenda:
             for end in self._ends.get((turn.consumer.name, turn.stream.path), {}).values():
                 self.wake(end)
         for way in ways:
-            for _, number, waiting in self._blocked.pop(way, ()):
-                if waiting.number == number:
-                    self.wake(waiting)
+            self._call(self._blocked.pop(way, []))
 
     def free(self, *ways: For) -> None:
         """One of those who wait for this may have it now."""
@@ -134,8 +132,13 @@ class Agenda:
     def unblock(self) -> None:
         """Look again at all that something else came before."""
         blocked, self._blocked = self._blocked, {}
-        for _, number, turn in (each for waiting in blocked.values() for each in waiting):
+        self._call([each for waiting in blocked.values() for each in waiting])
+
+    def _call(self, waiting: list[tuple[int, int, Turn]]) -> None:
+        """Wake those who waited in a heap that is no more, in their order."""
+        for _, number, turn in sorted(waiting):
             if turn.number == number:
+                turn.number = 0
                 self.wake(turn)
 
     def later(self, turn: Turn, at: float) -> None:
@@ -165,44 +168,44 @@ class Agenda:
             ready, self._ready = self._ready, []
             for turn in ready:
                 turn.ready = False
-            for turn in sorted(ready, key=lambda turn: turn.rank):
+            # Who waits comes before who had it last, the longest first.
+            for turn in sorted(ready, key=lambda turn: (turn.rank, turn.number or self._serial + 1)):
                 self._look(turn, offered)
             if not self.ready:
                 return
 
     def _look(self, turn: Turn, offered: Callable[[Turn], For | None]) -> None:
         """What a turn waited for and does not take is the next one's. One that could have its lane and waits for a place
-        of its handler keeps the others of its lane waiting: they would only wait there as well."""
+        of its handler keeps the others of its lane waiting: they would only wait there as well. One that still waits for
+        the same keeps its place: else who is woken often, because his transcript grows, would always be the last."""
         before, lane = turn.waits, turn.lane
         turn.waits = offered(turn) if self.current(turn) else None
-        if turn.waits is not None:
+        if turn.waits != before:
+            turn.number = 0
+        if turn.waits is not None and not turn.number:
             self._serial += 1
             turn.number = self._serial
             heapq.heappush(self._blocked.setdefault(turn.waits, []), (turn.rank, self._serial, turn))
-        place = (turn.consumer.name,)
-        if before is not None and turn.waits != before and not (before == lane and turn.waits == place):
-            self.free(before)
-        if lane is not None and turn.waits not in (lane, place):
-            self.free(lane)
+        kept = (turn.waits, turn.lane) if turn.waits == (turn.consumer.name,) else (turn.waits,)
+        self.free(*(way for way in (before, lane) if way is not None and way not in kept))
 
     def _let_in(self, taken: Callable[[For], bool]) -> None:
-        """Wake the first of those who wait for each thing that is free. They come before who had it last."""
+        """Wake the first of those who wait for each thing that is free."""
         freed, self._freed = self._freed, {}
-        ready, self._ready = self._ready, []
         for way in freed:
             waiting = self._blocked.get(way, [])
-            while waiting and not taken(way):
-                _, number, turn = heapq.heappop(waiting)
-                if turn.number == number:
-                    self.wake(turn)
-                    break
+            while waiting and waiting[0][2].number != waiting[0][1]:
+                heapq.heappop(waiting)
             if not waiting:
                 self._blocked.pop(way, None)
-        self._ready += ready
+            elif not taken(way):
+                self.wake(waiting[0][2])
 
     def tidy(self, is_open: Callable[[Path], bool]) -> None:
         """Forget turns whose transcript was put away: growth makes them anew. Whatever was overlooked is looked at."""
         self.unblock()
+        for turn in self.events.values():
+            self.wake(turn)
         for key, turn in list(self.turns.items()):
             if is_open(key[1]):
                 self.wake(turn)

@@ -85,6 +85,7 @@ class Dispatcher:
         self.agenda.unblock()
         for name in self.consumers:
             if (turn := self.agenda.turns.get((name, path))) is not None:
+                self.agenda.wake(turn)  # the end of its session waits for this, and nobody reads it any more
                 words = self.progress.waiting(turn)
                 self.rescue.keep(name, words, "its transcript was removed before it was handled")
 

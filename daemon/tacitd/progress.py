@@ -68,6 +68,8 @@ class Progress:
         stream = turn.stream
         if stream is not None:
             lane = turn.consumer.name, lane_of(self.parts.project_of(stream.cwd), stream.path)
+            if turn.home not in (None, lane):
+                self.agenda.moved(turn, due_in(turn.home))  # nobody waits there for this one any more
             self.agenda.place(turn, stream.path, lane)
 
     def moved(self, turn: Turn) -> None:

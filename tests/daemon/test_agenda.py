@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_engine import Scene, Scripted, prompts_of
+from support_engine import Scene, Scripted, done, prompts_of
 from support_examples import examples
+from tacitd import tails as tails_module
 from tacitd.agenda import Agenda
 from tacitd.dispatch import Dispatcher
-from tacitd.events import Event, TranscriptGrew
+from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
 from tacitd.holds import Hold
+from tacitd.transcripts.sessions import Ended
 from tacitd.turns import For, Turn
 
 
@@ -75,12 +77,12 @@ def test_nobody_waits_for_what_is_free(seed: int) -> None:
             check(scene)
         calm[0] = True
         scene.engine.hold(Hold("all"), held=False)
-        done = scene.sync()
+        future = scene.sync()
         while scene.pool.works:
             scene.work()
             scene.settle(0)
             check(scene)
-        assert done.done() and not [way for way in waiting(scene.dispatcher.agenda) if len(way) < 3]
+        assert future.done() and not [way for way in waiting(scene.dispatcher.agenda) if len(way) < 3]
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
@@ -106,3 +108,124 @@ def test_a_backlog_is_looked_at_in_proportion(
         return looked[0] / count
 
     assert backlog(80) <= 1.2 * backlog(20) + 1
+
+
+def _one_at_a_time(event: Event) -> Done:
+    """Of growth its first record; all of what else there is."""
+    return done(event, event.records[0].end, only=1) if isinstance(event, TranscriptGrew) else Done()
+
+
+def _work_off(scene: Scene) -> None:
+    while scene.pool.works:
+        scene.work()
+        scene.settle(0)
+
+
+def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> None:
+    """DESIGN "One way through": where there is one place, transcripts of one project do not hand it to each other only."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=1)
+    other = scene.project("other")
+    for session in "stu":
+        scene.append(session, scene.title(session))
+    scene.settle()
+    _work_off(scene)
+    for session in "st":
+        scene.type(session, *"abcdefgh")
+    scene.settle()
+    (word,) = scene.type("u", "one", cwd=other)
+    scene.settle(0)
+    for _ in range(10):
+        scene.work()
+        scene.settle(0)
+    assert word["uuid"] in scene.handler.did
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) -> None:
+    """DESIGN "One way through": growth is a reason to look at a transcript, not to put it behind all others."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=lanes)
+    for session in "st":
+        scene.type(session, *"abcdefgh", cwd=scene.project(session) if lanes == 1 else None)
+    scene.settle()
+    (word,) = scene.type("u", "one")
+    for _ in range(10):
+        scene.append("u", scene.title("u"))
+        scene.settle(0)
+        scene.work()
+    scene.settle(0)
+    assert word["uuid"] in scene.handler.did
+    heaps = scene.dispatcher.agenda._blocked.values()
+    assert sum(map(len, heaps)) <= 6, "and not once for each time that it grew"
+
+
+def test_who_goes_to_another_lane_leaves_his_own_to_the_next(tmp_path: Path) -> None:
+    """It waits for a place and could have its lane; then it needs another lane, and still waits for the place."""
+    scene = Scene(tmp_path, held=True, lanes=1)
+    here, there, third = (Project(scene.project(name), git=True) for name in ("app", "other", "third"))
+
+    def end(session: str, project: Project) -> None:
+        scene.engine.consumers["a"].stream(scene.path(session)).acted = 0
+        scene.dispatcher.post(SessionEnded(session, scene.path(session), project, 0.0, "asked"))
+        scene.settle(0)
+
+    def begin(session: str, project: Project) -> None:
+        scene.dispatcher.post(SessionStarted(session, scene.path(session), project, 0.0))
+        scene.settle(0)
+
+    begin("s", here)
+    end("t", here)
+    end("u", here)
+    begin("v", there)
+    scene.work()
+    scene.settle(0)
+    end("t", third)
+    check(scene)
+    _work_off(scene)
+    assert [end.session for end in scene.handler.ends] == ["t", "u"]
+
+
+def test_a_transcript_that_left_a_project_keeps_nobody_there_waiting(tmp_path: Path) -> None:
+    """A job waits for what is due in its project; the session went on in another one. `sync` ends."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True)
+    other, third = scene.project("other"), scene.project("third")
+    for session in "st":
+        scene.append(session, scene.title(session))
+    scene.settle()
+    _work_off(scene)
+    scene.type("s", "one", cwd=other)
+    scene.settle()
+    scene.type("t", "two", cwd=other)
+    scene.type("t", "three")
+    future = scene.engine._begin_sync().future
+    scene.settle(0)
+    scene.dispatcher.post(Due("synthesis", Project(scene.root, git=True)))
+    scene.settle(0)
+    scene.type("t", "four", cwd=third)
+    _work_off(scene)
+    assert future.done() and scene.dispatcher.agenda.events == {}
+
+
+def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had grown, and was removed before it was read: nobody comes to read it, and nobody would look at it again."""
+    scene = Scene(tmp_path, held=True, lanes=1)
+    for session in "st":
+        scene.append(session, scene.title(session))
+    scene.settle()
+    _work_off(scene)
+    monkeypatch.setattr(tails_module, "KEPT", 0)
+    for session in "st":
+        scene.type(session, "one")
+        scene.settle()
+    scene.engine.ended(Ended("t", scene.path("t"), "idle", 0.0))
+    scene.settle(0)
+    monkeypatch.setattr(tails_module, "SLICES", 0)
+    scene.type("t", "two")
+    scene.engine._look(full=True)
+    scene.work()
+    scene.engine.turn()
+    assert scene.dispatcher.agenda.events, "it waits for what will be read"
+    scene.path("t").unlink()
+    scene.settle(0)
+    assert scene.dispatcher.agenda.events == {}

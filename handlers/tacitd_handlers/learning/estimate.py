@@ -7,9 +7,14 @@ answers are taken as 1,000 tokens for facts and 3,000 for lines. The caps of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
+
+from tacitd_handlers.learning.facts import FACTS_LIMIT
+from tacitd_handlers.learning.material import BESIDE, CALL_LIMIT
+from tacitd_handlers.learning.phrasing import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0
@@ -42,13 +47,21 @@ def estimate(sittings: Iterable[Sitting], max_prompts: int, max_bytes: int) -> E
     """Given what sessions said and how prompts are gathered, return calls and dollars at most."""
     kept = [s for s in sittings if s.prompts]
     fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
-    projects = len({s.project for s in kept})
-    # For each project a summary of its own directives, and the synthesis; for all of them what they share.
-    smart = 2 * projects + bool(projects)
+    answers = Counter[str]()
+    for sitting in kept:
+        answers[sitting.project] += _calls(sitting, max_prompts, max_bytes)
+    # For each project a summary of its own directives, and the syntheses; for all of them what they share.
+    smart = sum(1 + _syntheses(number) for number in answers.values()) + bool(answers)
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
+
+
+def _syntheses(answers: int) -> int:
+    """So many answers full of the longest facts are made lines of in portions; the last fact of one may not fit."""
+    fact = FACT_LIMIT + BESIDE
+    return ceil(answers * FACTS_LIMIT * fact / (CALL_LIMIT - fact))
 
 
 def _calls(sitting: Sitting, max_prompts: int, max_bytes: int) -> int:

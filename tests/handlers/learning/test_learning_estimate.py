@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,10 @@ from support_examples import examples
 from support_sources import ROOT
 from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, Sitting, estimate
+from tacitd_handlers.learning.facts import FACTS_LIMIT
 from tacitd_handlers.learning.gather import gather
+from tacitd_handlers.learning.material import portions
+from tacitd_handlers.learning.phrasing import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
 
@@ -34,6 +38,14 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
         calls += 1
     said = estimate([Sitting("/w", len(sizes), sum(max(1, s) for s in sizes))], MAX_PROMPTS, MAX_BYTES)
     assert calls <= said.calls and said.prompts == len(sizes) and said.usd > 0
+
+
+@pytest.mark.parametrize("answers", [1, 7, 100])
+def test_no_fewer_syntheses_than_portions(answers: int) -> None:
+    """Issue "Reading": at most, also where every call finds as many and as long facts as are kept of it."""
+    facts = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(answers * FACTS_LIMIT)]
+    said = estimate([Sitting("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
+    assert answers + len(list(portions(facts))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:
