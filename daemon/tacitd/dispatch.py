@@ -113,8 +113,9 @@ class Dispatcher:
 
     def forget(self, ids: Sequence[str]) -> None:
         """A person dropped these prompts: they count as handled, and what was parked with them is looked at again."""
-        for consumer in self.consumers.values():
+        for name, consumer in self.consumers.items():
             consumer.forget(ids)
+            self.claims.release(name, ids)
         for turn in self.agenda.turns.values():
             if turn.parked is not None and turn.parked.not_before is None:
                 turn.parked = replace(turn.parked, due=self.parts.monotonic())

@@ -247,3 +247,16 @@ def test_words_whose_answer_could_not_be_written_are_not_asked_about_again(tmp_p
     scene.settle(600)
     assert scene.handler.words == [["one"], ["two"]] and scene.handler.did == ["u1", "u2"]
     assert scene.parked() == [] and len(scene.dispatcher.claims) == 0
+
+
+def test_dropped_words_are_claimed_by_nobody(tmp_path: Path) -> None:
+    """RELIABILITY row 18: what a person dropped while it was paused leaves nothing behind."""
+    scene = Scene(tmp_path)
+    scene.engine.hold(Hold("all"), held=True)
+    scene.type("s", "one")
+    scene.settle()
+    assert len(scene.dispatcher.claims) == 1
+    scene.dispatcher.forget(["u1"])
+    scene.engine.hold(Hold("all"), held=False)
+    scene.settle()
+    assert len(scene.dispatcher.claims) == 0 and scene.handler.did == [] and scene.parked() == []
