@@ -59,7 +59,7 @@ class Dispatcher:
         self.runner.tell, self.runner.monotonic = self.telling.tell, self.parts.monotonic
         self.runner.places = {name: max(1, one.slice.lanes) for name, one in self.consumers.items()}
         self.progress = Progress(self.agenda, self.runner, self.parts, self._hurry)
-        self.agenda.made = self.progress.house
+        self.agenda.made = self.progress.welcome
 
     # what is to be done
 

@@ -4,6 +4,7 @@ hurries what `sync` waits for."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -71,6 +72,11 @@ class Progress:
             if turn.home not in (None, lane):
                 self.agenda.moved(turn, due_in(turn.home))  # nobody waits there for this one any more
             self.agenda.place(turn, stream.path, lane)
+
+    def welcome(self, turn: Turn) -> None:
+        """The same for a new turn. A place that cannot be looked at is in no lane: it is parked when it is offered."""
+        with suppress(Exception):
+            self.house(turn)
 
     def moved(self, turn: Turn) -> None:
         """Something became of this turn: whoever waited for just that is looked at."""

@@ -43,7 +43,7 @@ def check(scene: Scene) -> None:
             assert runner.taken(way) or way in agenda._freed or ahead, (way, [turn.label for turn in turns])
 
 
-@examples(150)
+@examples(90)
 @given(st.integers(0, 1 << 30))
 def test_nobody_waits_for_what_is_free(seed: int) -> None:
     """DESIGN "It is fast": after every step, with handlers that are done, wait, fail and are rejected in any order."""

@@ -82,9 +82,14 @@ def test_positions_that_cannot_be_written_are_said_and_written_later(tmp_path: P
     assert scene.engine.consumers["a"].stands(scene.path("s")) == scene.path("s").stat().st_size
 
 
-def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path) -> None:
-    """One odd directory must not keep every other project from being learned."""
+@pytest.mark.parametrize("known", [False, True])
+def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path, known: bool) -> None:
+    """One odd directory must not keep every other project from being learned; also one that was in order before."""
     scene = Scene(tmp_path)
+    if known:
+        scene.type("s", "zero")
+        scene.settle()
+        scene.restart()
     other = scene.project("other")
     real = scene.dispatcher.parts.project_of
 
@@ -97,10 +102,11 @@ def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path) -> None:
     scene.type("s", "one")
     scene.type("t", "two", cwd=other)
     scene.settle()
-    assert ids(scene) == ["u2"] and scene.parked() == ["RuntimeError: oops"]
+    first, second = ("u2", "u3") if known else ("u1", "u2")
+    assert ids(scene) == [*["u1"][:known], second] and scene.parked() == ["RuntimeError: oops"]
     scene.dispatcher.parts.project_of = real
     scene.settle(31)
-    assert ids(scene) == ["u2", "u1"]
+    assert ids(scene) == [*["u1"][:known], second, first]
 
 
 # months
