@@ -141,6 +141,8 @@ class Progress:
             return True
         if not turn.due:
             self.hurry(turn)
+        elif not turn.number:  # it waits for nothing: what was final when it was looked at is more by now
+            self.agenda.wake(turn)
         owner = self.ahead(turn)
         return owner is not None and not owner.busy and (owner.stubborn or owner.parked is not None)
 
