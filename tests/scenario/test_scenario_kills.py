@@ -1,6 +1,7 @@
 """`kill -9` at random moments of a real daemon while a person types: nothing lost, nothing twice, nothing torn.
 
-RELIABILITY row 1, shortened: 25 kills with one seed instead of 2,000 over five. `TACITD_KILLS=400 TACITD_SEED=1` tries more.
+RELIABILITY row 1, shortened: 25 kills with one seed instead of 2,000 over five. `TACITD_KILLS=300 TACITD_SEED=1` tries more
+(not many more with one seed: the stand-in repeats what LEARNED.md says, and its answers become too long to be taken).
 """
 
 from __future__ import annotations
