@@ -93,6 +93,10 @@ class App:
         for name, consumer in list(self.engine.consumers.items()):
             if not self._opened(name, consumer):
                 del self.engine.consumers[name]
+        try:
+            self.budget.compact()
+        except (OSError, TacitdError) as error:
+            logger.warning("the budget's log stays long: {}", error)
         self.engine.start()
         self.engine.dispatcher.telling.again(self.clock.now())
         self.engine.snapshot = self._each_minute

@@ -78,3 +78,18 @@ def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) ->
         scene.restart(Asking(answer))
     assert scene.app.budget.spent(scene.clock.now()).calls_total == 4
     assert list(scene.dispatcher.dead.read()) == []
+
+
+def test_what_was_paid_long_ago_becomes_one_total(tmp_path: Path) -> None:
+    """docs/files.md: the budget's log keeps each call for two months; a start folds what is older."""
+    scene = Scene(tmp_path, Asking(), model=paid)
+    scene.type("s", "one")
+    scene.settle()
+    before = scene.app.budget.spent(scene.clock.now()).calls_total
+    scene.clock.pass_(90 * 86400.0)
+    scene.type("t", "two")
+    scene.settle()
+    scene.restart(Asking())
+    records = list(scene.app.budget._log.read())
+    assert before == 1 and [r["state"] for r in records] == ["total", "begun", "ended"]
+    assert scene.app.budget.spent(scene.clock.now()).calls_total == 2

@@ -45,6 +45,10 @@ class Records(Protocol):
         """Return when everything appended is on the disk."""
         ...
 
+    def compact(self, records: Iterable[Mapping[str, Any]], /) -> object:
+        """Put these in the place of all records."""
+        ...
+
 
 class Caps(Protocol):
     """The caps. `BudgetSettings` is one."""
@@ -181,22 +185,27 @@ class Budget:
             calls_total, usd_total = self._tally.since("")
         return Spent(calls_today, usd_today, usd_month, calls_total, usd_total)
 
+    def compact(self) -> bool:
+        """Fold what is older than 62 days into one total; whether there was any. Raises OSError: all stands as it was."""
+        records = list(self._log.read())
+        if not _old(records, self._clock.now()):
+            return False
+        self._log.compact(self.pruned())
+        return True
+
     def pruned(self) -> Iterator[dict[str, Any]]:
-        """The records for a compaction, `log.compact(budget.pruned())`: one total for what is older than 62 days,
-        then the younger ones.
+        """The records that a compaction leaves: one total for what is older than 62 days, then the younger ones.
 
         Older than the newest record and than now: neither a clock that is ahead nor one that is behind makes
         this month's records old. Reads the log when it is consumed, which is under the log's own lock; so it
         takes none of ours, because a call that begins takes the two the other way round.
         """
         records = [dict(record) for record in self._log.read()]
-        newest = max((at for r in records if (at := _at(r)) is not None), default=0.0)
-        before = min(newest, self._clock.now()) - KEPT
-        old = {r.get("id") for r in records if r.get("state") == "begun" and (_at(r) or 0.0) < before}
+        before, old = _before(records, self._clock.now()), _old(records, self._clock.now())
         folded = Tally()
         kept = []
         for record in records:
-            if record.get("state") == "total" or record.get("id") in old:
+            if record.get("state") == "total" or str(record.get("id")) in old:
                 folded.fold(record)
             else:
                 kept.append(record)
@@ -237,6 +246,17 @@ def next_month(now: float) -> float:
     """The local midnight that begins the next month."""
     day = datetime.fromtimestamp(now).date()
     return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()
+
+
+def _before(records: Sequence[Mapping[str, Any]], now: float) -> float:
+    newest = max((at for r in records if (at := _at(r)) is not None), default=0.0)
+    return min(newest, now) - KEPT
+
+
+def _old(records: Sequence[Mapping[str, Any]], now: float) -> set[str]:
+    """The ids of calls that began too long ago to be kept one by one."""
+    before = _before(records, now)
+    return {str(r.get("id")) for r in records if r.get("state") == "begun" and (_at(r) or 0.0) < before}
 
 
 def _at(record: Mapping[str, Any]) -> float | None:

@@ -60,6 +60,9 @@ class Memory:
     def flush(self) -> None:
         self.durable = len(self.records)
 
+    def compact(self, records: Iterable[Mapping[str, Any]], /) -> None:
+        self.records = [dict(record) for record in records]
+
 
 def budget(log: Memory | None = None, clock: Clock | None = None, **caps: Any) -> Budget:
     """A budget with room in the minute unless a test says otherwise."""
@@ -266,14 +269,13 @@ def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
         clock.at += 30 * DAY
     clock.at = NOON + DAY
     before = one.spent(clock.at)
-    log.compact(one.pruned())
+    assert one.compact()
     records = list(log.read())
     assert [r["state"] for r in records] == ["total", *["begun", "ended"] * 3]
     assert (records[0]["calls"], records[0]["usd"], records[0]["in"]) == (1, 0.25, 10)
     again = Budget(log, BudgetSettings(), clock)
     assert again.spent(clock.at) == before
-    log.compact(again.pruned())
-    assert list(log.read()) == records
+    assert not again.compact() and list(log.read()) == records
     log.close()
 
 
@@ -284,7 +286,17 @@ def test_a_wrong_clock_does_not_make_this_month_old() -> None:
         one = budget(log, clock)
         call(one)
         clock.at = wrong
-        assert [r["state"] for r in one.pruned()] == ["begun", "ended"]
+        assert not one.compact() and [r["state"] for r in log.records] == ["begun", "ended"]
+
+
+def test_a_damaged_id_stops_no_compaction() -> None:
+    """What stands in a log may be anything; it is kept as it is."""
+    clock, odd = Clock(), {"id": ["x"], "state": "begun", "at": NOON}
+    log = Memory(
+        [{"id": "a", "state": "begun", "at": NOON - 90 * DAY}, {**odd}, {"id": {}, "state": "ended"}]
+    )
+    assert budget(log, clock).compact()
+    assert log.records[1:] == [odd, {"id": {}, "state": "ended"}] and log.records[0]["state"] == "total"
 
 
 def test_only_what_was_begun_twice_is_refused() -> None:
