@@ -36,11 +36,6 @@ def framed(prompt: str) -> str:
     return f"{SENTINEL}\n\n{prompt}"
 
 
-def is_ours(text: str) -> bool:
-    """Whether these words begin with our sentinel: then no person typed them."""
-    return text.lstrip().startswith(SENTINEL)
-
-
 def clean(text: str, limit: int) -> str:
     """Given words from outside, return one line of at most `limit` characters that is safe to write and show.
 

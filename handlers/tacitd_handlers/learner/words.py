@@ -50,11 +50,6 @@ def time_of(stamp: str) -> datetime | None:
         return None
 
 
-def stamp_at(when: datetime) -> str:
-    """The stamp of a local time."""
-    return when.strftime("%Y-%m-%dT%H:%M")
-
-
 def name_of(text: str) -> str:
     """A problem, pattern or session id as it stands in both files: on one line, without a pipe (SPEC L-33)."""
     return " ".join(text.replace("\\|", "/").replace("|", "/").split())

@@ -10,7 +10,7 @@ import json
 import os
 import pwd
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -33,14 +33,6 @@ from tacitd_handlers.usermemory import document
 from tacitd_handlers.usermemory.places import memory_dir
 
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """The two documents, judged."""
-
-    profile: Json
-    meta: Json
 
 
 class Store:

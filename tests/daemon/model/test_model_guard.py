@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.model.guard import SENTINEL, clean, echoes, framed, is_ours
+from tacitd.model.guard import SENTINEL, clean, echoes, framed
+from tacitd.transcripts.person import Own, judge
+from tacitd.transcripts.records import Line, Message
 
 INSTRUCTIONS = [
     "Extract only lasting preferences and corrections of the user.\n- Do not repeat known facts; answer NONE if there is nothing.",
@@ -75,4 +77,6 @@ def test_what_is_clean_is_safe(text: str, limit: int) -> None:
 def test_every_prompt_begins_with_the_sentinel() -> None:
     """CLAUDE_CODE 3.3 and ANCHORS P9: never a leading `/`, and the reader knows our own words."""
     assert framed("/cost").split("\n")[0] == SENTINEL
-    assert is_ours(framed("x")) and not is_ours("x") and not SENTINEL.startswith("/")
+    own = Own("/nonexistent", SENTINEL, set())
+    said = {text: judge(Line(type="user", message=Message(text)), own).words for text in ("x", framed("x"))}
+    assert said["x"] and not said[framed("x")] and not SENTINEL.startswith("/")
