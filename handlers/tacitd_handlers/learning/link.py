@@ -13,6 +13,7 @@ from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.log import Log
+from tacitd.files.names import remove
 from tacitd.files.replaced import edit
 from tacitd.files.transaction import History
 from tacitd.transcripts.projects import Projects
@@ -97,7 +98,7 @@ def _without_pointer(root: Path) -> None:
     """The pointer would have LEARNED.md loaded twice now. It is ours, as long as it says what we wrote."""
     path = root / POINTER
     if not path.is_symlink() and text_of(path) == POINTER_TEXT:
-        path.unlink()
+        remove([path])
         talk(f"{path} was removed: it said the same")
 
 
