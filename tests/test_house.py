@@ -21,7 +21,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from support_sources import PACKAGES, ROOT, Module, engine, modules, project, slices
 
-LIMIT = 400
+LIMIT = 500
 """Lines of a module."""
 
 
@@ -184,7 +184,7 @@ def test_every_module_says_what_it_is() -> None:
 
 
 def test_no_module_is_long() -> None:
-    """STYLE: aim for a median near 120 lines, nothing over 400."""
+    """STYLE: a module covers one thought, 120 to 250 lines; 500 is the guide for the exception."""
     ours = [*engine(), *slices()]
     assert wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
     assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
