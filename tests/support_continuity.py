@@ -89,7 +89,6 @@ class World:
 
     def kill(self) -> None:
         """Nothing is saved."""
-        self.app.schedule.stop()
         self.app.engine.follower.stop()
         self.app.lock.release()
 

@@ -190,7 +190,6 @@ class Scene:
 
     def kill(self) -> None:
         """Nothing is saved."""
-        self.app.schedule.stop()
         self.app.engine.follower.stop()
         self.app.lock.release()
 

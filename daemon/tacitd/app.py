@@ -25,7 +25,6 @@ from tacitd.control.server import Server
 from tacitd.dispatch import Dispatcher
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError, said_by_system
-from tacitd.events import Due
 from tacitd.files.locks import Lock, hold, private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import replace as replace_file
@@ -70,7 +69,6 @@ class App:
     found: Found
     clock: Clock
     engine: Engine
-    schedule: Schedule
     model: Model
     budget: Budget
     history: History
@@ -102,8 +100,7 @@ class App:
         self.engine.snapshot = self._each_minute
         for name, consumer in self.engine.consumers.items():
             for job in consumer.slice.jobs:
-                self.schedule.add(name, job, consumer.jobs.get(job.name))
-        self.schedule.start()
+                self.engine.schedule.add(name, job, consumer.jobs.get(job.name))
         self.engine.snapshot()
 
     def _each_minute(self) -> None:
@@ -143,7 +140,7 @@ class App:
         """Leave: everything that was committed is durable already."""
         self.leaving.set()
         steps: list[Callable[[], object]] = [] if self.server is None else [self.server.close]
-        steps += [self.schedule.stop, self.engine.dispatcher.stop, self.engine.follower.stop]
+        steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
         steps += [self.model.sweep] if isinstance(self.model, Health) else []
         steps += [self.second.close, self.engine.save, self.engine.snapshot, self._unname]
         try:
@@ -250,6 +247,7 @@ def _joined(
         holds=Holds(stores.log("paused.jsonl"), clock),
         consumers=consumers,
         sources=Sources(consumers),
+        schedule=Schedule(clock),
         wake=wake,
         root=paths.config_dir,
     )
@@ -259,7 +257,6 @@ def _joined(
         found,
         clock,
         engine,
-        Schedule(clock, _due(engine)),
         model,
         budget,
         history,
@@ -273,7 +270,6 @@ def _joined(
     app.degraded.update(broken)
     app.tools |= {name: _tools(c.slice, app, stores, projects) for name, c in consumers.items()}
     engine.dispatcher = _dispatcher(app, app.tools, stores)
-    engine.on_jump = app.schedule.wake
     engine.extra = lambda: [*found.failed, *app.degraded.values(), *report.ill(app)]
     return app
 
@@ -382,10 +378,3 @@ def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
 
 def _expanded(name: str, home: Path) -> Path:
     return home / name[2:] if name.startswith("~/") else Path(name)
-
-
-def _due(engine: Engine) -> Callable[[str, str], None]:
-    def due(slice_name: str, job: str) -> None:
-        engine.post(lambda: engine.dispatcher.post(Due(job), only=slice_name))
-
-    return due

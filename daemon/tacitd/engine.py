@@ -1,6 +1,6 @@
 """The loop: notices growth, reads it, tells handlers, and answers what others ask of it.
 
-One thread owns all of it. Other threads (the socket, the scheduler, the workers) only put a function into the
+One thread owns all of it. Other threads (the socket, the workers) only put a function into the
 inbox and wake the loop. Nothing here knows what a handler does.
 """
 
@@ -18,10 +18,11 @@ from tacitd.clock import Clock
 from tacitd.consumer import Consumer, Stream
 from tacitd.dispatch import PAUSED, Dispatcher
 from tacitd.errors import TacitdError
-from tacitd.events import NoProject, Project, SessionEnded, SessionStarted
+from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation, Later
 from tacitd.holds import Hold, Holds
 from tacitd.inbox import Inbox
+from tacitd.schedule import Schedule
 from tacitd.sources import Sources
 from tacitd.syncs import Syncs, Waiting
 from tacitd.tails import Tails
@@ -59,11 +60,11 @@ class Engine:
     holds: Holds
     consumers: dict[str, Consumer]
     sources: Sources
+    schedule: Schedule
     wake: threading.Event
     root: Path
     """Claude Code's own directory, below which the transcripts are."""
     dispatcher: Dispatcher = field(init=False)
-    on_jump: Callable[[], None] = lambda: None
     snapshot: Callable[[], None] = lambda: None
     """Write what `status` shows where no daemon runs."""
     extra: Callable[[], Sequence[Degradation]] = tuple
@@ -195,18 +196,20 @@ class Engine:
             self.follower.next_in(),
             self.sessions.next_in(),
             self.dispatcher.agenda.next_in(),
+            self.schedule.next_in(),
             self._next_housekeeping - now,
         )
         return max(0.005, min(nearest, self.asleep))
 
     def turn(self) -> None:
-        """Once around: inbox, growth, reading, ends of sessions, offers, syncs."""
+        """Once around: inbox, growth, reading, ends of sessions, jobs that are due, offers, syncs."""
         self.heartbeat = self.clock.monotonic()
         self._inbox.run()
         self._look(full=False)
         self._read()
         for ended in self.sessions.tick():
             self.ended(ended)
+        self._post_due()
         self.dispatcher.tick()
         self._housekeeping()
         self._check_syncs()
@@ -227,19 +230,16 @@ class Engine:
             self._write("rescue", lambda path=path: self.dispatcher.vanished(path))  # type: ignore[misc]
 
     def _watch_clock(self) -> None:
-        """Trigger: the clocks went apart (set, or asleep), or a turn comes much too late (asleep, or stopped). Why:
-        what waits for a time of day was planned by the old clock. Outcome: it is planned anew."""
+        """Trigger: the wall clock was set. Why: what waits for a time of day was planned by the old clock. Outcome: it is
+        planned anew. The schedule needs no such call: it reads both clocks whenever it is asked."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
         before, self._clocks = self._clocks, (now, monotonic)
         if before is not None:
-            late = monotonic - before[1]
-            jump = now - before[0] - late
+            jump = (now - before[0]) - (monotonic - before[1])
             if abs(jump) > JUMP:
                 logger.warning("the clock jumped by {:.0f} s", jump)
                 self.dispatcher.jumped(jump)
                 self._reborn()
-            if abs(jump) > JUMP or late > ASLEEP + JUMP:
-                self.on_jump()
 
     def _read(self) -> None:
         for path, tail in self.tails.read():
@@ -308,6 +308,10 @@ class Engine:
             self._unwritten[what] = Degradation("state.unwritable", f"{what}: {later.reason}", later.hint)
         else:
             self._unwritten.pop(what, None)
+
+    def _post_due(self) -> None:
+        for name, job in self.schedule.take_due():
+            self.dispatcher.post(Due(job), only=name)
 
     def _post_sources(self) -> None:
         for name, event in self.sources.changed():

@@ -1,95 +1,130 @@
-"""What happens by the clock. APScheduler lives here and nowhere else.
+"""Timed jobs: which of them are due now. The only module that uses APScheduler.
 
-A job here only says that something is due; what it does is a function of elapsed time, never of how often it ran.
-Each job's last success is kept in its handler's log, so a restart neither repeats nor forgets it.
-APScheduler 3 goes by the wall clock alone and does not run at all while that is set back: `wake` is called when a jump
-was seen, and no job then waits longer than what is left of its interval.
+There is no thread here, and nothing asks the machine for the time: the engine asks `take_due` in each of its turns, and
+the injected clock answers. APScheduler's triggers say when a job is due next, given when it last ran. Its schedulers are
+not used: they compare with the machine's clock, list every run that was missed before they coalesce them (16 million
+entries for a job of a minute when a clock is set from 1970 to now), and do not run while the clock is set back.
+
+A job here only means that something is due. What it does is a function of elapsed time, never of how often it ran.
+The last success of each job is kept in its handler's log (`consumer.py`), so a restart neither repeats nor forgets it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-from apscheduler.executors.debug import DebugExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.interval import IntervalTrigger
 
 from tacitd.clock import Clock
 from tacitd.handler import Job
 
 SOON = 1.0
 """Seconds until a job runs that is due at the start."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_LONGEST = timedelta.max.total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One moment on both clocks."""
+
+    wall: float
+    """Seconds since 1970, UTC."""
+    steady: float
+    """Monotonic seconds, time in sleep included."""
+
+
+@dataclass(slots=True)
+class PlannedJob:
+    """A job of a handler, and when it is due next."""
+
+    slice_name: str
+    job: Job
+    trigger: IntervalTrigger
+    due: Instant
 
 
 class Schedule:
-    """Calls `due(slice, job)` from its own thread whenever a job's interval has passed."""
+    """The jobs of all handlers. Only the engine's thread may call it once the engine runs."""
 
-    def __init__(self, clock: Clock, due: Callable[[str, str], None]) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due = due
-        self._every: dict[str, float] = {}
-        self._ran: dict[str, float] = {}
-        """Monotonic seconds: what the interval of each job is counted from."""
-        self._scheduler = BackgroundScheduler(
-            timezone=UTC,
-            executors={"default": DebugExecutor()},  # a job only posts an event: no pool is needed
-            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
-        )
+        self._planned: list[PlannedJob] = []
 
     def add(self, slice_name: str, job: Job, last: float | None) -> None:
-        """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never."""
-        if job.every == float("inf"):
+        """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never.
+
+        A job without an end to its interval is not planned: it runs when a person asks for it.
+        """
+        if job.every > _LONGEST:
             return
-        id, pause = f"{slice_name}.{job.name}", first_pause(job, last, self._clock.now())
-        self._every[id], self._ran[id] = job.every, self._clock.monotonic() + pause - job.every
-        self._scheduler.add_job(
-            self._fire,
-            "interval",
-            seconds=job.every,
-            args=(id, slice_name, job.name),
-            id=id,
-            next_run_time=self._in(pause),
+        trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)
+        now = self._now()
+        pause = first_pause(job, last, now.wall)
+        self._planned.append(
+            PlannedJob(slice_name, job, trigger, Instant(now.wall + pause, now.steady + pause))
         )
 
-    def _fire(self, id: str, slice_name: str, job: str) -> None:
-        self._ran[id] = self._clock.monotonic()
-        self._due(slice_name, job)
+    def take_due(self) -> list[tuple[str, str]]:
+        """Return the jobs that are due now as (slice, job), and count their next interval from now.
 
-    def start(self) -> None:
-        """Begin."""
-        self._scheduler.start()
+        However many intervals have passed, a job is returned once: memory and time depend on the number of jobs only.
+        """
+        now = self._now()
+        taken = [planned for planned in self._planned if time_left(planned.due, now) <= 0]
+        for planned in taken:
+            planned.due = next_due(planned.trigger, now)
+        return [(planned.slice_name, planned.job.name) for planned in taken]
 
-    def wake(self) -> None:
-        """The wall clock jumped, or the machine slept: nothing waits longer than the time that is left, then look."""
-        for job in self._scheduler.get_jobs():
-            left = self._ran[job.id] + self._every[job.id] - self._clock.monotonic()
-            latest = self._in(max(SOON, left))
-            if job.next_run_time is None or job.next_run_time > latest:
-                job.modify(next_run_time=latest)
-        if self._scheduler.running:
-            self._scheduler.wakeup()
+    def next_in(self) -> float:
+        """Seconds until the next job is due, infinite if there is none; below 0 if it is overdue."""
+        return min(self.seconds_left().values(), default=float("inf"))
 
-    def next_in(self) -> dict[str, float]:
-        """Seconds until each job runs, below 0 where it is overdue."""
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
-        return {job.id: (job.next_run_time - now).total_seconds() for job in self._scheduler.get_jobs()}
+    def seconds_left(self) -> dict[str, float]:
+        """Seconds until each job is due, by `slice.job`; below 0 if it is overdue."""
+        now = self._now()
+        return {f"{one.slice_name}.{one.job.name}": time_left(one.due, now) for one in self._planned}
 
-    def _in(self, seconds: float) -> datetime:
-        return datetime.fromtimestamp(self._clock.now() + seconds, UTC)
-
-    def stop(self) -> None:
-        """End, without waiting."""
-        if self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
+    def _now(self) -> Instant:
+        return Instant(self._clock.now(), self._clock.monotonic())
 
 
 def first_pause(job: Job, last: float | None, now: float) -> float:
     """Given when a job last succeeded (None: never), return the seconds until its first run.
 
-    At most its interval, also where `last` is in the future because the clock was wrong then.
+    At most its interval, also if `last` is in the future because the clock was wrong then.
     """
     if job.at_start:
         return SOON
     if last is None:
         return job.every
     return min(job.every, max(SOON, last + job.every - now))
+
+
+def next_due(trigger: IntervalTrigger, last: Instant) -> Instant:
+    """Given when a job last ran, return when it is due next, separately for each clock.
+
+    The trigger is only ever asked for the run after `last`: it computes that in constant time.
+    """
+    return Instant(_next(trigger, last.wall), _next(trigger, last.steady))
+
+
+def time_left(due: Instant, now: Instant) -> float:
+    """Seconds until a job is due: its interval has passed as soon as it has passed on either clock.
+
+    Trigger: the wall clock is set. Why: forward, people see that the interval has passed (a machine that boots in 1970
+    and then learns the date); back, a job must not wait until the old time is reached again. Outcome: a clock set
+    forward costs one run at most, one set back costs none and delays none.
+    """
+    return min(due.wall - now.wall, due.steady - now.steady)
+
+
+def _next(trigger: IntervalTrigger, last: float) -> float:
+    """On one clock; infinite if `datetime` cannot express it (the other clock decides then)."""
+    try:
+        then = datetime.fromtimestamp(last, UTC)
+        due: datetime | None = trigger.get_next_fire_time(then, then)
+    except (OverflowError, OSError, ValueError):
+        return float("inf")
+    return float("inf") if due is None else due.timestamp()

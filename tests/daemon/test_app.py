@@ -50,11 +50,7 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
     def start(self: Any) -> None:
         raise Broken
 
-    for place in (
-        "tacitd.engine.Engine.start",
-        "tacitd.files.transaction.History.recover",
-        "tacitd.schedule.Schedule.start",
-    ):
+    for place in ("tacitd.engine.Engine.start", "tacitd.files.transaction.History.recover"):
         with monkeypatch.context() as broken:
             broken.setattr(place, start)
             app = _built(scene)
@@ -86,8 +82,6 @@ def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
     def broken() -> None:
         raise RuntimeError("oops")
 
-    scene.app.schedule.stop()
-    scene.app.schedule.stop = broken  # type: ignore[method-assign]
     scene.engine.follower.stop = broken  # type: ignore[method-assign]
     scene.app.close()
     scene.start(Scripted())
@@ -130,7 +124,7 @@ def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) 
     assert scene.handlers[1].did == ["u1"] and list(scene.engine.consumers) == ["b"]
     (said,) = [d for d in scene.engine.degradations() if d.id == "handler.broken"]
     assert "my file is broken" in said.what
-    assert scene.sync().done() and set(scene.app.schedule.next_in()) == {"b.j"}
+    assert scene.sync().done() and set(scene.engine.schedule.seconds_left()) == {"b.j"}
 
 
 def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from support_engine import Scene, Scripted, done, grew_due, ids, offered, words_
 from tacitd import engine as engine_module
 from tacitd import tails as tails_module
 from tacitd.errors import UnavailableError
-from tacitd.events import SourceChanged, TranscriptGrew
-from tacitd.handler import Done, Later
+from tacitd.events import Due, SourceChanged, TranscriptGrew
+from tacitd.handler import Done, Job, Later
 
 # faults
 
@@ -174,20 +174,40 @@ def test_one_file_larger_than_memory_is_read_to_its_end(
 # the clock, and sources
 
 
-def test_a_clock_jump_and_a_sleep_wake_the_schedule(tmp_path: Path) -> None:
-    """RELIABILITY row 12: the scheduler does not run while the clock is set back, so it is told."""
-    scene = Scene(tmp_path)
-    told: list[int] = []
-    scene.engine.on_jump = lambda: told.append(1)
+def test_the_engine_runs_jobs_by_its_own_clock(tmp_path: Path) -> None:
+    """RELIABILITY row 12: set forward or back, asleep or not, one look at the schedule runs each job once at most."""
+    scene = Scene(tmp_path, jobs=[Job("minute", 60.0), Job("day", 86_400.0, at_start=True)])
+
+    def jobs() -> list[str]:
+        found = [event.job for event in scene.handler.events if isinstance(event, Due)]
+        scene.handler.events.clear()
+        return found
+
     scene.settle()
-    scene.settle(30)
-    assert told == []
-    for jump in (-7200, 7200, 3.0e7):
+    assert jobs() == ["day"]
+    scene.settle(58.5)
+    assert jobs() == ["minute"]
+    for jump in (1.0, -1.0, -7200.0, -365 * 86_400.0):
         scene.clock.jump(jump)
         scene.settle()
-    assert len(told) == 3
-    scene.settle(7200)
-    assert len(told) == 4, "a turn that comes hours late was a sleep, whatever the clocks say"
+        assert jobs() == [], jump
+    scene.settle(60)
+    assert jobs() == ["minute"], "the clock that was set back delays nothing"
+    for jump in (7200.0, 365 * 86_400.0, 56 * 365 * 86_400.0):
+        scene.clock.jump(jump)
+        scene.settle()
+        assert set(found := jobs()) <= {"minute", "day"} and len(found) == len(set(found)), jump
+    scene.settle(7 * 86_400)  # asleep
+    assert sorted(jobs()) == ["day", "minute"]
+
+
+def test_the_loop_wakes_for_the_next_job(tmp_path: Path) -> None:
+    """Nothing but the loop looks at the schedule, so it must not sleep longer than until the next job."""
+    scene = Scene(tmp_path, jobs=[Job("j", 10.0)])
+    scene.settle()
+    scene.clock.pass_(7.0)
+    scene.settle(0)
+    assert scene.engine._pause() == pytest.approx(1.0)
 
 
 def test_a_source_that_changes_is_told_to_who_named_it(tmp_path: Path) -> None:

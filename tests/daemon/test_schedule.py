@@ -1,26 +1,34 @@
-"""What happens by the clock. APScheduler's own clock is the real one: it is planned here, and never started."""
+"""Timed jobs: what is due is a function of the injected clock, whatever the machine's clock says."""
 
 from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.clock import SystemClock
 from tacitd.handler import Job
 from tacitd.schedule import SOON, Schedule, first_pause
 from tacitd.testing import FakeClock
 
 HOUR = 3600.0
+YEAR = 365 * 24 * HOUR
+EVERY = 60.0
+LOOP = 60.0
+"""Seconds that pass between two looks of the engine at most (`engine.ASLEEP`)."""
 
 
-def _schedule(*jobs: Job, last: float | None = None) -> tuple[Schedule, FakeClock, list[str]]:
-    clock, ran = FakeClock(), []
-    schedule = Schedule(clock, lambda name, job: ran.append(f"{name}.{job}"))
+def _schedule(
+    *jobs: Job, last: float | None = None, clock: FakeClock | None = None
+) -> tuple[Schedule, FakeClock]:
+    clock = clock or FakeClock()
+    schedule = Schedule(clock)
     for job in jobs:
         schedule.add("x", job, last)
-    return schedule, clock, ran
+    return schedule, clock
 
 
 @given(st.floats(60, 1e6), st.none() | st.floats(-1e9, 1e9), st.booleans())
@@ -36,49 +44,121 @@ def test_a_job_first_runs_within_its_interval(every: float, ago: float | None, a
 
 def test_a_job_by_hand_is_not_planned() -> None:
     """`Job.every` infinite: only when a person asks for it."""
-    schedule, _, _ = _schedule(Job("j"), Job("k", HOUR), Job("l", HOUR, at_start=True))
-    assert schedule.next_in() == {"x.k": HOUR, "x.l": SOON}
+    schedule, _ = _schedule(Job("j"), Job("k", HOUR), Job("l", HOUR, at_start=True))
+    assert schedule.seconds_left() == {"x.k": pytest.approx(HOUR), "x.l": pytest.approx(SOON)}
+    assert schedule.next_in() == pytest.approx(SOON)
 
 
-@pytest.mark.parametrize("back", [1.0, 2 * HOUR, 365 * 24 * HOUR])
+def test_without_jobs_nothing_is_waited_for() -> None:
+    """The engine sleeps as long as its other parts let it."""
+    schedule, _ = _schedule(Job("j"))
+    assert schedule.next_in() == float("inf") and schedule.take_due() == []
+
+
+def test_a_job_is_due_once_its_interval_passed_and_not_before() -> None:
+    """RELIABILITY row 12, with a clock that nobody sets."""
+    schedule, clock = _schedule(Job("j", HOUR))
+    runs = 0
+    for _ in range(3 * 24):
+        clock.pass_(HOUR / 2)
+        runs += len(schedule.take_due())
+    assert runs == 36
+
+
+def test_the_machines_clock_does_not_matter() -> None:
+    """Main was red on every day after the date of FakeClock: a thread compared it with the machine's date."""
+    for wall in (0.0, 4e9):
+        schedule, clock = _schedule(Job("j", EVERY), clock=FakeClock(wall=wall))
+        assert schedule.take_due() == []
+        clock.pass_(EVERY)
+        assert schedule.take_due() == [("x", "j")]
+
+
+@pytest.mark.parametrize("back", [1.0, 2 * HOUR, YEAR])
 def test_a_clock_that_is_set_back_delays_no_job(back: float) -> None:
-    """RELIABILITY row 12: APScheduler would not run at all until the old time is reached again."""
-    schedule, clock, _ = _schedule(Job("j", HOUR))
+    """RELIABILITY row 12: nothing waits until the old time is reached again, and nothing runs for the jump."""
+    schedule, clock = _schedule(Job("j", HOUR))
     clock.pass_(HOUR / 2)
     clock.jump(-back)
-    assert schedule.next_in()["x.j"] == pytest.approx(HOUR / 2 + back)
-    schedule.wake()
-    assert schedule.next_in()["x.j"] == pytest.approx(HOUR / 2)
-    schedule.wake()
-    assert schedule.next_in()["x.j"] == pytest.approx(HOUR / 2)
+    assert schedule.next_in() == pytest.approx(HOUR / 2) and schedule.take_due() == []
+    clock.pass_(HOUR / 2)
+    assert schedule.take_due() == [("x", "j")]
 
 
-def test_a_clock_that_is_set_forward_makes_it_due() -> None:
-    """RELIABILITY row 12: the interval has passed by the clock that people see; it runs once."""
-    schedule, clock, _ = _schedule(Job("j", HOUR))
-    clock.jump(365 * 24 * HOUR)
-    schedule.wake()
-    assert schedule.next_in()["x.j"] < 0
+@pytest.mark.parametrize("forward", [HOUR, 2 * HOUR, YEAR, 56 * YEAR, 8000 * YEAR])
+def test_a_clock_that_is_set_forward_costs_one_run(forward: float) -> None:
+    """RELIABILITY row 12: the interval has passed by the clock that people see; there is one run, however far it was set."""
+    schedule, clock = _schedule(Job("j", HOUR))
+    clock.jump(forward)
+    assert schedule.take_due() == [("x", "j")]
+    assert schedule.take_due() == [] and schedule.next_in() == pytest.approx(HOUR)
 
 
-def test_what_ran_is_counted_from() -> None:
-    """A jump right after it ran does not make it run again before its interval."""
-    schedule, clock, ran = _schedule(Job("j", HOUR, at_start=True))
+def test_sleep_costs_one_run() -> None:
+    """Both clocks go on in sleep: a job that was missed seven hundred times runs once."""
+    schedule, clock = _schedule(Job("j", EVERY), Job("k", EVERY))
+    clock.pass_(12 * HOUR)
+    assert schedule.take_due() == [("x", "j"), ("x", "k")] and schedule.take_due() == []
+
+
+def test_a_jump_right_after_a_run_does_not_repeat_it() -> None:
+    """RELIABILITY row 12: neither a second later nor a second earlier."""
+    schedule, clock = _schedule(Job("j", HOUR, at_start=True))
     clock.pass_(SOON)
-    schedule._fire("x.j", "x", "j")
-    clock.jump(-HOUR * 5)
-    schedule.wake()
-    assert ran == ["x.j"] and schedule.next_in()["x.j"] == pytest.approx(HOUR)
+    assert schedule.take_due() == [("x", "j")]
+    for jump in (1.0, -1.0, -5 * HOUR, 5 * HOUR):
+        clock.jump(jump)
+        assert schedule.take_due() == []
 
 
-def test_it_begins_and_ends() -> None:
-    """It ends without waiting, and twice does no harm."""
-    ran: list[str] = []
-    schedule = Schedule(SystemClock(), lambda name, job: ran.append(job))
-    schedule.add("x", Job("j", HOUR), None)
-    schedule.stop()
-    schedule.start()
-    schedule.wake()
-    schedule.stop()
-    schedule.stop()
-    assert ran == []
+@given(
+    st.lists(
+        st.tuples(st.floats(0.1, LOOP), st.sampled_from([0.0, 0.0, 1.0, -1.0, 7200.0, -7200.0, YEAR, -YEAR]))
+    )
+)
+@examples(100)
+def test_any_jumps_keep_each_job_within_its_interval(steps: Sequence[tuple[float, float]]) -> None:
+    """RELIABILITY row 12: never twice within an interval, on the clock on which it passed; never later than the interval
+    and one look of the loop; one run at most for each jump."""
+    schedule, clock = _schedule(Job("j", EVERY))
+    ran = started = FakeClock(clock.wall, clock.mono)
+    runs = forward = 0
+    for seconds, jump in steps:
+        clock.pass_(seconds)
+        clock.jump(jump)
+        forward += jump > 0
+        if schedule.take_due():
+            runs += 1
+            assert max(clock.wall - ran.wall, clock.mono - ran.mono) >= EVERY - 1e-3
+            ran = FakeClock(clock.wall, clock.mono)
+        assert clock.mono - ran.mono <= EVERY + LOOP
+    assert runs <= (clock.mono - started.mono) / EVERY + forward + 1
+
+
+def test_a_jump_of_56_years_costs_nothing() -> None:
+    """A machine that boots in 1970 and then learns the date: the run of a job of a minute was missed 29 million times."""
+    schedule, clock = _schedule(*(Job(f"j{n}", EVERY) for n in range(10)), clock=FakeClock(wall=0.0))
+    clock.pass_(EVERY)
+    schedule.take_due()
+    tracemalloc.start()
+    try:
+        clock.jump(56 * YEAR)
+        due = schedule.take_due()
+        clock.jump(-56 * YEAR)
+        assert schedule.take_due() == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(due) == 10 and peak < 20_000
+
+
+@pytest.mark.parametrize("wall", [-1e12, 1e12])
+def test_a_date_that_cannot_be_expressed_stops_no_job(wall: float) -> None:
+    """`datetime` ends at the year 9999: the monotonic clock decides then."""
+    schedule, clock = _schedule(Job("j", HOUR), Job("never", 1e300))
+    clock.pass_(HOUR)
+    assert schedule.take_due() == [("x", "j")]
+    clock.wall = wall
+    schedule.take_due()
+    clock.pass_(HOUR)
+    assert schedule.take_due() == [("x", "j")]
