@@ -2,7 +2,7 @@
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
-.PHONY: help install test unit scenario lint types format bench docs real-client ci clean
+.PHONY: help install test unit dates scenario lint types format bench docs real-client ci clean
 .DEFAULT_GOAL := help
 
 help: ## List these words.
@@ -21,6 +21,10 @@ test: install ## Every test but those with the real client.
 
 unit: install ## The fast tests only: no processes, no waiting.
 	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_docs.py
+
+dates: install ## The fast tests with the clock 400 days ahead, then 400 days back.
+	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --days-ahead=400
+	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --days-ahead=-400
 
 scenario: install ## Real processes and real files, with the stand-in for Claude Code.
 	$(BIN)/pytest -n 2 tests/scenario

@@ -6,14 +6,41 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
+
+from tacitd import testing
 
 for _one in (signal.SIGINT, signal.SIGHUP):
     # Why: a shell without job control has its background jobs ignore SIGINT, `nohup` SIGHUP, and children inherit that.
     if signal.getsignal(_one) is signal.SIG_IGN:
         signal.signal(_one, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--days-ahead 400`: no test may depend on the date on which it runs."""
+    parser.addoption(
+        "--days-ahead",
+        type=int,
+        default=0,
+        metavar="N",
+        help="set the clock of the test process N days ahead (negative: back), and the start of FakeClock as many days"
+        " the other way; the times of files and the clock of child processes cannot be set. For the unit tests",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set the clocks before a test module is imported: some of them note a time when they are."""
+    days = config.getoption("--days-ahead")
+    if days:
+        import time_machine
+
+        testing.START -= days * testing.DAY
+        travel = time_machine.travel(time.time() + days * testing.DAY, tick=True)
+        travel.start()
+        config.add_cleanup(travel.stop)
 
 
 def pytest_collection_finish() -> None:

@@ -14,13 +14,13 @@ from support_engine import Inline
 from tacitd.app import App, build
 from tacitd.paths import Paths
 from tacitd.slices import Found
-from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 from tacitd_handlers.continuity import slice as make
 from tacitd_handlers.continuity.handler import Continuity
 from tacitd_handlers.continuity.store import Store
 
-NOW = 1_795_149_000.0
+NOW = START
 ANSWER = json.dumps(
     {
         "summary": "Built the parser. Tests pass. The release waits for a key. And a fourth sentence.",

@@ -14,8 +14,8 @@ from tacitd.transcripts.known import Changes
 class Hand:
     """A clock that only the test moves."""
 
-    def __init__(self) -> None:
-        self.wall, self.mono = time.time(), 1000.0
+    def __init__(self, wall: float | None = None) -> None:
+        self.wall, self.mono = time.time() if wall is None else wall, 1000.0
 
     def now(self) -> float:
         return self.wall
@@ -63,9 +63,11 @@ class Scene:
     """A root with one project folder, a follower that has polled once, and its clock and hints in hand."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.clock, self.told = root, Hand(), Told()
+        self.root, self.told = root, Told()
         self.folder = root / "projects" / "a"
         self.folder.mkdir(parents=True)
+        # The follower compares the clock with the times of files, which are the kernel's whatever the process's clock says.
+        self.clock = Hand(self.folder.stat().st_mtime)
         self.follower = Follower([root], self.clock, self.told, lambda: None)
         self.follower.start()
 

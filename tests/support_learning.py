@@ -39,6 +39,8 @@ from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSetti
 from tacitd_handlers.learning.store import Files
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
+MORNING = 1_795_149_000.0
+"""2026-11-20T04:30:00Z, for tests that look at a written date."""
 PNPM = "Use pnpm, never npm"
 SHORT = "Prefers short answers"
 

@@ -13,7 +13,7 @@ from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
 from tacitd.model.port import Model
-from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.handler import Profiles
 from tacitd_handlers.profile.merge import Said
@@ -21,7 +21,7 @@ from tacitd_handlers.profile.plans import Plan
 from tacitd_handlers.profile.store import Store
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"
-NOW = 1_795_149_000.0
+NOW = START
 DAY = 86_400.0
 
 

@@ -1,6 +1,6 @@
 """Fakes for the clock and the model: those with which our own handlers are tested, for yours too.
 
-clock = FakeClock(now=1_700_000_000)
+clock = FakeClock(wall=1_700_000_000)
 model = ScriptedModel([("Message:", "Prefers pnpm over npm")])
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,12 @@ from tacitd.model.port import Answer, Ask, NoAnswer
 
 __all__ = ["FakeClock", "ScriptedModel"]
 
+DAY = 86_400.0
+START = time.time() // DAY * DAY + 4.5 * 3600
+"""Where a FakeClock starts that is given no time: 04:30 UTC of the current day (seconds since 1970).
+
+Not a date written down: files that a test writes have the kernel's time, and a date that is past some day makes the two
+drift apart. A test in which a date matters names it."""
 Reply = str | NoAnswer | Callable[[Ask], str | NoAnswer]
 
 
@@ -22,7 +29,7 @@ Reply = str | NoAnswer | Callable[[Ask], str | NoAnswer]
 class FakeClock:
     """A clock that moves only when told to."""
 
-    wall: float = 1_795_149_000.0
+    wall: float = field(default_factory=lambda: START)
     """Seconds since 1970, UTC."""
     mono: float = 1000.0
 

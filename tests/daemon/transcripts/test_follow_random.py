@@ -25,7 +25,7 @@ class FollowerMachine(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         (self.root / "projects").mkdir()
-        self.clock, self.told = Hand(), Told()
+        self.clock, self.told = Hand(self.root.stat().st_mtime), Told()
         self.follower = Follower([self.root], self.clock, self.told, lambda: None)
         self.model: dict[Path, Stamp] = {}
 

@@ -48,6 +48,9 @@ def begin(world: World, id: str = "abcdef12-3456") -> str:
 @pytest.mark.usefixtures("far_west")
 def test_list_and_show(run: Run, world: World) -> None:
     """The issue: `sessions list`, `show ID` also by the beginning of an id."""
+    world.clock.wall = (
+        1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before where these tests are (EST5)
+    )
     assert run("list").stdout == ""
     id = begin(world)
     other = world.git("other")

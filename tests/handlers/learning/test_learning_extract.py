@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, Bench, git
+from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
 from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done, Wait
 from tacitd_handlers.learning import extract, synthesize
@@ -166,6 +166,7 @@ def test_records_without_words_are_passed_by(bench: Bench) -> None:
 
 def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
     """SPEC S-02, S-30: `{"ts","facts"}` of seed 003, then session, prompts, folders and batch."""
+    bench.clock.wall = MORNING
     edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(bench.root / "src/auth/a.py")}).encode())
     bench.play(bench.grew(bench.record("use pnpm"), bench.record(tools=[edit]), due=True))
     text = bench.files.raw.read_text()

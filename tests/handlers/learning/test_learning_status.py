@@ -7,7 +7,7 @@ import threading
 import pytest
 from loguru import logger
 
-from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench, lines
 from support_waiting import PATIENCE
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
 from tacitd.handler import Commit, Done
@@ -55,6 +55,7 @@ def test_a_fact_that_is_known_already_is_no_silence(bench: Bench) -> None:
 def test_each_repository_is_named_when_something_is_written_there_first(bench: Bench) -> None:
     """Issue "names each repository when something is written there for the first time": one line in the log, once; and
     in `status` for good."""
+    bench.clock.wall = MORNING
     said: list[str] = []
     sink = logger.add(lambda message: said.append(str(message)), level="INFO", format="{message}")
     try:
@@ -156,6 +157,7 @@ def test_a_persons_own_line_has_no_standing(bench: Bench) -> None:
 
 def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
     """SPEC S-54, S-55: `learned --json`, with in how many projects the line was learned."""
+    bench.clock.wall = MORNING
     other = bench.new_project("other")
     bench.learn()
     bench.answer((SYNTHESIS, lines("use `pnpm`, never npm")), (EXTRACTION, PNPM))

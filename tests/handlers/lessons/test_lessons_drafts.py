@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.testing import FakeClock
+from tacitd.testing import START, FakeClock
 from tacitd_handlers.lessons import changes
 from tacitd_handlers.lessons.alike import alike, corrects
 from tacitd_handlers.lessons.drafts import (
@@ -33,7 +33,7 @@ from tacitd_handlers.lessons.store import Store
 from tacitd_handlers.lessons.why import why
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
-NOW = 1_795_149_000.0
+NOW = START
 DAY = 86_400.0
 
 
@@ -282,11 +282,11 @@ def test_stale_is_said_only_where_loads_were_counted_long_enough() -> None:
         return Lesson(id, "global", "ai", "active", created, parse(TMUX))
 
     old, used, young = lesson("001", "2026-01-01"), lesson("002", "2026-01-01"), lesson("003", "2026-11-01")
-    day = 86_400.0
-    counted = {2: (3, NOW - 5 * day)}
-    records = judge([old, used, young], (counted, NOW - 100 * day), Evidence(Path("/nowhere")).read(), {})
-    assert [r.lesson.id for r in stale(records, NOW - 100 * day, NOW, 90)] == ["001"]
-    assert stale(records, NOW - 10 * day, NOW, 90) == [] == stale(records, None, NOW, 90)
+    now, day = 1_795_149_000.0, 86_400.0  # 2026-11-20
+    counted = {2: (3, now - 5 * day)}
+    records = judge([old, used, young], (counted, now - 100 * day), Evidence(Path("/nowhere")).read(), {})
+    assert [r.lesson.id for r in stale(records, now - 100 * day, now, 90)] == ["001"]
+    assert stale(records, now - 10 * day, now, 90) == [] == stale(records, None, now, 90)
 
 
 def test_why_tells_origin_and_history(store: Store) -> None:

@@ -121,6 +121,9 @@ def test_decay(run: Run, box: Box) -> None:
 @pytest.mark.usefixtures("far_west")
 def test_changelog(run: Run, box: Box) -> None:
     """The issue: the newest last, so many as asked; a person reads their own time, a program the file's (SPEC X-01)."""
+    box.clock.wall = (
+        1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before where these tests are (EST5)
+    )
     assert run("changelog").stdout == ""
     box.learn(tools__editor="vi")
     run("set", "work.role", "dev")

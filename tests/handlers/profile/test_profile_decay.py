@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.clock import utc_millis
+from tacitd.testing import START
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile.paths import Json
 from tacitd_handlers.rules import decay
 
-T0 = 1_795_149_000.0
+T0 = START
 times = st.floats(0, 4e7).map(lambda s: T0 + s)
 confidences = st.floats(0.1, 1.0)
 
