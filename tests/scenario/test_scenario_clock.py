@@ -1,0 +1,102 @@
+"""A real daemon whose wall clock is set: from 2006 to now, back, and forward again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Daemon, MakeDaemon
+
+pytestmark = pytest.mark.scenario
+
+JOBS = ("continuity.sessions", "learner.retests", "lessons.tidy", "profile.changelog", "profile.fade")
+"""The jobs whose runs are in their handler's log: those of an hour and longer."""
+YEAR_2006 = 1_136_073_600.0
+# The kernel's clock cannot be set by a test, so the daemon's process is started with one that the test moves by a FIFO.
+MOVED = """
+import sys, threading, time_machine
+fifo, start, *program = sys.argv[1:]
+traveller = time_machine.travel(float(start), tick=True).start()
+def follow():
+    while True:
+        with open(fifo) as times:
+            for line in times:
+                traveller.move_to(float(line))
+threading.Thread(target=follow, daemon=True).start()
+sys.argv = ["tacitd", *program[3:]]
+from tacitd_handlers.commands import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells CPU and memory")
+def test_a_clock_set_20_years_ahead_costs_one_run_of_each_job(make: MakeDaemon) -> None:
+    """RELIABILITY row 12, on a real daemon with all jobs of the shipped handlers. Listing what was missed since 2006
+    would take 392 MB for the job of a minute."""
+    daemon = make()
+    fifo = daemon.root / "clock"
+    os.mkfifo(fifo)
+    daemon.before = [sys.executable, "-c", MOVED, str(fifo), str(YEAR_2006)]
+    daemon.start()
+    _wait_for_runs(daemon, dict.fromkeys(JOBS, 1))
+    memory, cpu = _memory(daemon), _cpu(daemon)
+
+    _set_clock(fifo, time.time())
+    _wait_for_runs(daemon, dict.fromkeys(JOBS, 2))
+    _set_clock(fifo, YEAR_2006)
+    _turn(daemon)
+    _set_clock(fifo, time.time())
+    _turn(daemon)
+
+    assert _runs(daemon) == dict.fromkeys(JOBS, 2), (
+        "one run for the jump, and none for the jumps over the same time"
+    )
+    assert _memory(daemon) - memory < 10 << 20
+    assert _cpu(daemon) - cpu < 2.0
+    daemon.stop()
+
+
+def _set_clock(fifo: Path, to: float) -> None:
+    fifo.write_text(f"{to}\n")
+
+
+def _turn(daemon: Daemon) -> None:
+    """Return when the engine has looked at the clock and handled what was due."""
+    for _ in range(2):
+        daemon.sync()
+
+
+def _wait_for_runs(daemon: Daemon, wanted: dict[str, int]) -> None:
+    daemon.wait_until(lambda _: daemon.sync() == [] and _runs(daemon) >= Counter(wanted), f"{wanted}")
+
+
+def _runs(daemon: Daemon) -> Counter[str]:
+    """How often each job was run, as the handlers' logs have it."""
+    found: Counter[str] = Counter()
+    for path in (daemon.state / "handlers").glob("*/log.jsonl"):
+        for text in path.read_text().splitlines():
+            record = json.loads(text)
+            if record.get("ev") == "Due":
+                found[f"{path.parent.name}.{record['s']}"] += 1
+    return found
+
+
+def _memory(daemon: Daemon) -> int:
+    """The largest resident set so far, in bytes."""
+    assert daemon.process is not None
+    status = Path(f"/proc/{daemon.process.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) << 10
+
+
+def _cpu(daemon: Daemon) -> float:
+    """Seconds of CPU so far."""
+    assert daemon.process is not None
+    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
