@@ -142,7 +142,13 @@ class App:
         steps: list[Callable[[], object]] = [] if self.server is None else [self.server.close]
         steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
         steps += [self.model.sweep] if isinstance(self.model, Health) else []
-        steps += [self.second.close, self.engine.save, self.engine.snapshot, self._unname]
+        steps += [
+            self.second.close,
+            self.engine.save,
+            self.engine.save_jobs,
+            self.engine.snapshot,
+            self._unname,
+        ]
         try:
             for step in steps:
                 try:

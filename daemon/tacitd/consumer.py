@@ -42,7 +42,7 @@ at which Enter was pressed, and appears in the file later."""
 
 
 OFTEN = 3600.0
-"""Seconds: a job with a shorter interval leaves no record where it did nothing."""
+"""Seconds: a run of a job with a shorter interval leaves no record if it did nothing. `save_jobs` keeps the last one."""
 TELL = "tell"
 """The key of a commit's data under which findings for other handlers stand, by their names."""
 _NOWHERE = Position(-1, 0)
@@ -117,6 +117,7 @@ class Consumer:
     lock: threading.RLock = field(default_factory=threading.RLock)
     _commits: Commits = field(default_factory=Commits)
     _born_saved: bool = True
+    _jobs_saved: dict[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -155,7 +156,7 @@ class Consumer:
             case "ids":
                 self.seen.load(record["ids"])
             case "job":
-                self.jobs[str(record["s"])] = float(record["at"])
+                self.jobs[str(record["s"])] = self._jobs_saved[str(record["s"])] = float(record["at"])
             case "told":
                 self.told.update(map(str, record["ids"]))
             case "kept":
@@ -353,6 +354,17 @@ class Consumer:
             self.log.flush()
             for stream in moved:
                 stream.saved, stream.touched = stream.moved(), now
+
+    def save_jobs(self) -> None:
+        """Write when the jobs without a record of their own last succeeded, so that the next start continues their
+        intervals. For the end of the daemon: a crash begins those intervals anew. Raises OSError, LogDamagedError."""
+        with self.lock:
+            ran = {name: at for name, at in list(self.jobs.items()) if self.often(name)}
+            ran = {name: at for name, at in ran.items() if self._jobs_saved.get(name) != at}
+            for name, at in ran.items():
+                self.log.append({"k": "job", "at": at, "s": name})
+            self.log.flush()
+            self._jobs_saved |= ran
 
     def rewind(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> None:
         """Read these transcripts from their first byte again, for prompts not older than `floor` (`scan`), of the

@@ -298,6 +298,11 @@ class Engine:
         for name, consumer in self.consumers.items():
             self._write(f"positions of {name}", consumer.save)
 
+    def save_jobs(self) -> None:
+        """Write when each job last succeeded, at the end. What cannot be written is said: its interval begins anew."""
+        for name, consumer in self.consumers.items():
+            self._write(f"jobs of {name}", consumer.save_jobs)
+
     def _write(self, what: str, work: Callable[[], None]) -> None:
         """A full disk is no reason to fail a turn, and no secret either."""
         try:

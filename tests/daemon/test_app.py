@@ -127,6 +127,23 @@ def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) 
     assert scene.sync().done() and set(scene.engine.schedule.seconds_left()) == {"b.j"}
 
 
+def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
+    """RELIABILITY row 12: also of a job that runs so often that its runs leave no record."""
+    scene = Scene(tmp_path, jobs=[Job("often", 600.0), Job("daily", 86_400.0)])
+    scene.settle(86_400)
+    scene.clock.pass_(400)
+    scene.app.close()
+    scene.start(Scripted())
+    assert scene.engine.schedule.seconds_left() == {
+        "a.often": pytest.approx(200.0),
+        "a.daily": pytest.approx(86_000.0),
+    }
+    size = scene.engine.consumers["a"].log.path.stat().st_size
+    scene.app.close()
+    assert scene.engine.consumers["a"].log.path.stat().st_size == size, "nothing ran, so nothing is written"
+    scene.start(Scripted())
+
+
 def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:
     """The same, earlier."""
     scene = Scene(tmp_path)
