@@ -79,7 +79,8 @@ class Schedule:
 
     def next_in(self) -> float:
         """Seconds until the next job is due, infinite if there is none; below 0 if it is overdue."""
-        return min(self.seconds_left().values(), default=float("inf"))
+        now = self._now()
+        return min((time_left(planned.due, now) for planned in self._planned), default=float("inf"))
 
     def seconds_left(self) -> dict[str, float]:
         """Seconds until each job is due, by `slice.job`; below 0 if it is overdue."""
