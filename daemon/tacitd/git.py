@@ -3,6 +3,10 @@
 Here belongs reading; nothing here changes a repository. Where a file can answer, no process is started. The
 `git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
 repository, and fetches nothing. A worktree may be hostile: whatever cannot be read is no repository.
+
+A clone brings no `.git` of its own, but an unpacked archive may. So a `.git` file is trusted only as far as the
+directory that it names points back to it (gitrepository-layout(5): `worktrees/<id>/gitdir`, `core.worktree`), and
+nothing is written through a link in a git directory.
 """
 
 from __future__ import annotations
@@ -22,8 +26,22 @@ TIMEOUT = 5.0
 
 Run = Callable[[Sequence[str], Path], int | None]
 """Given the arguments after `git` and a directory, return the exit code; None where git is absent or too slow."""
+Read = Callable[[Sequence[str], Path], bytes | None]
+"""The same, returning what git prints; None also where its exit code is not 0."""
 
 _SMALL = 1 << 20
+_SAFE = [
+    option
+    for setting in (
+        "core.fsmonitor=false",
+        "core.hooksPath=/dev/null",
+        # It would start a second git in each submodule, which these options do not reach.
+        "submodule.recurse=false",
+        "safe.bareRepository=explicit",
+    )
+    for option in ("-c", setting)
+]
+"""What keeps a repository's own configuration from running a program. Given on the command line it takes precedence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +56,13 @@ class Repository:
     """That work tree's own directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """What all work trees share: refs, packed-refs, info/exclude."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsafeGitDirectory:
+    """Nothing may be written in this git directory."""
+
+    reason: str
 
 
 def find(directory: Path) -> Repository | None:
@@ -66,6 +91,23 @@ def git_dir(root: Path) -> Path | None:
     return found.common_dir if found else None
 
 
+def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
+    """Given a work tree's top level, return its `info/exclude` (which need not exist); None without git.
+
+    UnsafeGitDirectory where a link is on the way to it, or where `.git` names a directory outside the work tree that
+    does not point back: that may be another project's.
+    """
+    found = _at(root)
+    if found is None:
+        return None
+    mark = root / ".git"
+    if mark.is_file() and not _belongs(found):
+        return UnsafeGitDirectory(f"{mark} leads to {found.common_dir}, which does not name this work tree")
+    info = found.common_dir / "info"
+    linked = next((path for path in (mark, info, info / "exclude") if path.is_symlink()), None)
+    return UnsafeGitDirectory(f"{linked} is a link") if linked is not None else info / "exclude"
+
+
 def head(root: Path) -> str:
     """Given a work tree's top level, return a text that is another one when HEAD has moved.
 
@@ -89,25 +131,34 @@ def in_progress(root: Path) -> bool:
 
 
 def run_git(arguments: Sequence[str], directory: Path) -> int | None:
-    """Run `git` in a directory and return its exit code; None where it is absent or takes over 5 s."""
+    """Run `git` in a top-level directory and return its exit code; None where it is absent or takes over 5 s."""
+    done = _execute(arguments, directory, subprocess.DEVNULL)
+    return done.returncode if done is not None else None
+
+
+def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
+    """The same, returning what it prints; None also where its exit code is not 0."""
+    done = _execute(arguments, directory, subprocess.PIPE)
+    return done.stdout if done is not None and done.returncode == 0 else None
+
+
+def _execute(arguments: Sequence[str], directory: Path, output: int) -> subprocess.CompletedProcess[bytes] | None:
     program = _program()
     if program is None:
         return None
-    command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     try:
-        done = subprocess.run(
-            command,
+        return subprocess.run(
+            [program, *_SAFE, *arguments],
             cwd=directory,
-            env=_environment(),
+            env=_environment(directory),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=output,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.returncode
 
 
 def ignored(root: Path, path: Path, run: Run = run_git) -> bool:
@@ -118,6 +169,23 @@ def ignored(root: Path, path: Path, run: Run = run_git) -> bool:
 def is_tracked(root: Path, path: Path, run: Run = run_git) -> bool:
     """Whether this path is in the index of the work tree `root`. False where git cannot say."""
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
+
+
+def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_git) -> frozenset[str] | None:
+    """Given a work tree's top level and a directory in it, return the names there that match and are in the index.
+
+    `pattern` is a glob for names. Case is ignored, and the names are case-folded: a file system may ignore it too.
+    None where git cannot say: it is absent, refuses the repository, or a command of the person's is changing the index.
+    """
+    found = _at(root)
+    if found is None or (found.git_dir / "index.lock").exists():
+        return None
+    place = re.sub(r"([\\*?\[\]])", r"\\\1", directory.relative_to(root).as_posix())
+    spec = f":(top,icase,glob){place}/{pattern}" if place != "." else f":(top,icase,glob){pattern}"
+    listed = read(["ls-files", "-z", "--", spec], root)
+    if listed is None:
+        return None
+    return frozenset(os.fsdecode(path).rpartition("/")[2].casefold() for path in listed.split(b"\0") if path)
 
 
 def knows_blob(root: Path, data: bytes, run: Run = run_git) -> bool:
@@ -154,11 +222,27 @@ def _from_file(here: Path, mark: Path) -> Repository | None:
     if not (own / "HEAD").is_file():
         return None
     shared = _read(own / "commondir").strip()
-    if not shared:
+    common = _resolved(own, shared) if shared else own
+    if common == own or not _is_registered(here, own, common):
+        # Trigger: `commondir` names a repository that does not list this work tree. Why: a stranger's archive may name
+        # any repository of the person's. Outcome: this work tree is a project of its own.
         return Repository(here, here, own, own)
-    common = _resolved(own, shared)
     main = common.parent if common.name == ".git" else here
     return Repository(main, here, own, common)
+
+
+def _is_registered(here: Path, own: Path, common: Path) -> bool:
+    """Whether `own` is an entry in `common`'s list of work trees, and names `here` as its place."""
+    back = _read(own / "gitdir").strip()
+    return own.parent == common / "worktrees" and bool(back) and _resolved(own, back) == here / ".git"
+
+
+def _belongs(found: Repository) -> bool:
+    """Whether the git directory that a `.git` file names is this work tree's: inside it, or pointing back to it."""
+    if found.common_dir != found.git_dir or found.common_dir.is_relative_to(found.here):
+        return True
+    named = re.search(r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', _read(found.git_dir / "config"), re.I | re.M)
+    return named is not None and _resolved(found.git_dir, named[1].replace("\\\\", "\\")) == found.here
 
 
 def _resolve(found: Repository, ref: str) -> str:
@@ -195,11 +279,14 @@ def _read(path: Path, limit: int = _SMALL) -> str:
         return ""
 
 
-def _environment() -> dict[str, str]:
-    """The environment of a `git` that looks at this repository only, takes no locks, asks and fetches nothing."""
+def _environment(directory: Path) -> dict[str, str]:
+    """The environment of a `git` that looks at this repository only, takes no locks, asks and fetches nothing.
+
+    Without the ceiling git would go up where it refuses this directory's `.git`, and answer for another repository.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    return kept | ours | {"GIT_ALLOW_PROTOCOL": ""}
+    return kept | ours | {"GIT_ALLOW_PROTOCOL": "", "GIT_CEILING_DIRECTORIES": str(directory.parent)}
 
 
 def _program() -> str | None:

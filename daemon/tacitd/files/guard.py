@@ -17,7 +17,9 @@ from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Disk) -> Path:
     """The real path behind every link, if it is below `root`, or is or is below one of `also`.
 
-    Raises FileRefusedError where it is not, the path is relative or not UTF-8, or the project is gone.
+    `also` is meant as it is named: where one of its directories is a link, that leads elsewhere. Raises
+    FileRefusedError where the path is not there, is relative or not UTF-8, lies in a `.git` that `also` does not name,
+    or the project is gone.
     """
     path = operation.path
     _refuse_unclear(path)
@@ -26,10 +28,21 @@ def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Di
         raise FileRefusedError(f"the project {root} is not there", "it may be on a disk that is not mounted")
     # Of a link that is to go, the link itself is meant; its directory must still be inside.
     real = disk.resolve(path.parent) / path.name if isinstance(operation, RemoveFile) else disk.resolve(path)
-    inside = real != home and real.is_relative_to(home)
-    if not inside and not any(real.is_relative_to(disk.resolve(place)) for place in also):
+    if any(real.is_relative_to(place) and disk.resolve(place) == place for place in also):
+        return real
+    if real == home or not real.is_relative_to(home):
         raise FileRefusedError(f"{path} leads out of {root}", "a link or `..` points elsewhere")
+    refuse_git_directory(path, real, home)
     return real
+
+
+def refuse_git_directory(path: Path, real: Path, home: Path) -> None:
+    """Raise FileRefusedError where `path`, which is `real` behind every link, is in a git directory below `home`.
+
+    A repository may hold a link such as `LEARNED.md -> .git/config`. Case is ignored, as some file systems do.
+    """
+    if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
+        raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")
 
 
 def refuse_unwritable(target: Path, disk: Disk) -> None:

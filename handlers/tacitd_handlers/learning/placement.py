@@ -7,6 +7,7 @@ asked of a `ProjectView`, so that this module needs no disk.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +27,11 @@ _VENDORED = """
 VENDORED = frozenset(_VENDORED.split())
 """Folder names, in any case, below which nothing is ever written."""
 
-FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "outside"]
+INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
+"""Folders that version control and Claude Code keep for themselves. No fact is about one, so a line for one is refused."""
+_SHORT_NAME = re.compile(r"(?:git|claude)~\d+")
+
+FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "internal", "outside"]
 _PATH_LIMIT = 300
 _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
 
@@ -37,7 +42,8 @@ class ProjectView:
 
     kind: Callable[[str], FolderKind]
     """Given a relative folder such as `src/auth`, what it is. `missing` also where it is a file; `outside`
-    where it, or a folder above it, is a symlink that leads out of the project; `ignored` by git."""
+    where it, or a folder above it, is a symlink that leads out of the project; `internal` where it leads into one of
+    INTERNAL; `ignored` by git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +86,22 @@ def place(item: Item, view: ProjectView) -> Placed | Refused:
     return _in_folder(item, folders, view)
 
 
+def is_internal(name: str) -> bool:
+    """Whether a file system may take a folder's name for one of INTERNAL: case, trailing dots, streams, short names."""
+    plain = unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
+    return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
+
+
 def _in_folder(item: Item, folders: list[str], view: ProjectView) -> Placed | Refused:
     folder = "/".join(folders)
+    if any(is_internal(part) for part in folders):
+        return Refused(item, f"{folder} belongs to version control or to Claude Code")
     vendored = any(part.casefold() in VENDORED for part in folders)
     match view.kind(folder):
         case "outside":
             return Refused(item, f"{folder} leads out of the project")
+        case "internal":
+            return Refused(item, f"{folder} leads into a directory of version control or of Claude Code")
         case "folder" if not vendored:
             return _line(item, f"{folder}/{AGENTS}")
         case "folder":

@@ -89,6 +89,8 @@ def refused(files: Files) -> str | None:
     for directory in (files.root, files.tmp):
         if not real(directory).is_relative_to(real(files.root)):
             return f"{directory} is a link that leads out of the project"
+        if any(part.casefold() == ".git" for part in real(directory).relative_to(real(files.root)).parts):
+            return f"{directory} is a link into a git directory"
         if directory.exists() and not directory.is_dir():
             return f"{directory} is not a directory"
         if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):

@@ -11,9 +11,16 @@ from tacitd import git
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files.disk import RealDisk
-from tacitd.files.guard import refuse_aliased
+from tacitd.files.guard import refuse_aliased, refuse_git_directory
 from tacitd.files.markdown import lines_of, put_line
-from tacitd_handlers.learning.placement import AGENTS, LEARNED, VENDORED, FolderKind, ProjectView
+from tacitd_handlers.learning.placement import (
+    AGENTS,
+    LEARNED,
+    VENDORED,
+    FolderKind,
+    ProjectView,
+    is_internal,
+)
 from tacitd_handlers.learning.plain import plain_bytes, real
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.tombstones import GitView
@@ -35,6 +42,8 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
     if not place.is_dir() or place == root or file in (real(root / AGENTS), real(root / LEARNED)):
         return "missing"
     below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
+    if any(is_internal(part) for part in below):
+        return "internal"
     if any(part.casefold() in VENDORED for part in below):
         return "vendored"
     parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
@@ -85,6 +94,7 @@ def read_shared(path: Path, root: Path) -> Shared:
         raise FileRefusedError(
             f"{path} is a link that leads out of the project", "make it a file of the project's own"
         )
+    refuse_git_directory(path, real(path), real(root))
     try:
         data = plain_bytes(path, READ_LIMIT + 1)
     except OSError as error:

@@ -22,7 +22,7 @@ KINDS: dict[str, FolderKind] = {
     "away": "outside",
     "node_modules/x": "folder",
     "Vendor": "folder",
-    ".git": "folder",
+    "docs": "internal",
     "dist": "folder",
     "other": "vendored",
 }
@@ -52,7 +52,6 @@ def _place(file: str, fact: str = "Use pnpm", section: str = "") -> Placed | Ref
         ("node_modules/x/AGENTS.md", "LEARNED.md"),
         ("Vendor/AGENTS.md", "LEARNED.md"),
         ("dist/AGENTS.md", "LEARNED.md"),
-        (".git/AGENTS.md", "LEARNED.md"),
         ("other/AGENTS.md", "LEARNED.md"),
     ],
 )
@@ -77,6 +76,26 @@ def test_refused_paths(file: str) -> None:
     """S-24: absolute, climbing, expanding, foreign: nothing of it is stored, and the reason is said."""
     refused = _place(file)
     assert isinstance(refused, Refused) and refused.reason
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        ".git", ".git/hooks", ".GIT", ".Git/x", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", "git~1", "GIT~2",
+        ".\uff47it", "node_modules/.git", "libs/sub/.git", "src/.git/modules/sub", "./.git/./info",
+        ".claude", ".CLAUDE/rules", ".claude.", "src/.claude", "claude~1", ".hg", ".svn", ".jj", "docs",
+    ],
+)  # fmt: skip
+def test_targets_in_gits_and_claudes_own_directories_are_refused(folder: str) -> None:
+    """S-24: such a target is not a module of the project, so its line does not become one of LEARNED.md either."""
+    refused = _place(f"{folder}/AGENTS.md")
+    assert isinstance(refused, Refused) and refused.reason
+
+
+@pytest.mark.parametrize("folder", ["src/git", "gitlab", "claude", ".github", ".gitlab", "src/claude~x", "a.git"])
+def test_folders_that_are_only_named_alike_are_ordinary(folder: str) -> None:
+    """S-24: `.github` is a folder like any other."""
+    assert isinstance(_place(f"{folder}/AGENTS.md"), Placed)
 
 
 def test_what_went_elsewhere_says_why() -> None:

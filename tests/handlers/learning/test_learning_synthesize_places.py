@@ -92,6 +92,12 @@ def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str)
         "C:\\x\\AGENTS.md",
         "notes.txt",
         "out/AGENTS.md",
+        ".git/AGENTS.md",
+        ".GIT/AGENTS.md",
+        ".git./AGENTS.md",
+        ".claude/AGENTS.md",
+        "hooks/AGENTS.md",
+        "rules/AGENTS.md",
     ],
 )
 def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
@@ -101,6 +107,10 @@ def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
     outside = tmp_path / "outside"
     outside.mkdir()
     (bench.root / "out").symlink_to(outside)
+    (bench.root / "hooks").symlink_to(".git/hooks")
+    (bench.root / ".git/hooks").mkdir(exist_ok=True)
+    (bench.root / ".claude/rules").mkdir(parents=True)
+    (bench.root / "rules").symlink_to(".claude/rules")
     bench.answer((SYNTHESIS, lines("Evil words stay out", file=file)), (EXTRACTION, PNPM))
     bench.learn()
     assert list(outside.iterdir()) == [] and not bench.files.learned.exists()
@@ -219,3 +229,24 @@ def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(b
     bench.put("src/learning/AGENTS.md", "<<<<<<< HEAD\n")
     placed(bench, "src/learning/AGENTS.md", folders=())
     assert bench.bullets == ["Use the event bus for hooks"]
+
+
+@pytest.mark.parametrize("target", [".git/config", ".git/hooks/pre-commit", "sub/.git/config"])
+def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Bench, target: str) -> None:
+    """DESIGN "Where it writes": a repository may bring `LEARNED.md` as a link; git's own files are not documents."""
+    path = bench.put(target, "[core]\n")
+    bench.files.learned.symlink_to(target)
+    bench.type("use pnpm")
+    outcome = bench.end()
+    assert isinstance(outcome, Later) and str(bench.files.learned) in outcome.reason
+    assert path.read_text() == "[core]\n" and not bench.asked(SYNTHESIS)
+    bench.files.learned.unlink()
+    bench.end()
+    assert bench.bullets == [PNPM]
+
+
+def test_tmp_that_is_a_link_into_the_git_directory_is_refused(bench: Bench) -> None:
+    """The same for the raw file and the summary."""
+    (bench.root / "tmp").symlink_to(".git")
+    outcome = bench.type("use pnpm")
+    assert isinstance(outcome, Later) and "git directory" in outcome.reason and not bench.model.asked
