@@ -18,7 +18,7 @@ from typing import Any, Literal
 from tacitd.events import Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd.handler import Tools
+from tacitd.handler import Degradation, Tools
 from tacitd.model.port import Ask, NoAnswer
 from tacitd.redact import redact
 from tacitd_handlers.learning import prompting, reach
@@ -133,6 +133,12 @@ class Bootstrap:
 def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
     """Keep what is about to be written out of git, in this clone only. Nothing where it is kept out already."""
     path = reach.exclude_file(project)
+    id = f"learning.exclude:{project.root}"
+    if why := reach.why_not_hidden(project):
+        what = f"{why}: nothing is written there, so git shows the files that tacitd makes in {project.root}"
+        tools.degrade(Degradation(id, what, "`git status` there lists them; add them to a .gitignore of your own"))
+    else:
+        tools.clear(id)
     missing = [p for p in patterns if path is not None and p not in text_of(path).splitlines()]
     if missing:
         cause = {"by": "learning", "what": "kept out of git"}

@@ -17,7 +17,7 @@ from tacitd.events import Project
 from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
-from tacitd.git import git_dir
+from tacitd.git import UnsafeGitDirectory, locate_exclude_file
 from tacitd_handlers.learning.plain import real
 from tacitd_handlers.learning.store import LEARNED, Files, text_of
 
@@ -40,9 +40,15 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def exclude_file(project: Project) -> Path | None:
-    """`.git/info/exclude` of the repository, None outside one."""
-    directory = git_dir(project.root) if project.git else None
-    return directory / "info" / "exclude" if directory is not None else None
+    """`.git/info/exclude` of the repository; None outside one, and where nothing may be written in it."""
+    located = locate_exclude_file(project.root) if project.git else None
+    return located if isinstance(located, Path) else None
+
+
+def why_not_hidden(project: Project) -> str:
+    """Why files of ours cannot be kept out of git in this clone; "" where they can, or where there is no git."""
+    located = locate_exclude_file(project.root) if project.git else None
+    return located.reason if isinstance(located, UnsafeGitDirectory) else ""
 
 
 def excludes(project: Project, patterns: Iterable[str]) -> list[Operation]:
@@ -147,8 +153,8 @@ def _done(history: History, project: Project) -> Iterator[tuple[Operation, Effec
 
 def allowed(project: Project) -> list[Path]:
     """Directories beside the project's root that its transactions may write in: its repository's own."""
-    directory = git_dir(project.root) if project.git else None
-    return [directory / "info"] if directory is not None else []
+    path = exclude_file(project)
+    return [path.parent] if path is not None else []
 
 
 def unseen(files: Files) -> bool:

@@ -102,6 +102,42 @@ def test_a_submodule_has_an_exclude_file_of_its_own(bench: Bench) -> None:
 # --- the pointer --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("linked", [".git/info", ".git/info/exclude"])
+def test_a_link_in_the_git_directory_hides_nothing_and_stops_nothing(
+    bench: Bench, tmp_path: Path, linked: str
+) -> None:
+    """DESIGN "Where it writes": `info` of an unpacked archive may be a link to a person's own directory."""
+    outside = tmp_path / "outside"
+    outside.mkdir() if linked == ".git/info" else outside.write_text("mine\n")
+    (bench.root / linked).parent.mkdir(exist_ok=True)
+    (bench.root / linked).symlink_to(outside)
+    learn(bench)
+    assert bench.bullets == [PNPM]
+    assert list(outside.iterdir()) == [] if outside.is_dir() else outside.read_text() == "mine\n"
+    said = bench.degraded[f"learning.exclude:{bench.root}"]
+    assert str(bench.root / linked) in said.what and "git status" in said.hint
+    (bench.root / linked).unlink()
+    learn(bench, SHORT, "s2")
+    assert f"learning.exclude:{bench.root}" not in bench.degraded and "/tmp/learning-*" in bench.excluded()
+
+
+def test_an_archive_that_names_another_repository_changes_nothing_there(bench: Bench) -> None:
+    """DESIGN "Project": words said in a stranger's directory do not become lines of the project that it names."""
+    victim = bench.new_project("victim")
+    stranger = bench.new_project("stranger", is_git=False)
+    (stranger.root / "x").mkdir()
+    (stranger.root / "x/HEAD").write_text("ref: refs/heads/main\n")
+    (stranger.root / "x/commondir").write_text(f"{victim.root}/.git\n")
+    (stranger.root / ".git").write_text("gitdir: x\n")
+    place = bench.project_of(str(stranger.root))
+    assert isinstance(place, Project) and place.root == stranger.root
+    bench.type("use pnpm", project=place)
+    bench.end(project=place)
+    assert (place.root / "LEARNED.md").exists()
+    assert sorted(path.name for path in victim.root.iterdir()) == [".git"]
+    assert not (victim.root / ".git/info").exists()
+
+
 def test_the_pointer_is_made_where_nothing_refers_to_learned(bench: Bench) -> None:
     """Issue "Reaching the next session": one line, loaded at start by every client from 2.0.76."""
     learn(bench)
