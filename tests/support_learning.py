@@ -22,6 +22,7 @@ from tacitd.events import (
     PromptKind,
     Record,
     SessionEnded,
+    SessionStarted,
     SourceChanged,
     ToolUse,
     TranscriptGrew,
@@ -94,6 +95,7 @@ class Bench:
         self.project = self.new_project("app")
         self.handler = Learning()
         self.open()
+        self.see(self.project)
 
     # the world
 
@@ -239,6 +241,11 @@ class Bench:
         records = [self.record(text, session=session, cwd=place.root) for text in words]
         return self.play(self.grew(*records, project=place))
 
+    def see(self, project: Project, session: str = "s0") -> Outcome:
+        """A session begins in the project: what lies in it by now came with it."""
+        path = self.box / f"{session}.jsonl"
+        return self.play(SessionStarted(session, path, project, self.clock.now()))
+
     def end(self, session: str = "s1", project: Project | None = None) -> Outcome:
         """The session ended."""
         path = self.box / f"{session}.jsonl"
@@ -275,7 +282,7 @@ class Bench:
 
     @property
     def claimed(self) -> list[Path]:
-        return self.files.claimed()
+        return sorted(self.files.tmp.glob("learning-raw.*.processing.jsonl"))
 
     @property
     def status(self) -> Mapping[str, Any]:

@@ -142,7 +142,9 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
     return done.stdout if done is not None and done.returncode == 0 else None
 
 
-def _execute(arguments: Sequence[str], directory: Path, output: int) -> subprocess.CompletedProcess[bytes] | None:
+def _execute(
+    arguments: Sequence[str], directory: Path, output: int
+) -> subprocess.CompletedProcess[bytes] | None:
     program = _program()
     if program is None:
         return None

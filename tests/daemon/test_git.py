@@ -192,7 +192,9 @@ def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_f
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     found = git.find(linked)
     assert found is not None and found.top == repo
-    (repo / ".git/worktrees/linked/gitdir").write_text("../../../../linked/.git\n")  # worktree.useRelativePaths
+    (repo / ".git/worktrees/linked/gitdir").write_text(
+        "../../../../linked/.git\n"
+    )  # worktree.useRelativePaths
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
     assert git.locate_exclude_file(repo / "sub") == repo / ".git/modules/sub/info/exclude"
@@ -235,7 +237,7 @@ def test_a_folder_with_a_pattern_in_its_name_is_meant_literally(repo: Path) -> N
     (repo / "[t]mp*").mkdir()
     (repo / "[t]mp*/learning-raw.jsonl").write_text("x")
     _git(repo, "add", "-f", ".")
-    assert git.list_tracked(repo, repo / "[t]mp*", "learning-raw*") == {"learning-raw.jsonl"}
+    assert git.list_tracked(repo, repo / "[t]mp*", "learning-raw*") == frozenset({"learning-raw.jsonl"})
     assert git.list_tracked(repo, repo / "tmp", "learning-raw*") == frozenset()
 
 
@@ -243,7 +245,7 @@ def test_nothing_is_known_of_tracked_files_where_git_cannot_say(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stranger's index may be damaged, git may be absent, or in the middle of a checkout: None, not "none"."""
-    assert git.list_tracked(repo, repo, "*.md") == {"a.md"}
+    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
     (repo / ".git/index.lock").touch()
     assert git.list_tracked(repo, repo, "*.md") is None
     (repo / ".git/index.lock").unlink()
@@ -292,7 +294,7 @@ def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> Non
         (hooks / hook).write_text(program.read_text())
         (hooks / hook).chmod(0o755)
     (repo / "a.md").write_text("changed\n")
-    assert git.list_tracked(repo, repo, "*.md") == {"a.md"}
+    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
     assert git.is_tracked(repo, repo / "a.md") and not git.ignored(repo, repo / "a.md")
     assert git.knows_blob(repo, b"one\n") and not git.knows_blob(repo, b"two\n")
     assert not ran.exists()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,8 @@ from tacitd.redact import redact
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.known import Documents, Part, read_documents
-from tacitd_handlers.learning.store import Files, text_of, write_summary
+from tacitd_handlers.learning.raw_ownership import RawOwnership
+from tacitd_handlers.learning.store import SUMMARY, Files, text_of, write_summary
 from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
 
 By = Literal["model", "files"]
@@ -44,7 +45,8 @@ class Made:
 class Bootstrap:
     """Makes summaries. Remembers what the model made of each directive. Thread-safe: projects are handled side by side."""
 
-    def __init__(self, home: Path, disk: Disk | None = None) -> None:
+    def __init__(self, home: Path, ownership: RawOwnership, disk: Disk | None = None) -> None:
+        self._ownership = ownership
         self._log = Log(home / "summaries.jsonl", disk)
         self._lock = threading.Lock()
         self._distilled: dict[str, str] = {}
@@ -71,12 +73,23 @@ class Bootstrap:
         """Before an extraction: make the summary if it is missing or its directives were not distilled yet, and return
         what is known (SPEC S-04). Raises OSError and TacitdError."""
         files = Files(project.root, tools.disk)
-        documents = read_documents(files, tools.directives)
-        if not files.summary.is_file() or self._stale(project, documents):
+        documents = self.read(project, tools)
+        missing = not files.summary.is_file() or self._ownership.inspect(files).summary == "stale"
+        if missing or self._stale(project, documents):
             self.refresh(project, tools, ask=True)
-            documents = read_documents(files, tools.directives)
+            documents = self.read(project, tools)
         hide(project, tools, reach.temporary(project))
         return documents
+
+    def read(self, project: Project, tools: Tools) -> Documents:
+        """What is known in the project now. A summary that came with the repository is not believed: it could name as
+        known whatever is not to be learned. It is made again from the documents, in memory. Raises OSError."""
+        files = Files(project.root, tools.disk)
+        own = self._ownership.inspect(files).summary == "own"
+        documents = read_documents(files, tools.directives, summary=own)
+        if own:
+            return documents
+        return replace(documents, summary=deterministic_summary(documents.sources(self._distilled)))
 
     def _stale(self, project: Project, documents: Documents) -> bool:
         """Whether the model made something of this project's directives once, and they are others now."""
@@ -93,9 +106,17 @@ class Bootstrap:
             waits = self._ask(project, part, tools, at_once=at_once) or waits
         hide(project, tools, reach.temporary(project))
         self._use(project, documents)
-        changed = write_summary(files, deterministic_summary(documents.sources(self._distilled)))
+        changed = self._write(files, deterministic_summary(documents.sources(self._distilled)))
         made = any(self._distilled.get(one) for one in documents.fingerprints)
         return Made("model" if made else "files", changed, waits)
+
+    def _write(self, files: Files, text: str) -> bool:
+        """Write the summary, where it is not the repository's. Returns whether it changed."""
+        if self._ownership.inspect(files).summary == "closed":
+            return False
+        changed = write_summary(files, text)
+        self._ownership.note_replaced(files, SUMMARY)
+        return changed
 
     def _use(self, project: Project, documents: Documents) -> None:
         """Remember what the summary is made of, once the model was asked about all of it."""
@@ -136,7 +157,9 @@ def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
     id = f"learning.exclude:{project.root}"
     if why := reach.why_not_hidden(project):
         what = f"{why}: nothing is written there, so git shows the files that tacitd makes in {project.root}"
-        tools.degrade(Degradation(id, what, "`git status` there lists them; add them to a .gitignore of your own"))
+        tools.degrade(
+            Degradation(id, what, "`git status` there lists them; add them to a .gitignore of your own")
+        )
     else:
         tools.clear(id)
     missing = [p for p in patterns if path is not None and p not in text_of(path).splitlines()]

@@ -32,9 +32,10 @@ from tacitd_handlers.learning.extract import extract
 from tacitd_handlers.learning.folders import folders_of
 from tacitd_handlers.learning.looks import is_news, look
 from tacitd_handlers.learning.material import done_batches
+from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.saying import says
 from tacitd_handlers.learning.state import COUNTED, State
-from tacitd_handlers.learning.store import Files, append_raw, refused
+from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused
 from tacitd_handlers.learning.synthesize import Synthesis, finish
 from tacitd_handlers.learning.view import spliceable
 
@@ -80,6 +81,7 @@ class Learning:
         self._projects: dict[Path, Project] = {}
         self._shut: dict[Path, str] = {}
         """Why a project's synthesis was refused: a degradation already, that need not be said twice."""
+        self._ownership: RawOwnership
         self._bootstrap: Bootstrap
         self._synthesis: Synthesis
         self._tools: Tools
@@ -92,8 +94,9 @@ class Learning:
                 self._state.fold(commit)
             except (KeyError, TypeError, ValueError) as error:  # a newer version's: not ours to judge
                 logger.warning("a commit of {} is not understood: {}", commit.event, error)
-        self._bootstrap = Bootstrap(tools.home, tools.disk)
-        self._synthesis = Synthesis(self._bootstrap, tools.home, tools.disk)
+        self._ownership = RawOwnership(tools.home, tools.clock, dict(self._state.since), tools.disk)
+        self._bootstrap = Bootstrap(tools.home, self._ownership, tools.disk)
+        self._synthesis = Synthesis(self._bootstrap, self._ownership, tools.home, tools.disk)
         for root in [root for root, made in self._state.waiting.items() if made]:
             self._project_raw(root, done_batches(tools.history, root))
         self._say_silence(tools)
@@ -124,7 +127,24 @@ class Learning:
     def _note(self, project: Project | NoProject) -> None:
         if isinstance(project, Project):
             with self._lock:
+                new = project.root not in self._projects
+            if new:
+                self._inspect(project.root)
+            with self._lock:
                 self._projects[project.root] = project
+
+    def _inspect(self, root: Path) -> RawAccess:
+        """What may be done with the project's raw files, said in `status` where some are left alone.
+
+        Raises OSError and FileRefusedError.
+        """
+        access = self._ownership.inspect(Files(root))
+        said, id = describe_foreign(Files(root), access), f"learning.raw-foreign:{root}"
+        if said is None:
+            self._tools.clear(id)
+        else:
+            self._tools.degrade(Degradation(id, *said))
+        return access
 
     # stage 1
 
@@ -198,7 +218,7 @@ class Learning:
         if tools.write_mode(Project(root, False)) == "off" or not root.is_dir():
             return
         try:
-            append_raw(files, batches)
+            append_raw(files, batches, self._inspect(root))
         except (OSError, TacitdError) as error:
             why = getattr(error, "what", "") or getattr(error, "strerror", "") or str(error)
             what = f"{files.raw} cannot be written: {why}"
@@ -251,10 +271,18 @@ class Learning:
         self._say_aside(tools)
         finish(tools)
         for project in self._known_projects(tools):
-            with self._lock:
-                waits = bool(self._state.waiting.get(project.root))
-            if (waits or Files(project.root).waiting()) and not tools.live(project):
+            if self._has_facts(project.root) and not tools.live(project):
                 tools.post(Due(SYNTHESIZE, project))
+
+    def _has_facts(self, root: Path) -> bool:
+        """Whether facts wait in the project. Where its files cannot be looked at, its synthesis will say why."""
+        with self._lock:
+            if self._state.waiting.get(root):
+                return True
+        try:
+            return self._inspect(root).waiting
+        except (OSError, TacitdError):
+            return True
 
     def _known_projects(self, tools: Tools) -> list[Project]:
         with self._lock:

@@ -62,8 +62,8 @@ class Documents:
         ]
 
 
-def read_documents(files: Files, directives: Sequence[Path]) -> Documents:
-    """Read all of them as they are now; what is missing is empty."""
+def read_documents(files: Files, directives: Sequence[Path], *, summary: bool = True) -> Documents:
+    """Read all of them as they are now; what is missing is empty, and the summary where it is not wanted."""
     names = [path.name for path in directives]
     texts = [
         (path.name if names.count(path.name) == 1 and path.name != "AGENTS.md" else str(path), text_of(path))
@@ -73,4 +73,4 @@ def read_documents(files: Files, directives: Sequence[Path]) -> Documents:
     mine = text_of(files.agents)
     own = (("AGENTS.md", mine),) if mine.strip() else ()
     parts = tuple(part for part in (Part(False, present), Part(True, own)) if part.texts)
-    return Documents(parts, text_of(files.learned), text_of(files.summary))
+    return Documents(parts, text_of(files.learned), text_of(files.summary) if summary else "")

@@ -14,8 +14,9 @@ from pathlib import Path
 from tacitd.events import Project
 from tacitd.files.transaction import History
 from tacitd_handlers.learning.raw import RawLine, parse
-from tacitd_handlers.learning.state import State
-from tacitd_handlers.learning.store import Files, append_raw, claim, facts_in
+from tacitd_handlers.learning.raw_ownership import RawOwnership
+from tacitd_handlers.learning.state import Extracted, State
+from tacitd_handlers.learning.store import RAW, Files, append_raw, claim, encode_batch, facts_in
 
 CALL_LIMIT = 48_000
 """Bytes of the longest answer that is asked for in one call, as far as it can be foreseen."""
@@ -40,6 +41,8 @@ class Material:
     """Batches of which lines were made before a crash."""
     settled_lines: int = 0
     """How many."""
+    unfiled: tuple[Extracted, ...] = ()
+    """Batches that lie in no file, because the raw file is not ours."""
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -73,14 +76,22 @@ class _Written:
         return size if upto is None else upto
 
 
-def take(project: Project, files: Files, state: State, history: History, now: float) -> Material:
-    """Claim what waits in the project and return it. Raises OSError and FileRefusedError."""
+def take(
+    project: Project, files: Files, state: State, history: History, ownership: RawOwnership, now: float
+) -> Material:
+    """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
+
+    Our own facts are in the handler's log too, so they come from there where the raw file may not be used.
+    """
     written = _written(history, project)
     waiting = state.waiting.get(project.root, {})
     settled = [id for id in waiting if id in written.batches]
-    append_raw(files, [made for id, made in waiting.items() if id not in written.batches])
-    claim(files, now)
-    claimed = tuple(files.claimed())
+    fresh = [made for id, made in waiting.items() if id not in written.batches]
+    access = ownership.inspect(files)
+    append_raw(files, fresh, access)
+    if taken := claim(files, now, access):
+        ownership.note_taken(files, RAW, taken)
+    claimed = ownership.inspect(files).claimed
     lines: dict[str, RawLine] = {}
     bad: list[bytes] = []
     read: dict[Path, int] = {}
@@ -95,10 +106,14 @@ def take(project: Project, files: Files, state: State, history: History, now: fl
         for at, line in enumerate(parse(data[done:]).lines):
             if line.batch not in finished:
                 lines.setdefault(line.batch or f"{path.name}:{at}", line)
+    unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
+    lines |= {made.id: line for made in unfiled for line in parse(encode_batch(made)).lines}
     known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
     id = _id(claimed, lines.values())
-    return Material(id, tuple(lines.values()), claimed, read, whole, tuple(bad), tuple(settled), count)
+    return Material(
+        id, tuple(lines.values()), claimed, read, whole, tuple(bad), tuple(settled), count, unfiled
+    )
 
 
 def portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:

@@ -14,8 +14,8 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def plain_bytes(path: Path, limit: int) -> bytes | None:
-    """At most `limit` bytes of an ordinary file, links followed; None where there is none.
+def plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
+    """At most `limit` bytes of an ordinary file from `begin` on, links followed; None where there is none.
 
     Raises FileRefusedError for a directory, a FIFO or a device (nothing waits for those), and OSError.
     """
@@ -26,4 +26,5 @@ def plain_bytes(path: Path, limit: int) -> bytes | None:
     with open(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
+        file.seek(begin)
         return file.read(limit)

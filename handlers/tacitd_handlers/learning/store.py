@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tacitd.clock import utc_seconds
 from tacitd.errors import FileRefusedError
@@ -23,7 +24,7 @@ from tacitd.files.log import Log
 from tacitd.files.names import move, remove
 from tacitd.files.replaced import replace
 from tacitd_handlers.learning.plain import plain_bytes, real
-from tacitd_handlers.learning.raw import Raw, parse
+from tacitd_handlers.learning.raw import Raw, encode, parse
 from tacitd_handlers.learning.state import Extracted
 
 RAW = "learning-raw.jsonl"
@@ -70,16 +71,28 @@ class Files:
         """The project's own instructions: the person's, never written by learning."""
         return self.root / "AGENTS.md"
 
-    def claimed(self) -> list[Path]:
-        """Raw files that a synthesis took, oldest name first. Plain files only."""
-        try:
-            return sorted(path for path in self.tmp.glob(f"learning-raw.*{CLAIMED}") if _is_plain(path))
-        except OSError:
-            return []
 
-    def waiting(self) -> bool:
-        """Whether facts lie here that no synthesis has finished."""
-        return _is_plain(self.raw) or bool(self.claimed())
+@dataclass(frozen=True, slots=True)
+class RawAccess:
+    """What may be done with the files in a project's `tmp/`: they may have come with the repository."""
+
+    raw: Literal["own", "appended", "closed"] = "own"
+    """`own`: it may be added to and claimed. `appended`: it was brought along; what follows `begin` was written here and
+    may be read. `closed`: git tracks it, or cannot say."""
+    begin: int = 0
+    """Byte offset."""
+    source: str = ""
+    """What a raw file that was brought along is recognised by."""
+    summary: Literal["own", "stale", "closed"] = "own"
+    """`stale`: it was brought along, and is made anew before it is used. `closed`: neither read nor written."""
+    claimed: tuple[Path, ...] = ()
+    """Claimed files that are ours, oldest name first."""
+    foreign: tuple[str, ...] = ()
+    """Names of raw and claimed files that are left alone."""
+    waiting: bool = False
+    """Whether facts lie in files that no synthesis has finished."""
+    known: bool = True
+    """Whether git could say what it tracks."""
 
 
 def refused(files: Files) -> str | None:
@@ -116,17 +129,18 @@ def _is_plain(path: Path) -> bool:
         return False
 
 
-def append_raw(files: Files, batches: Iterable[Extracted]) -> None:
+def append_raw(files: Files, batches: Iterable[Extracted], access: RawAccess) -> None:
     """Write batches into the raw file, each once: its id tells whether it is there.
 
-    Raises OSError, and FileRefusedError where the files cannot be ours.
+    Where the raw file is not ours nothing is written: the batches wait in the handler's log. Raises OSError, and
+    FileRefusedError where no file can be made.
     """
     wanted = list(batches)
-    if not wanted:
+    if not wanted or access.raw != "own":
         return
     if (why := refused(files)) is not None:
         raise FileRefusedError(why)
-    there = {line.batch for line in read_raw(files).lines}
+    there = {line.batch for line in read_raw(files, access).lines}
     missing = [b for b in wanted if b.id not in there]
     if not missing:
         return
@@ -137,6 +151,11 @@ def append_raw(files: Files, batches: Iterable[Extracted]) -> None:
             log.append(_line(made))
     finally:
         log.close()
+
+
+def encode_batch(made: Extracted) -> bytes:
+    """A batch as its line in the raw file, newline included."""
+    return encode(made.at, made.facts, made.session, made.prompts, made.folders, made.id)
 
 
 def _line(made: Extracted) -> Mapping[str, object]:
@@ -150,30 +169,49 @@ def _line(made: Extracted) -> Mapping[str, object]:
     }
 
 
-def read_raw(files: Files) -> Raw:
-    """Everything in the raw file and in claimed ones; lines that are no facts are told apart."""
-    return parse(b"\n".join(facts_in(path) for path in [*files.claimed(), files.raw]))
+def read_raw(files: Files, access: RawAccess) -> Raw:
+    """Everything in our raw file and in claimed ones; lines that are no facts are told apart."""
+    return parse(b"\n".join(facts_in(path) for path in [*access.claimed, files.raw]))
 
 
-def facts_in(path: Path) -> bytes:
-    """The bytes of one file of facts; b"" where there is none.
+def facts_in(path: Path, begin: int = 0) -> bytes:
+    """The bytes of one file of facts from `begin` on; b"" where there is none.
 
     Raises OSError, and FileRefusedError where there are more than 16 MB of them: cutting would lose some.
     """
-    data = plain_bytes(path, RAW_LIMIT) or b""
+    data = plain_bytes(path, RAW_LIMIT, begin) or b""
     if len(data) == RAW_LIMIT:
         raise FileRefusedError(f"{path} is longer than 16 MB", "move it away, or split it")
     return data
 
 
-def claim(files: Files, now: float) -> None:
+def claim(files: Files, now: float, access: RawAccess) -> int:
     """Take the raw file for a synthesis: what other tools append from now on goes into a new one (SPEC S-22).
 
-    `now` is seconds since 1970, UTC: claimed files are worked on in the order of their names. Raises OSError.
+    Of a raw file that was brought along, the lines that were appended since are copied, and the file is left as it is.
+    Return up to which byte that was; 0 where nothing was copied. `now` is seconds since 1970, UTC: claimed files are
+    worked on in the order of their names. Raises OSError, and FileRefusedError where there are more than 16 MB.
     """
-    if _is_plain(files.raw):
+    if access.raw == "appended":
+        return _copy_appended(files, access)
+    if access.raw == "own" and _is_plain(files.raw):
         name = f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
         move(files.raw, files.tmp / name, files.disk)
+    return 0
+
+
+def _copy_appended(files: Files, access: RawAccess) -> int:
+    """Copy the whole lines that were appended into a claimed file. Its name says where they came from: after a crash the
+    same copy is found again, and what was appended since comes the next time."""
+    target = files.tmp / f"learning-raw.{access.source[:12]}-{access.begin:x}{CLAIMED}"
+    if _is_plain(target):
+        return access.begin + _size(target)
+    data = facts_in(files.raw, access.begin)
+    lines = data[: data.rfind(b"\n") + 1]
+    if not lines:
+        return 0
+    replace(target, lines, disk=files.disk)
+    return access.begin + len(lines)
 
 
 def release(files: Files, read: Mapping[Path, int]) -> list[Path]:
@@ -203,6 +241,15 @@ def put_aside(files: Files, paths: Iterable[Path]) -> list[Path]:
         move(path, target, files.disk)
         aside.append(target)
     return aside
+
+
+def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path:
+    """The same for facts that wait in the handler's log alone: write them into a file. `id` names the work, so that the
+    same file is written again after a crash. Raises OSError."""
+    target = files.tmp / f"learning-raw.{id}.dead.jsonl"
+    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
+    replace(target, b"".join(map(encode_batch, batches)), disk=files.disk)
+    return target
 
 
 def text_of(path: Path) -> str:

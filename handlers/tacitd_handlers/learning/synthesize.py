@@ -24,15 +24,15 @@ from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.extract import unanswered
-from tacitd_handlers.learning.known import read_documents
 from tacitd_handlers.learning.looks import look, ours
 from tacitd_handlers.learning.material import Material, portions, take
 from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
 from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
+from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.sameness import known, normalise
 from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.state import SECRET_FACT, State
-from tacitd_handlers.learning.store import Files, put_aside, refused, release
+from tacitd_handlers.learning.store import Files, put_aside, put_lines_aside, refused, release
 from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
 from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
 from tacitd_handlers.riders import SYNTHESIS, asked_besides, laden, parted, riders
@@ -69,8 +69,11 @@ class Answered:
 class Synthesis:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
-    def __init__(self, bootstrap: Bootstrap, home: Path, disk: Disk | None = None) -> None:
+    def __init__(
+        self, bootstrap: Bootstrap, ownership: RawOwnership, home: Path, disk: Disk | None = None
+    ) -> None:
         self._bootstrap = bootstrap
+        self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
         self._refused = Log(home / "refused.jsonl", disk)
         self._paid: dict[str, Answered] = {}
@@ -85,14 +88,14 @@ class Synthesis:
         if tools.write_mode(project) == "off":
             return Done()
         finish(tools)
-        if not files.waiting() and not state.waiting.get(project.root):
+        if not state.waiting.get(project.root) and not self._ownership.inspect(files).waiting:
             return Done()
         if (why := refused(files)) is not None:
             return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
-        material = take(project, files, state, tools.history, tools.clock.now())
+        material = take(project, files, state, tools.history, self._ownership, tools.clock.now())
         if not material.facts:
             return self._finish(project, material, {}, state, tools)
-        desk = _desk(project, material, tools)
+        desk = _desk(project, material, self._bootstrap, tools)
         answered = self._plan(desk, state, tools)
         if not isinstance(answered, Answered):
             return answered
@@ -124,9 +127,12 @@ class Synthesis:
             if self._failures[root] < settings.tries:
                 return outcome
         self._failures.pop(root, None)
-        aside = [path.name for path in put_aside(Files(root, tools.disk), desk.material.claimed)]
+        files, material = Files(root, tools.disk), desk.material
+        aside = [path.name for path in put_aside(files, material.claimed)]
+        if material.unfiled:
+            aside.append(put_lines_aside(files, material.id, material.unfiled).name)
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
-        data["batches"] = [*desk.material.batches, *desk.material.settled]
+        data["batches"] = [*material.batches, *material.settled]
         where = ", ".join(str(Files(root).tmp / name) for name in aside)
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
 
@@ -208,11 +214,11 @@ def finish(tools: Tools) -> None:
         tools.history.recover(lambda root: tools.write_mode(Project(root, False)) != "off")
 
 
-def _desk(project: Project, material: Material, tools: Tools) -> Desk:
+def _desk(project: Project, material: Material, bootstrap: Bootstrap, tools: Tools) -> Desk:
     """Read what the facts may end up in, and leave out what is said already. Raises FileRefusedError."""
     shared, closed = read_all(project, open_folders(project, material.folders))
     _say_closed(project, closed, tools)
-    documents = read_documents(Files(project.root), tools.directives)
+    documents = bootstrap.read(project, tools)
     lines, more = shared[LEARNED].said, documents.lines()
     again = {fact: line for fact in material.facts if (line := known(fact, lines)) is not None}
     facts = tuple(f for f in material.facts if f not in again and known(f, more) is None)

@@ -92,7 +92,9 @@ def test_targets_in_gits_and_claudes_own_directories_are_refused(folder: str) ->
     assert isinstance(refused, Refused) and refused.reason
 
 
-@pytest.mark.parametrize("folder", ["src/git", "gitlab", "claude", ".github", ".gitlab", "src/claude~x", "a.git"])
+@pytest.mark.parametrize(
+    "folder", ["src/git", "gitlab", "claude", ".github", ".gitlab", "src/claude~x", "a.git"]
+)
 def test_folders_that_are_only_named_alike_are_ordinary(folder: str) -> None:
     """S-24: `.github` is a folder like any other."""
     assert isinstance(_place(f"{folder}/AGENTS.md"), Placed)

@@ -114,7 +114,8 @@ def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> 
                 bench.end()
         aside = "".join(path.read_text() for path in bench.files.tmp.glob("*.dead.jsonl"))
         assert PNPM in aside and TABS in aside
-        assert bench.status["facts_waiting"] == {} and not bench.files.waiting() and bench.bullets == []
+        assert bench.status["facts_waiting"] == {} and bench.bullets == []
+        assert not bench.files.raw.exists() and not bench.claimed
         if not disk.dead:
             assert "place" in disk.trail[before:]
             return

@@ -1,0 +1,274 @@
+"""Which files in a project's `tmp/` are ours to read, rename and remove: what a repository brought along is not.
+
+A clone brings what was committed, an unpacked archive what was packed. A raw file among it looks like one of ours, and
+its facts would become lines that every later session loads. So a raw file is ours only where
+
+- git does not track it. Such a file is never read, changed or removed, and where git cannot say, none is;
+- it was not there when the project was first seen. Of one that was, only what is appended later counts: another tool
+  wrote that here.
+
+What was there at the first sight is kept in a log. The times of the files themselves are not used: whoever packs an
+archive chooses them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tacitd import git
+from tacitd.clock import Clock
+from tacitd.errors import FileRefusedError
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd_handlers.learning.plain import real
+from tacitd_handlers.learning.store import CLAIMED, RAW, SUMMARY, Files, RawAccess
+
+LOG = "first-sights.jsonl"
+HEAD = 65_536
+"""Bytes at a file's beginning by which it is recognised."""
+RETRY = 60.0
+"""Seconds before git is asked again where it could not say."""
+
+Tracked = frozenset[str] | None
+"""Case-folded names in `tmp/` that git tracks; None where git cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtFile:
+    """A file that was not written here, as it was when that was noticed."""
+
+    size: int
+    """Bytes."""
+    head: str
+    """SHA-256 of its first 64 KB; "" where it was not read: it was tracked, or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What git said, until the index changes."""
+
+    tracked: Tracked
+    stamp: tuple[int, int, int] | None
+    tmp: Path
+    asked_at: float
+    """Seconds of the monotonic clock."""
+
+
+@dataclass(slots=True)
+class RawOwnership:
+    """Remembers what projects brought along. Thread-safe.
+
+    Its log holds `{"project": "/…/app", "at": 1795149000.0, "files": {"learning-raw.jsonl": [120, "…"]}}`: `at` in
+    seconds since 1970, UTC; for each file its size and the digest of its beginning, or null when it is gone. Later
+    records of a project add to earlier ones.
+    """
+
+    home: Path
+    clock: Clock
+    known_since: Mapping[Path, float] = field(default_factory=dict)
+    """Projects that were written in before first sights were noted, and since when: what lies there counts as ours."""
+    disk: Disk | None = None
+    read: git.Read = git.read_git
+    _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
+    _answers: dict[Path, _Answer] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._log = Log(self.home / LOG, self.disk)
+        for record in self._log.read():
+            self._fold(record)
+
+    def inspect(self, files: Files) -> RawAccess:
+        """What may be done with the project's raw files now. The first call notes the first sight of the project.
+
+        Raises OSError where that cannot be written down, and FileRefusedError where `tmp/` cannot be listed: until then
+        nothing there can be trusted.
+        """
+        if not real(files.tmp).is_relative_to(real(files.root)):
+            return RawAccess(raw="closed", summary="closed")
+        tracked = self._list_tracked(files)
+        present = dict(_list_present(files))
+        with self._lock:
+            if files.root not in self._brought:
+                self._note_first_sight(files, tracked, present)
+            self._note_changes(files, tracked, present)
+            return judge_raw_files(files, tracked, self._brought[files.root], present)
+
+    def note_taken(self, files: Files, name: str, size: int) -> None:
+        """The facts up to this byte of a file that was brought along have been taken. Raises OSError."""
+        with self._lock:
+            head = self._brought[files.root][name].head
+            self._note(files, {name: BroughtFile(size, head)})
+
+    def note_replaced(self, files: Files, name: str) -> None:
+        """We have written this file anew, so it is ours. Raises OSError."""
+        with self._lock:
+            if name in self._brought.get(files.root, {}):
+                self._note(files, {name: None})
+
+    def _note_first_sight(self, files: Files, tracked: Tracked, present: Mapping[str, int]) -> None:
+        if files.root in self.known_since:
+            self._note(files, {}, self.known_since[files.root])
+            return
+        self._note(files, {name: _describe(files, name, size, tracked) for name, size in present.items()})
+
+    def _note_changes(self, files: Files, tracked: Tracked, present: Mapping[str, int]) -> None:
+        """Follow what git and others do with the files: tracked, no longer tracked, replaced, gone."""
+        if tracked is None:
+            return
+        brought = self._brought[files.root]
+        changes: dict[str, BroughtFile | None] = {}
+        for name, size in present.items():
+            was = brought.get(name)
+            if name.casefold() in tracked:
+                if was is None or was.head:
+                    changes[name] = BroughtFile(size, "")
+            elif was is not None and not was.head:
+                # `git rm --cached` leaves the file: nothing that is in it by now was written here.
+                if (now := _describe(files, name, size, tracked)) != was:
+                    changes[name] = now
+            elif (
+                was is not None
+                and not name.endswith(CLAIMED)
+                and not _begins_with(files.tmp / name, was, size)
+            ):
+                changes[name] = None
+        changes |= {name: None for name in brought if name not in present and name.casefold() not in tracked}
+        if changes:
+            self._note(files, changes)
+
+    def _note(self, files: Files, changes: Mapping[str, BroughtFile | None], at: float | None = None) -> None:
+        told = {name: [one.size, one.head] if one is not None else None for name, one in changes.items()}
+        record = {"project": str(files.root), "at": self.clock.now() if at is None else at, "files": told}
+        self._log.append(record, sync=True)
+        self._fold(record)
+
+    def _fold(self, record: Mapping[str, object]) -> None:
+        root, changes = record.get("project"), record.get("files")
+        if not isinstance(root, str) or not isinstance(changes, dict):
+            return
+        brought = self._brought.setdefault(Path(root), {})
+        for name, value in changes.items():
+            match value:
+                case [int(size), str(head)]:
+                    brought[str(name)] = BroughtFile(size, head)
+                case _:
+                    brought.pop(str(name), None)
+
+    def _list_tracked(self, files: Files) -> Tracked:
+        """What git tracks in `tmp/`, from memory while the index stays the same."""
+        tmp = real(files.tmp)
+        repository, within = git.find(files.root), git.find(tmp)
+        if repository is None or within is None:
+            return frozenset() if repository is within else None
+        if repository.here != within.here or not tmp.is_relative_to(repository.here):
+            return None  # `tmp` is a submodule, whose own index may track the files
+        now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
+        known = self._answers.get(files.root)
+        if known is not None and (known.stamp, known.tmp) == (stamp, tmp):
+            fresh = known.tracked is not None or now - known.asked_at < RETRY
+            if fresh and not (repository.git_dir / "index.lock").exists():
+                return known.tracked
+        tracked = git.list_tracked(repository.here, tmp, "*", self.read)
+        self._answers[files.root] = _Answer(tracked, stamp, tmp, now)
+        return tracked
+
+
+def judge_raw_files(
+    files: Files, tracked: Tracked, brought: Mapping[str, BroughtFile], present: Mapping[str, int]
+) -> RawAccess:
+    """Given what git tracks, what was brought along, and the sizes of what is there, return what may be done."""
+
+    def is_foreign(name: str) -> bool:
+        return tracked is None or name.casefold() in tracked or name in brought
+
+    raw: Literal["own", "appended", "closed"] = "own"
+    if tracked is None or RAW.casefold() in tracked:
+        raw = "closed"
+    elif RAW in brought:
+        raw = "appended"
+    summary: Literal["own", "stale", "closed"] = "own"
+    if tracked is None or SUMMARY.casefold() in tracked:
+        summary = "closed"
+    elif SUMMARY in brought:
+        summary = "stale"
+    claimed = sorted(name for name in present if name.endswith(CLAIMED) and not is_foreign(name))
+    begin = brought[RAW].size if raw == "appended" else 0
+    return RawAccess(
+        raw=raw,
+        begin=begin,
+        source=brought[RAW].head if raw == "appended" else "",
+        summary=summary,
+        claimed=tuple(files.tmp / name for name in claimed),
+        foreign=tuple(sorted(name for name in present if name != SUMMARY and is_foreign(name))),
+        waiting=bool(claimed) or (raw != "closed" and present.get(RAW, 0) > begin),
+        known=tracked is not None,
+    )
+
+
+def describe_foreign(files: Files, access: RawAccess) -> tuple[str, str] | None:
+    """What `status` says of raw files that are left alone, and the hint; None where there are none."""
+    if not access.foreign:
+        return None
+    names = ", ".join(access.foreign[:5]) + (", …" if len(access.foreign) > 5 else "")
+    if not access.known:
+        what = f"git cannot say whether it tracks {names} in {files.tmp}: they are not read and not changed"
+        return what, f"`git -C {files.root} status` says why"
+    what = f"{names} in {files.tmp} came with the project: they are not read and not changed"
+    return what, "remove them if nobody needs them; what is learned here goes on without them"
+
+
+def _list_present(files: Files) -> Iterator[tuple[str, int]]:
+    """Names and sizes of the ordinary files in `tmp/` that are named like ours."""
+    try:
+        with os.scandir(files.tmp) as entries:
+            for entry in entries:
+                raw = entry.name == RAW or (
+                    entry.name.startswith("learning-raw.") and entry.name.endswith(CLAIMED)
+                )
+                if (raw or entry.name == SUMMARY) and entry.is_file(follow_symlinks=False):
+                    yield entry.name, entry.stat(follow_symlinks=False).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        hint = "give tacitd the right to read it"
+        raise FileRefusedError(f"{files.tmp} cannot be listed: {error.strerror}", hint) from error
+
+
+def _describe(files: Files, name: str, size: int, tracked: Tracked) -> BroughtFile:
+    if tracked is None or name.casefold() in tracked:
+        return BroughtFile(size, "")
+    return BroughtFile(size, _digest(files.tmp / name, size))
+
+
+def _begins_with(path: Path, brought: BroughtFile, size: int) -> bool:
+    """Whether this is still the file that was brought along, with or without more at its end."""
+    return size >= brought.size and _digest(path, brought.size) == brought.head
+
+
+def _digest(path: Path, size: int) -> str:
+    """The digest of the first 64 KB of so many bytes; "" where the file cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return ""
+        return hashlib.sha256(file.read(min(size, HEAD))).hexdigest()
+
+
+def _stamp(index: Path) -> tuple[int, int, int] | None:
+    try:
+        seen = index.stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
