@@ -105,8 +105,7 @@ class RawOwnership:
     def note_taken(self, files: Files, name: str, size: int) -> None:
         """The facts up to this byte of a file that was brought along have been taken. Raises OSError."""
         with self._lock:
-            head = self._brought[files.root][name].head
-            self._note(files, {name: BroughtFile(size, head)})
+            self._note(files, {name: BroughtFile(size, _digest(files.tmp / name, size))})
 
     def note_replaced(self, files: Files, name: str) -> None:
         """We have written this file anew, so it is ours. Raises OSError."""
