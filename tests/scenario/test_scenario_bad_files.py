@@ -217,8 +217,10 @@ def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon
     """SPEC S-21: other tools write into the raw file; bad lines are quarantined, good ones are facts like ours."""
     daemon = make()
     daemon.start()
+    daemon.type_("s1", "hello")  # what lies in a project before it is first seen came with it
+    daemon.sync()
     tmp = daemon.project / "tmp"
-    tmp.mkdir()
+    tmp.mkdir(exist_ok=True)
     theirs = {"ts": "2026-11-20T07:00:00Z", "facts": ["Prefers basalt-2"]}
     broken = b'{"ts": "2026-11-20T07:00:00Z", "fac\nnot json at all\n[]\n'
     (tmp / "learning-raw.jsonl").write_bytes(broken + json.dumps(theirs).encode())

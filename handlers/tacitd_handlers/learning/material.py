@@ -87,9 +87,9 @@ def take(
     waiting = state.waiting.get(project.root, {})
     settled = [id for id in waiting if id in written.batches]
     fresh = [made for id, made in waiting.items() if id not in written.batches]
-    access = ownership.inspect(files)
-    append_raw(files, fresh, access)
-    if taken := claim(files, now, access):
+    append_raw(files, fresh, ownership.inspect(files))
+    # Looked at again: the append took its time, and a checkout may have begun meanwhile.
+    if taken := claim(files, now, ownership.inspect(files)):
         ownership.note_taken(files, RAW, taken)
     claimed = ownership.inspect(files).claimed
     lines: dict[str, RawLine] = {}

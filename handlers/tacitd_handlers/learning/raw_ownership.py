@@ -170,11 +170,12 @@ class RawOwnership:
             return frozenset() if repository is within else None
         if repository.here != within.here or not tmp.is_relative_to(repository.here):
             return None  # `tmp` is a submodule, whose own index may track the files
+        if (repository.git_dir / "index.lock").exists():
+            return None  # a git command is at work, and files may be there before the index names them
         now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
         known = self._answers.get(files.root)
         if known is not None and (known.stamp, known.tmp) == (stamp, tmp):
-            fresh = known.tracked is not None or now - known.asked_at < RETRY
-            if fresh and not (repository.git_dir / "index.lock").exists():
+            if known.tracked is not None or now - known.asked_at < RETRY:
                 return known.tracked
         tracked = git.list_tracked(repository.here, tmp, "*", self.read)
         self._answers[files.root] = _Answer(tracked, stamp, tmp, now)
