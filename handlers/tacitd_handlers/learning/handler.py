@@ -34,8 +34,8 @@ from tacitd_handlers.learning.looks import is_news, look
 from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.saying import says
-from tacitd_handlers.learning.state import COUNTED, State
-from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused
+from tacitd_handlers.learning.state import COUNTED, Aside, State
+from tacitd_handlers.learning.store import CLAIMED, Files, RawAccess, append_raw, refused
 from tacitd_handlers.learning.synthesize import Synthesis, finish
 from tacitd_handlers.learning.view import spliceable
 
@@ -202,13 +202,24 @@ class Learning:
             left = [str(path) for path in files if path.exists()]
             id = f"learning.aside:{one.root}:{','.join(one.names)}"
             if left:
-                raw = Files(one.root).raw
-                hint = f"`cat` them to {raw} to have them tried again, or remove them"
                 tools.degrade(
-                    Degradation(id, f"facts were put aside in {', '.join(left)}: {one.reason}", hint)
+                    Degradation(
+                        id, f"facts were put aside in {', '.join(left)}: {one.reason}", self._try_again(one)
+                    )
                 )
             else:
                 tools.clear(id)
+
+    def _try_again(self, aside: Aside) -> str:
+        """How a person has facts tried again that were put aside: a raw file that is not ours would not be read."""
+        files = Files(aside.root)
+        try:
+            own = self._inspect(aside.root).raw != "closed"
+        except (OSError, TacitdError):
+            own = True
+        if own:
+            return f"`cat` them to {files.raw} to have them tried again, or remove them"
+        return f"give them a name like {files.tmp}/learning-raw.again{CLAIMED} to have them tried again, or remove them"
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
         """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""

@@ -60,6 +60,11 @@ class _Answer:
     asked_at: float
     """Seconds of the monotonic clock."""
 
+    def holds(self, stamp: tuple[int, int, int] | None, tmp: Path, now: float) -> bool:
+        """Whether git need not be asked again."""
+        fresh = self.tracked is not None or now - self.asked_at < RETRY
+        return fresh and (self.stamp, self.tmp) == (stamp, tmp)
+
 
 @dataclass(slots=True)
 class RawOwnership:
@@ -174,9 +179,8 @@ class RawOwnership:
             return None  # a git command is at work, and files may be there before the index names them
         now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
         known = self._answers.get(files.root)
-        if known is not None and (known.stamp, known.tmp) == (stamp, tmp):
-            if known.tracked is not None or now - known.asked_at < RETRY:
-                return known.tracked
+        if known is not None and known.holds(stamp, tmp, now):
+            return known.tracked
         tracked = git.list_tracked(repository.here, tmp, "*", self.read)
         self._answers[files.root] = _Answer(tracked, stamp, tmp, now)
         return tracked
