@@ -178,7 +178,7 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
 # --- ids ----------------------------------------------------------------------------------------------------
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
-NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|toml|sock|md|new|old)")
+NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|new|old)")
 """Names of modules, of services and of files."""
 
 

@@ -173,6 +173,11 @@ def is_tracked(root: Path, path: Path, run: Run = run_git) -> bool:
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
 
 
+def is_index_locked(repository: Repository) -> bool:
+    """Whether a git command is changing the index. Files may be there before the index names them."""
+    return (repository.git_dir / "index.lock").exists()
+
+
 def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_git) -> frozenset[str] | None:
     """Given a work tree's top level and a directory in it, return the names there that match and are in the index.
 
@@ -180,7 +185,7 @@ def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_gi
     None where git cannot say: it is absent, refuses the repository, or a command of the person's is changing the index.
     """
     found = _at(root)
-    if found is None or (found.git_dir / "index.lock").exists():
+    if found is None or is_index_locked(found):
         return None
     place = re.sub(r"([\\*?\[\]])", r"\\\1", directory.relative_to(root).as_posix())
     spec = f":(top,icase,glob){place}/{pattern}" if place != "." else f":(top,icase,glob){pattern}"

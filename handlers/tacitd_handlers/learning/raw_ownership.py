@@ -175,8 +175,8 @@ class RawOwnership:
             return frozenset() if repository is within else None
         if repository.here != within.here or not tmp.is_relative_to(repository.here):
             return None  # `tmp` is a submodule, whose own index may track the files
-        if (repository.git_dir / "index.lock").exists():
-            return None  # a git command is at work, and files may be there before the index names them
+        if git.is_index_locked(repository):
+            return None
         now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
         known = self._answers.get(files.root)
         if known is not None and known.holds(stamp, tmp, now):

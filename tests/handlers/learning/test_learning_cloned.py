@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from support_disk import Crash, FaultyDisk
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git
 from tacitd.events import Project
 from tacitd.files.log import Log
+from tacitd.git import read_git
 from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import Ask, NoAnswer, Why
 
@@ -211,6 +213,13 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     (aside,) = cloned.files.tmp.glob("*.dead.jsonl")
     assert PNPM in aside.read_text() and EVIL not in aside.read_text()
     assert cloned.status["facts_waiting"] == {} and seen_by_git(cloned) == ""
+    (said,) = [one for id, one in cloned.degraded.items() if id.startswith("learning.aside")]
+    again = cloned.files.tmp / "learning-raw.again.processing.jsonl"
+    assert str(again) in said.hint
+    aside.rename(again)
+    cloned.answer((SYNTHESIS, every_fact))
+    cloned.due("synthesize", cloned.project)
+    assert cloned.bullets == [PNPM] and not again.exists()
 
 
 def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:
@@ -220,11 +229,13 @@ def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:
         cloned.put(name, "{}")
     git(cloned.root, "add", "-f", "tmp")
     git(cloned.root, "commit", "-qm", "x")
-    asked: list[str] = []
-    read = cloned.handler._ownership.read
-    cloned.handler._ownership.read = lambda arguments, where: (
-        asked.append(str(where)) or read(arguments, where)
-    )
+    asked: list[Path] = []
+
+    def read(arguments: Sequence[str], directory: Path) -> bytes | None:
+        asked.append(directory)
+        return read_git(arguments, directory)
+
+    cloned.handler._ownership.read = read
     cloned.learn()
     cloned.due("recover")
     cloned.play_posted()
