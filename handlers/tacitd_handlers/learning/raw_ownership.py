@@ -18,6 +18,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -99,8 +100,9 @@ class RawOwnership:
         """
         if not real(files.tmp).is_relative_to(real(files.root)):
             return RawAccess(raw="closed", summary="closed")
-        tracked = self._list_tracked(files)
+        # In this order: a checkout that has begun since then does not bring what is listed here.
         present = dict(_list_present(files))
+        tracked = self._list_tracked(files)
         with self._lock:
             if files.root not in self._brought:
                 self._note_first_sight(files, tracked, present)
@@ -231,14 +233,20 @@ def describe_foreign(files: Files, access: RawAccess) -> tuple[str, str] | None:
 
 
 def _list_present(files: Files) -> Iterator[tuple[str, int]]:
-    """Names and sizes of the ordinary files in `tmp/` that are named like ours."""
+    """Names and sizes of the ordinary files in `tmp/` that have our names.
+
+    Two names are looked up and not listed: a file system that ignores case finds them in any.
+    """
     try:
+        for path in (files.raw, files.summary):
+            with suppress(FileNotFoundError):
+                found = path.lstat()
+                if stat.S_ISREG(found.st_mode):
+                    yield path.name, found.st_size
         with os.scandir(files.tmp) as entries:
             for entry in entries:
-                raw = entry.name == RAW or (
-                    entry.name.startswith("learning-raw.") and entry.name.endswith(CLAIMED)
-                )
-                if (raw or entry.name == SUMMARY) and entry.is_file(follow_symlinks=False):
+                named = entry.name.startswith("learning-raw.") and entry.name.endswith(CLAIMED)
+                if named and entry.is_file(follow_symlinks=False):
                     yield entry.name, entry.stat(follow_symlinks=False).st_size
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -254,8 +262,9 @@ def _describe(files: Files, name: str, size: int, tracked: Tracked) -> BroughtFi
 
 
 def _begins_with(path: Path, brought: BroughtFile, size: int) -> bool:
-    """Whether this is still the file that was brought along, with or without more at its end."""
-    return size >= brought.size and _digest(path, brought.size) == brought.head
+    """Whether this is still the file that was brought along, with or without more at its end. One that cannot be read
+    now is not taken for another."""
+    return size >= brought.size and _digest(path, brought.size) in (brought.head, "")
 
 
 def _digest(path: Path, size: int) -> str:

@@ -60,3 +60,30 @@ def test_files_of_ours_are_not_asked(root: Path) -> None:
     operations: list[Operation] = [WriteFile(root / "other", "x"), AppendLine(root / "AGENTS.md", "/x")]
     done = history(root).run(root, operations, {}, "k")
     assert [effect.did for effect in done.effects] == ["written", "appended"]
+
+
+@pytest.mark.parametrize("linked", ["info", "main.git"])
+def test_a_place_beside_the_project_is_meant_as_it_is_named(root: Path, linked: str) -> None:
+    """DESIGN "Where it writes": the repository's `info` may be a link to a person's own directory."""
+    outside, info = root.parent / "outside", root.parent / "main.git" / "info"
+    outside.mkdir()
+    link = info if linked == "info" else info.parent
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside)
+    operation = AppendLine(info / "exclude", "/LEARNED.md")
+    with pytest.raises(FileRefusedError, match="leads out"):
+        history(root).run(root, [operation], {}, "k", also=[info])
+    assert list(outside.iterdir()) == [] and not (root.parent / "state").exists()
+
+
+@pytest.mark.parametrize("target", [".git/config", ".GIT/hooks/post-commit", "sub/.git/info/exclude"])
+def test_a_git_directory_in_the_project_is_not_written_in(root: Path, target: str) -> None:
+    """A repository may hold `LEARNED.md -> .git/config`; only a place that is named beside the root is open."""
+    (root / target).parent.mkdir(parents=True)
+    (root / target).write_text("mine\n")
+    (root / "LEARNED.md").symlink_to(target)
+    for path in (root / "LEARNED.md", root / target):
+        with pytest.raises(FileRefusedError, match="git directory"):
+            history(root).run(root, [PutLine(path, "A", "one", "T")], {}, "k")
+    history(root).run(root, [AppendLine(root / target, "/x")], {}, "named", also=[(root / target).parent])
+    assert (root / target).read_text() == "mine\n/x\n"
