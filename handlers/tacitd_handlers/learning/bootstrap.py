@@ -82,8 +82,11 @@ class Bootstrap:
         return documents
 
     def read(self, project: Project, tools: Tools) -> Documents:
-        """What is known in the project now. A summary that came with the repository is not believed: it could name as
-        known whatever is not to be learned. It is made again from the documents, in memory. Raises OSError."""
+        """What is known in the project now. Raises OSError and FileRefusedError.
+
+        A summary that came with the repository is not used, because what it lists is not learned. Its text is made again
+        from the documents, in memory.
+        """
         files = Files(project.root, tools.disk)
         own = self._ownership.inspect(files).summary == "own"
         documents = read_documents(files, tools.directives, summary=own)

@@ -69,7 +69,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class RawOwnership:
-    """Remembers what projects brought along. Thread-safe.
+    """Which raw files are ours, by project. Thread-safe.
 
     Its log holds `{"project": "/…/app", "at": 1795149000.0, "files": {"learning-raw.jsonl": [120, "…"]}}`: `at` in
     seconds since 1970, UTC; for each file its size and the digest of its beginning, or null when it is gone. Later
@@ -152,8 +152,8 @@ class RawOwnership:
             self._note(files, changes)
 
     def _note(self, files: Files, changes: Mapping[str, BroughtFile | None], at: float | None = None) -> None:
-        told = {name: [one.size, one.head] if one is not None else None for name, one in changes.items()}
-        record = {"project": str(files.root), "at": self.clock.now() if at is None else at, "files": told}
+        values = {name: [one.size, one.head] if one is not None else None for name, one in changes.items()}
+        record = {"project": str(files.root), "at": self.clock.now() if at is None else at, "files": values}
         self._log.append(record, sync=True)
         self._fold(record)
 
