@@ -30,7 +30,7 @@ _SNAPSHOT = {
 _DEQUEUE = {"type": "queue-operation", "operation": "dequeue", "timestamp": "", "sessionId": ""}
 _ENQUEUE = _DEQUEUE | {"operation": "enqueue", "content": "the prompt of -p"}
 
-SHAPES: Mapping[str, Shape] = {
+SHAPES: dict[str, Shape] = {
     "1.0.128": (),
     "1.0.24 resumed": (_SUMMARY, _SUMMARY),
     "2.0.76": (_SNAPSHOT,),
@@ -40,7 +40,7 @@ SHAPES: Mapping[str, Shape] = {
     "2.1.328 cleared": (_MODE, _ATIS, _TOOLS, _SNAPSHOT),
 }
 """Interactive sessions, by the client's version. `resumed`: an old session was picked up. `cleared`: after /clear."""
-PRINTED: Mapping[str, Shape] = {
+PRINTED: dict[str, Shape] = {
     "2.0.76 -p": (_DEQUEUE,),
     "2.1.63 -p": (_ENQUEUE, _DEQUEUE),
     "2.1.328 -p --resume": (_MODE, _ATIS, _ENQUEUE, _DEQUEUE),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from support_beginnings import beginning, is_new
 from support_engine import Inline
 from tacitd.app import App, build
 from tacitd.paths import Paths
@@ -118,8 +119,10 @@ class World:
         return self.folder / f"{session}.jsonl"
 
     def append(self, session: str, *records: Mapping[str, Any]) -> None:
+        """Write records; the first ones of a transcript come after what the client begins it with."""
+        begun = beginning(session) if is_new(self.transcript(session)) else []
         with self.transcript(session).open("ab") as out:
-            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
+            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*begun, *records)))
         os.utime(self.transcript(session), (self.clock.wall, self.clock.wall))
 
     def copy(self, source: Path, *changes: tuple[str, str]) -> Path:

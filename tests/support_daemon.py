@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from support_beginnings import RECENT, is_new, opening
 from support_claude import StandIn, install_stand_in
 from support_leftovers import leftovers as leftovers
 from support_leftovers import too_open
@@ -88,6 +89,8 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
         self.before: list[str] = []
         """What goes before the program, as `support_rights.bound` gives it."""
+        self.begins = RECENT
+        """The shape with which each session begins, one of `support_beginnings.SHAPES`."""
         self.faults_expected = False
         """Whether a scenario provokes a traceback in the log."""
 
@@ -237,9 +240,17 @@ class Daemon:
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{session}.jsonl"
 
+    def begin(self, session: str, project: Path | None = None) -> Path:
+        """Open a session as the client does: a write of its own, before anything is typed. Nothing where it is open."""
+        path = self.transcript(session, project)
+        if is_new(path):
+            append(path, opening(session, self.begins, stamp(time.time())))
+        return path
+
     def type_(self, session: str, words: str, project: Path | None = None, **fields: Any) -> str:
         """Type into a session, as 2.1.328 records it: one write of whole lines. Returns the prompt's uuid."""
         record = prompt_record(session, words, str(project or self.project), **fields)
+        self.begin(session, project)
         append(self.transcript(session, project), line(record))
         return str(record["uuid"])
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from support_beginnings import RECENT, beginning, is_new
 from tacitd.app import App, build
 from tacitd.config import Config
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
@@ -143,9 +144,12 @@ class Scene:
         jobs: Sequence[Job] = (),
         clock: FakeClock | None = None,
         model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
+        begins: str = RECENT,
         **environ: str,
     ) -> None:
+        """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`."""
         self.tmp = tmp.resolve()
+        self.begins = begins
         self.clock = clock or FakeClock()
         self.held, self.model = held, model
         self.lanes, self.pays, self.jobs = lanes, pays, jobs
@@ -239,6 +243,10 @@ class Scene:
     def path(self, session: str) -> Path:
         return self.folder / f"{session}.jsonl"
 
+    def begin(self, session: str, path: Path | None = None) -> Path:
+        """A session is opened, and nothing was typed into it yet."""
+        return self.append(session, path=path)
+
     def type(
         self, session: str, *words: str, cwd: Path | None = None, age: float = 0.0
     ) -> list[dict[str, Any]]:
@@ -268,9 +276,11 @@ class Scene:
         return made | ({"content": text} if operation == "enqueue" else {})
 
     def append(self, session: str, *records: Mapping[str, Any], path: Path | None = None) -> Path:
+        """Write records; the first ones of a transcript come after what the client begins it with."""
         path = path or self.path(session)
+        begun = beginning(session, self.begins, self._stamp(0)) if is_new(path) else []
         with path.open("ab") as out:
-            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
+            out.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*begun, *records)))
         os.utime(path, (self.clock.wall, self.clock.wall))
         return path
 

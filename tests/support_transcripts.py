@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from support_beginnings import is_new, opening
 from tacitd.transcripts.person import Own
 from tacitd.transcripts.tail import Tail
 
@@ -15,6 +16,10 @@ COMMON = {
     "version": "2.1.30",
     "timestamp": "2026-11-20T10:00:00.000Z",
 }
+
+
+BEGUN = opening("s1")
+"""What `write` begins a transcript with."""
 
 
 def raw(**fields: Any) -> bytes:
@@ -47,8 +52,10 @@ def attached(text: str, uuid: str, **attachment: Any) -> bytes:
 
 
 def write(path: Path, *lines: bytes) -> None:
+    """Write lines; the first ones of a transcript come after what the client begins it with."""
+    begun = BEGUN if is_new(path) else b""
     with path.open("ab") as out:
-        out.write(b"".join(lines))
+        out.write(begun + b"".join(lines))
 
 
 def read(path: Path, start: int = 0, own: Own | None = None, **more: Any) -> Tail:

@@ -19,6 +19,7 @@ import pytest
 from loguru import logger
 
 import generate
+from support_beginnings import opening
 from support_sources import ROOT, Module, mounted
 from support_waiting import PATIENCE
 from tacitd.app import App, build
@@ -114,7 +115,7 @@ def learn(app: App, box: Path) -> Path:
         "timestamp": stamp,
     }
     record |= {"message": {"role": "user", "content": "use pnpm here, never npm"}, "version": "2.1.328"}
-    transcript.write_text(json.dumps(record) + "\n")
+    transcript.write_bytes(opening("s", stamp=stamp) + json.dumps(record).encode() + b"\n")
     table = verbs(app)
     table["sync"]({})
     table["due"]({"job": "synthesize", "project": str(project)})

@@ -346,6 +346,8 @@ def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatc
         away=engine.tails.away,
         project_of=engine.project_of,
         refused=engine.refused,
+        unpaid=engine.unpaid,
+        know=engine.sources.know,
         post=engine.post,
         monotonic=app.clock.monotonic,
         now=app.clock.now,

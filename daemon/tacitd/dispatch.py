@@ -21,6 +21,7 @@ from tacitd.errors import TacitdError
 from tacitd.events import Event, Prompt, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.letters import Letters
+from tacitd.model.port import Why
 from tacitd.offers import Batch, batch
 from tacitd.parking import GiveUp, Halve, Parked, Pauses, park, replanned
 from tacitd.progress import Progress
@@ -124,7 +125,7 @@ class Dispatcher:
     def resume(self) -> None:
         """Something is no longer paused: look at everything again."""
         for turn in self.agenda.all():
-            if turn.parked is not None and turn.parked.reason.startswith(PAUSED):
+            if turn.parked is not None and turn.parked.reason.startswith((PAUSED, Why.MANY_SESSIONS)):
                 turn.parked = None
             self.agenda.wake(turn)
 
@@ -209,7 +210,9 @@ class Dispatcher:
         grew = TranscriptGrew(
             stream.path, stream.session, made.project, made.records, stream.offset, made.end, turn.due
         )
-        self.runner.start(Offer(turn, grew, made, lane, stream.epoch))
+        self.parts.know(made.project)  # it may be one that the session only passed through
+        unpaid = self.parts.unpaid(turn, where or stream.cwd)
+        self.runner.start(Offer(turn, grew, made, lane, stream.epoch, unpaid=unpaid))
         return None
 
     def _batch(self, turn: Turn, stream: Stream, tail: Tail) -> Batch:
@@ -226,7 +229,7 @@ class Dispatcher:
             turn.behind = owner
             return True
 
-        return batch(records, tail.safe_end, wanted, self.parts.project_of, tail.cwd, limit, taken)
+        return batch(records, tail.safe_end, wanted, self.parts.project_of, stream.cwd, limit, taken)
 
     def _stay_behind(self, turn: Turn) -> For | None:
         """Trigger: the next words are another transcript's to hand over. Why: once is enough, and it may still fail.
@@ -264,7 +267,8 @@ class Dispatcher:
         if (later := self.parts.refused(turn, "")) is not None:
             self._park(turn, later)
             return None
-        self.runner.start(Offer(turn, event, None, lane, mark=turn.stream.acted if turn.stream else -1))
+        mark = turn.stream.acted if turn.stream else -1
+        self.runner.start(Offer(turn, event, None, lane, mark=mark, unpaid=self.parts.unpaid(turn, "")))
         return None
 
     # settling

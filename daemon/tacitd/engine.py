@@ -23,6 +23,7 @@ from tacitd.handler import Degradation, Later
 from tacitd.holds import Hold, Holds
 from tacitd.inbox import Inbox
 from tacitd.schedule import Schedule
+from tacitd.model.port import NoAnswer, Why
 from tacitd.sources import Sources
 from tacitd.syncs import Syncs, Waiting
 from tacitd.tails import Tails
@@ -43,8 +44,21 @@ FAULTS = 10
 """Failed turns in a row after which the loop ends."""
 SHOWN = 600.0
 """Seconds for which a failed turn is a degradation, if none follows."""
+BREAKER_HINT = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
+BREAKER_PAUSE = 60.0
+"""Seconds at least until work that the growth breaker stopped is tried again."""
 ASLEEP = 60.0
 """Seconds between two turns at most, where nobody wants to hear of it more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a session works, as far as its transcript says."""
+
+    cwd: str
+    project: Project | NoProject
+    begun: bool
+    """`Tail.begun`: it counts for the growth breaker."""
 
 
 @dataclass(slots=True)
@@ -73,7 +87,8 @@ class Engine:
     asleep: float = ASLEEP
     """Seconds between two turns at most."""
     started: float = 0.0
-    started_sessions: set[str] = field(default_factory=set)
+    started_sessions: dict[str, Place] = field(default_factory=dict)
+    """Sessions whose directory is known, until they end."""
     heartbeat: float = 0.0
     """Monotonic seconds: when the loop last came round."""
     fault: Degradation | None = None
@@ -250,14 +265,28 @@ class Engine:
             self.dispatcher.grew(path)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
-        self.sessions.grew(path, tail.session, tail.cwd, tail.last_time, mtime=self._found.get(path))
-        if tail.session in self.started_sessions:
+        """Announce a session where it works, once for each project.
+
+        Trigger: its first record that names a directory, or one that names another. Why: the client begins a transcript
+        with records that name none, long before the first prompt. Outcome: a session counts where its words are said.
+        """
+        session = tail.session
+        self.sessions.grew(path, session, tail.cwd, tail.last_time, mtime=self._found.get(path))
+        if not tail.cwd:
             return
-        self.started_sessions.add(tail.session)
-        self.breaker.note(tail.cwd, tail.session, tail.last_time or self.clock.now())
-        project = self.project_of(tail.cwd)
-        self.sources.know(project)
-        self.dispatcher.post(SessionStarted(tail.session, path, project, self.clock.now()))
+        place, before = (
+            Place(tail.cwd, self.project_of(tail.cwd), tail.begun),
+            self.started_sessions.get(session),
+        )
+        if place == before:
+            return
+        self.started_sessions[session] = place
+        if place.begun:
+            at = tail.last_time or self.clock.now()
+            self.breaker.note(place.cwd, session, at, self.sessions.client(session))
+        self.sources.know(place.project)
+        if before is None or before.project != place.project:
+            self.dispatcher.post(SessionStarted(session, path, place.project, self.clock.now()))
 
     def ended(self, ended: Ended) -> None:
         """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
@@ -266,7 +295,7 @@ class Engine:
         for path in (ended.path, *others):
             if self.tails.release(path) is not None:
                 self.dispatcher.grew(path)
-        self.started_sessions.discard(ended.session)
+        self.started_sessions.pop(ended.session, None)
         for name, consumer in self.consumers.items():
             stream = consumer.stream(ended.path)
             behind = tail is not None and stream.offset < tail.safe_end
@@ -341,14 +370,27 @@ class Engine:
     # asked for by a person
 
     def hold(self, hold: Hold, *, held: bool) -> bool:
-        """Pause or resume; whether that changed anything. Engine thread. Raises OSError where it cannot be written down:
-        then nothing changes."""
-        if not self.holds.changes(hold, held):
-            return False
-        self.holds.set(hold, held)
+        """Pause or resume, and open the growth breaker; whether that changed anything. Engine thread. Raises OSError where
+        it cannot be written down: then nothing changes."""
+        changed = self.holds.changes(hold, held)
+        if changed:
+            self.holds.set(hold, held)
         if not held:
+            changed = self.breaker.open(lambda cwd, session: self._covers(hold, cwd, session)) or changed
+        if changed and not held:
             self.dispatcher.resume()
-        return True
+        return changed
+
+    def _covers(self, hold: Hold, cwd: str, session: str) -> bool:
+        """Whether a hold of this scope applies to a session in a directory."""
+        match hold.scope:
+            case "all":
+                return True
+            case "session":
+                return session == hold.name
+            case "project":
+                project = self.project_of(cwd)
+                return isinstance(project, Project) and str(project.root) == hold.name
 
     def rewind(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
         """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these
@@ -368,7 +410,8 @@ class Engine:
         return len(known)
 
     def refused(self, turn: Turn, cwd: str) -> Later | None:
-        """Why work must wait, whatever the handler thinks of it: paused, or the growth breaker. Engine thread."""
+        """Why work must wait, whatever the handler thinks of it: paused; or it would be paid for, and the growth breaker is
+        closed. Engine thread."""
         cwd = cwd or (turn.stream.cwd if turn.stream is not None else "")
         project: Project | NoProject | None = getattr(turn.event, "project", None)
         if turn.event is None:
@@ -380,13 +423,29 @@ class Engine:
         if hold is not None:
             what = f"{PAUSED} by you ({hold.scope}{' ' + hold.name if hold.name else ''})"
             return Later(what, "`tacitd resume` goes on")
-        if cwd and self.breaker.closed(cwd):
-            return Later(
-                f"more new sessions an hour in {cwd} than a person starts",
-                "if a program makes them, exclude the directory; it goes on by itself when they stop",
-                not_before=self.clock.now() + 600,
-            )
-        return None
+        unpaid = self.unpaid(turn, cwd) if turn.consumer.slice.pays and turn.stream is not None else None
+        return Later(unpaid.reason, unpaid.hint, unpaid.retry_at) if unpaid is not None else None
+
+    def unpaid(self, turn: Turn, cwd: str) -> NoAnswer | None:
+        """Why the model is not asked for this work now (the growth breaker); None: it is. Engine thread.
+
+        Work of no session (a job, a changed file) waits if any directory of its project is closed.
+        """
+        stream, project = turn.stream, getattr(turn.event, "project", None)
+        if stream is not None:
+            session = stream.session
+            why = self.breaker.reason(cwd or stream.cwd, session, self.sessions.client(session))
+        elif isinstance(project, Project):
+            shut = (one for one in self.breaker.closed_places() if self.project_of(one) == project)
+            why = next((found for one in shut if (found := self.breaker.reason(one)) is not None), None)
+        else:
+            return None
+        if why is None:
+            return None
+        where, seconds = why
+        return NoAnswer(
+            Why.MANY_SESSIONS, where, BREAKER_HINT, self.clock.now() + max(BREAKER_PAUSE, seconds)
+        )
 
     def degradations(self) -> list[Degradation]:
         """Everything that is not as it should be. Engine thread."""

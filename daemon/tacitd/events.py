@@ -128,7 +128,10 @@ class TranscriptGrew:
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """A session's first record was read."""
+    """A session's working directory is known: it was announced by the first record that names one, or changed.
+
+    Comes once for each project that the session goes to, one after the other.
+    """
 
     session: str
     transcript: Path

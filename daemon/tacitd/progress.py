@@ -108,7 +108,7 @@ class Progress:
         """What says whether a prompt of this transcript is new to the handler, and may be paid for."""
 
         def wanted(prompt: Prompt) -> bool:
-            where = lane_of(self.parts.project_of(prompt.cwd or tail.cwd), stream.path)
+            where = lane_of(self.parts.project_of(prompt.cwd or tail.cwd or stream.cwd), stream.path)
             return consumer.wants(prompt, stream) and not consumer.past(prompt, stream, where)
 
         return wanted

@@ -29,16 +29,18 @@ between SIGTERM and SIGKILL), so that no child outlives the daemon."""
 
 
 class Heard:
-    """The model, as one piece of work sees it: remembers which calls were answered."""
+    """The model, as one piece of work sees it: remembers which calls were answered. With `unpaid`, no call is made, and
+    that is the answer to each."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, unpaid: NoAnswer | None = None) -> None:
         self.calls: list[str] = []
         """Their ids in the budget's log."""
         self._model = model
+        self._unpaid = unpaid
 
     def ask(self, ask: Ask) -> Answer | NoAnswer:
         """Ask, and remember."""
-        answer = self._model.ask(ask)
+        answer = self._unpaid or self._model.ask(ask)
         if isinstance(answer, Answer) and answer.call:
             self.calls.append(answer.call)
         return answer
@@ -145,7 +147,7 @@ class Runner:
         would be taken for lost, should the same be asked again."""
         consumer = offer.turn.consumer
         tools = self.tools[consumer.name]
-        heard = Heard(tools.model)
+        heard = Heard(tools.model, offer.unpaid)
         useless = True
         try:
             outcome = consumer.handler.handle(offer.event, replace(tools, model=heard))

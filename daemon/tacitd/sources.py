@@ -25,12 +25,12 @@ class Sources:
         self.projects: dict[Path, Project] = {}
 
     def know(self, project: Project | NoProject) -> None:
-        """Work happens in this project: its sources count from now on."""
-        if isinstance(project, Project) and project.root not in self.projects:
+        """Work happens in this project: its sources count from now on, and what `git init` added to them."""
+        if isinstance(project, Project) and self.projects.get(project.root) != project:
             self.projects[project.root] = project
             for name, consumer in self._consumers.items():
                 for path in _sources(consumer, project):
-                    self._looks[name, project.root, path] = _look(path)
+                    self._looks.setdefault((name, project.root, path), _look(path))
 
     def changed(self) -> Iterator[tuple[str, SourceChanged]]:
         """Yield (handler, event) for each source that looks different from before."""

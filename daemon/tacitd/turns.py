@@ -22,6 +22,7 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.handler import Commit, Done, Later
+from tacitd.model.port import NoAnswer
 from tacitd.offers import Batch
 from tacitd.parking import Parked
 from tacitd.transcripts.tail import Tail
@@ -104,6 +105,8 @@ class Offer:
     """The stream's, when it was offered."""
     mark: int = -1
     """What the handler had done of the session, when it was told of its end."""
+    unpaid: NoAnswer | None = None
+    """What the model answers whatever it is asked for this work; None: it is asked."""
 
     @property
     def name(self) -> str:
@@ -137,6 +140,10 @@ class Parts:
     project_of: Callable[[str], Project | NoProject]
     refused: Callable[[Turn, str], Later | None]
     """Why work from this working directory must wait (paused, growth breaker); None: it need not."""
+    unpaid: Callable[[Turn, str], NoAnswer | None]
+    """Why the model is not asked for work from this working directory (growth breaker); None: it is."""
+    know: Callable[[Project | NoProject], None]
+    """Work happens in this project: its sources are watched."""
     post: Callable[[Callable[[], None]], None]
     """Run something in the engine's thread soon."""
     monotonic: Callable[[], float]

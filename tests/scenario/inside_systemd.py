@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support_beginnings import is_new, opening
 from support_daemon import PROGRAM, append, bullets, line, prompt_record
 from support_waiting import PATIENCE
 
@@ -64,7 +65,8 @@ def up_again(before: str) -> bool:
 def type_(words: str) -> None:
     """Type into a session."""
     record = prompt_record("s1", words, str(PROJECT))
-    append(HOME / ".claude/projects/app/s1.jsonl", line(record))
+    path = HOME / ".claude/projects/app/s1.jsonl"
+    append(path, (opening("s1") if is_new(path) else b"") + line(record))
 
 
 def learn(words: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support_beginnings import opening
 from support_daemon import Daemon, MakeDaemon, append, line, prompt_record, raw_files
 from support_rights import bound
 
@@ -75,7 +76,7 @@ def test_damaged_and_enormous_lines_hide_no_whole_record(make: MakeDaemon) -> No
     """RELIABILITY 9: a 64 MB line, NUL runs, invalid UTF-8, glued and truncated records; memory stays bounded."""
     daemon = make()
     daemon.start()
-    path, cwd = daemon.transcript("s1"), str(daemon.project)
+    path, cwd = daemon.begin("s1"), str(daemon.project)
 
     def record(words: str) -> bytes:
         return line(prompt_record("s1", words, cwd))
@@ -116,11 +117,11 @@ def test_shrunken_rewritten_and_vanished_transcripts(make: MakeDaemon) -> None:
     """DESIGN "Hints and truth": read again from 0; what was handled is not paid for again, what is new is learned."""
     daemon = make()
     daemon.start()
-    path, cwd = daemon.transcript("s1"), str(daemon.project)
+    path, cwd = daemon.begin("s1"), str(daemon.project)
     records = [line(prompt_record("s1", f"Prefers amber-{number}", cwd)) for number in range(4)]
     append(path, b"".join(records[:3]))
     daemon.sync()
-    path.write_bytes(records[0])
+    path.write_bytes(opening("s1") + records[0])
     daemon.sync()
     append(path, records[3])
     daemon.sync()

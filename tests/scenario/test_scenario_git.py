@@ -18,7 +18,7 @@ def learn(daemon: Daemon, words: str) -> None:
     """A session that works in `src`, to its end."""
     folder = daemon.project / "src"
     folder.mkdir(exist_ok=True)
-    append(daemon.transcript("s1"), line(tool_record("s1", folder / "main.py", str(daemon.project))))
+    append(daemon.begin("s1"), line(tool_record("s1", folder / "main.py", str(daemon.project))))
     daemon.type_("s1", words)
     daemon.synthesize()
 

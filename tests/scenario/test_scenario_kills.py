@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from support_beginnings import is_new, opening
 from support_daemon import (
     EXTRACTION,
     SYNTHESIS,
@@ -76,6 +77,8 @@ class Person:
         path = self.transcript()
         whole = line(self._record(path)) if path not in self.unfinished else b""
         data = self.unfinished.pop(path, b"") + whole
+        if is_new(path):
+            append(path, opening(path.stem))
         cut = self.chance.randrange(1, len(data)) if whole and self.chance.random() < 0.2 else len(data)
         append(path, data[:cut])
         if data[cut:]:

@@ -35,7 +35,7 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
     daemon = make(EXTRACTION__SETTLE="1s")
     daemon.start()
     records = [prompt_record("s1", f"Prefers amber-{number}", str(daemon.project)) for number in range(4)]
-    append(daemon.transcript("s1"), b"".join(map(line, records)))
+    append(daemon.begin("s1"), b"".join(map(line, records)))
     daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 4)
     assert len(daemon.extractions()) == 1
     assert daemon.put_to_model() == [f"Prefers amber-{number}" for number in range(4)]
@@ -193,7 +193,7 @@ def test_own_calls_are_never_learned_from(make: MakeDaemon) -> None:
     ours = daemon.claude.calls()[0]
     assert ours["cwd"] == str(daemon.state / "model" / "work")
     daemon.type_("echo-1", ours["stdin"])
-    append(daemon.transcript("echo-2"), line(prompt_record("echo-2", "Prefers basalt-2", ours["cwd"])))
+    append(daemon.begin("echo-2"), line(prompt_record("echo-2", "Prefers basalt-2", ours["cwd"])))
     own = [json.loads(text) for text in (daemon.state / "own-sessions.jsonl").read_text().splitlines()]
     assert len(own) == 2
     daemon.type_(own[0]["session"], "Prefers chalk-3")

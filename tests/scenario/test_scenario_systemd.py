@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support_beginnings import is_new, opening
 from support_claude import install_stand_in
 from support_daemon import LEARNING, PROGRAM, append, line, prompt_record
 from support_waiting import PATIENCE
@@ -130,7 +131,8 @@ def test_start_kill_start(tmp_path: Path) -> None:
         again = tacitd("start")
         assert again.returncode == 69 and str(pid) in again.stderr
         record = prompt_record("s1", f"Prefers amber-{number}", str(world.project))
-        append(world.home / ".claude/projects/app/s1.jsonl", line(record))
+        path = world.home / ".claude/projects/app/s1.jsonl"
+        append(path, (opening("s1") if is_new(path) else b"") + line(record))
         os.kill(pid, 9)
         _wait_gone(pid)
     assert tacitd("start").returncode == 0

@@ -171,7 +171,7 @@ def work_in_a_folder(daemon: Daemon) -> None:
     folder = daemon.project / "src" / "auth"
     folder.mkdir(parents=True)
     (folder / "login.py").write_text("pass\n")
-    append(daemon.transcript("m1"), line(tool_record("m1", folder / "login.py", str(daemon.project))))
+    append(daemon.begin("m1"), line(tool_record("m1", folder / "login.py", str(daemon.project))))
     daemon.type_("m1", "Prefers amber-1")
 
 
@@ -237,9 +237,9 @@ def test_a_record_without_newline_waits_for_it(make: MakeDaemon) -> None:
     daemon = make()
     daemon.start()
     whole = line(prompt_record("s1", "Prefers amber-1", str(daemon.project)))
-    append(daemon.transcript("s1"), whole[:200])
+    append(daemon.begin("s1"), whole[:200])
     daemon.sync()
     assert daemon.claude.calls() == []
-    append(daemon.transcript("s1"), whole[200:])
+    append(daemon.begin("s1"), whole[200:])
     daemon.sync()
     assert daemon.put_to_model() == ["Prefers amber-1"]

@@ -65,6 +65,8 @@ class Why(StrEnum):
     """The day's or the month's cap is reached, or the minute's."""
     REPEATED = "begun twice"
     """A call with this key was begun twice and what came of it was lost: it is not paid for a third time."""
+    MANY_SESSIONS = "more new sessions an hour than a person starts"
+    """The growth breaker is closed."""
     STOPPING = "stopping"
     """The daemon is on its way out."""
 
@@ -80,6 +82,11 @@ class NoAnswer:
     """Seconds since 1970, UTC, where the answer is known (a limit's reset, the next day)."""
     repeated: tuple[str, ...] = ()
     """Of `Ask.parts`, those that were begun twice."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in one line for a person."""
+        return f"{self.why}: {self.detail}" if self.detail else str(self.why)
 
     @property
     def blames_the_prompt(self) -> bool:

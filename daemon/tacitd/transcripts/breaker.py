@@ -1,14 +1,18 @@
-"""The growth breaker: sessions that come faster than a person can start them are a program's, maybe our own.
+"""The growth breaker: sessions that begin faster than a person can start them are a program's, maybe our own.
 
-It is the last of several guards against the daemon learning from itself, and the only one that knows nothing
-of how the others fail (DESIGN "The model"). Pure but for the clock. A directory that is closed is not paid for;
-what waits there is not lost.
+It is the last of several guards against the daemon learning from itself, and the only one that does not depend on how
+the others work (DESIGN "Model"). Pure but for the clock. It decides what the model may be asked about; reading, and
+everything that costs nothing, goes on. What waits is not lost.
+
+Two rates are counted over an hour: new sessions in one working directory, and new sessions in all directories whose own
+rate is not exceeded. A session that a running interactive client vouches for counts for that client only, because a
+person with many terminals starts many sessions; one client vouches for as many as one directory may have.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,72 +21,180 @@ from tacitd.handler import Degradation
 HOUR = 3600.0
 LIMIT = 30
 """New sessions from one working directory within an hour that a person may still start."""
+LIMIT_OF_ALL = 60
+"""The same for all working directories together: one a minute."""
+SHOWN = 3
+"""Directories that a degradation names; the others are counted."""
 
 
 @dataclass(slots=True)
-class _Place:
-    known: dict[str, float] = field(default_factory=dict)
-    """Session to the time of its first record; times of the last hour and of catching up."""
+class _Rate:
+    """The sessions that were counted within the last hour, and whether they are too many."""
+
+    limit: int
+    known: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By session, oldest first: the time of its newest record when it was counted, and the monotonic time then."""
     times: list[float] = field(default_factory=list)
-    """The same times, sorted."""
-    seen: deque[float] = field(default_factory=deque)
-    """When we came to know of each, monotonic: what reopening goes by."""
+    """The times of the records, sorted. They may lie in the past: the daemon catches up."""
     closed: bool = False
+    held: dict[str, str] = field(default_factory=dict)
+    """What waits if it is closed: the sessions that closed it and those that were counted since, with their directories."""
+
+    def add(self, session: str, cwd: str, at: float, now: float) -> None:
+        """Count a session, once. Closing goes by the records' own times."""
+        if session not in self.known:
+            self.known[session] = at, now
+            insort(self.times, at)
+            self.held[session] = cwd
+            self.closed = self.closed or _busiest_hour(self.times, at) > self.limit
+
+    def remove(self, session: str) -> None:
+        """Count a session no longer."""
+        self.held.pop(session, None)
+        if session in self.known:
+            del self.times[bisect_left(self.times, self.known.pop(session)[0])]
+
+    def forget(self, since: float) -> None:
+        """Drop what came to be known before `since`, and open if fewer than half of the limit are left."""
+        for session, (at, seen) in list(self.known.items()):
+            if seen > since:
+                break
+            del self.known[session]
+            del self.times[bisect_left(self.times, at)]
+            if not self.closed:
+                del self.held[session]
+        if self.closed and 2 * len(self.known) < self.limit:
+            self.closed = False
+            self.held = {session: cwd for session, cwd in self.held.items() if session in self.known}
+
+    def opens_at(self) -> float:
+        """The monotonic time at which it opens if no further session is counted."""
+        kept = math.ceil(self.limit / 2) - 1
+        seen = [seen for _, seen in self.known.values()]
+        return seen[len(seen) - kept - 1] + HOUR
 
 
 class Breaker:
-    """Counts new sessions for each working directory. `monotonic` is a clock's `monotonic`."""
+    """Counts new sessions by working directory, and all together. `monotonic` is a clock's `monotonic`."""
 
-    def __init__(self, monotonic: Callable[[], float], limit: int = LIMIT) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], limit: int = LIMIT, limit_of_all: int = LIMIT_OF_ALL
+    ) -> None:
         self._monotonic = monotonic
         self._limit = limit
-        self._places: dict[str, _Place] = {}
+        self._all = _Rate(limit_of_all)
+        self._places: dict[str, _Rate] = {}
+        self._clients: dict[str, _Rate] = {}
+        self._excused: dict[str, float] = {}
+        """Sessions that a person let go on, with the monotonic time of that."""
 
-    def note(self, cwd: str, session: str, at: float) -> None:
-        """A session has a record in this directory; `at`: of its first one, seconds since 1970. May be repeated.
+    def note(self, cwd: str, session: str, at: float, client: str = "") -> None:
+        """Count a new session in this directory; may be repeated.
 
-        Closing goes by the records' own times, so that a week of ordinary work read in one go closes nothing.
+        `at`: the time of its newest record, seconds since 1970. By that a week of ordinary work that is read in one go
+        closes nothing. `client`: identifies the running interactive client that vouches for the session, "" if none.
         """
         self._forget()
-        place = self._places.setdefault(cwd, _Place())
-        if session in place.known:
+        now = self._monotonic()
+        if session in self._excused:
             return
-        place.known[session] = at
-        insort(place.times, at)
-        place.seen.append(self._monotonic())
-        place.closed = place.closed or _busiest_hour(place.times, at) > self._limit
+        if client:
+            vouched = self._clients.setdefault(client, _Rate(self._limit))
+            vouched.add(session, cwd, at, now)
+            if not vouched.closed:
+                return
+        place = self._places.setdefault(cwd, _Rate(self._limit))
+        place.add(session, cwd, at, now)
+        if not place.closed:
+            self._all.add(session, cwd, at, now)
+            return
+        # The directory is closed by itself: its sessions are no reason to close others.
+        for one in place.held:
+            self._all.remove(one)
 
-    def closed(self, cwd: str) -> bool:
-        """Whether this directory is closed. It opens when under half of the limit came to be known in an hour."""
+    def closed(self, cwd: str, session: str = "", client: str = "") -> bool:
+        """Whether the model must not be asked about work of this session in this directory.
+
+        Without a session: about work in this directory that belongs to none.
+        """
+        return self._closed_by(cwd, session, client) is not None
+
+    def reason(self, cwd: str, session: str = "", client: str = "") -> tuple[str, float] | None:
+        """Why it is closed, as words that follow "more new sessions an hour than a person starts", and in how many seconds
+        it opens if no more begin; None: it is open."""
+        rate = self._closed_by(cwd, session, client)
+        if rate is None:
+            return None
+        where = f"in all directories together (limit {rate.limit})" if rate is self._all else f"in {cwd}"
+        return where, max(0.0, rate.opens_at() - self._monotonic())
+
+    def closed_places(self) -> list[str]:
+        """The directories in which work that belongs to no session waits."""
         self._forget()
-        place = self._places.get(cwd)
-        return place is not None and place.closed
+        shut = [cwd for cwd, place in self._places.items() if place.closed]
+        return [*shut, *(dict.fromkeys(self._all.held.values()) if self._all.closed else ())]
+
+    def open(self, within: Callable[[str, str], bool]) -> bool:
+        """A person lets go on what waits in the places of which `within(cwd, session)` is true; returns whether anything
+        did. Those sessions are no longer counted; new ones are, from none on."""
+        self._forget()
+        now, changed = self._monotonic(), False
+        for rate in (self._all, *self._places.values()):
+            for session, cwd in list(rate.held.items()):
+                if within(cwd, session):
+                    changed = changed or rate.closed
+                    self._excused.pop(session, None)
+                    self._excused[session] = now
+                    for each in (rate, *self._clients.values()):
+                        each.remove(session)
+        self._forget()
+        return changed
 
     def degradations(self) -> list[Degradation]:
-        """One that names the directories that are closed, or none."""
+        """One for the directories that are closed, one for all together, or none."""
         self._forget()
-        shut = [f"{cwd} ({len(place.seen)})" for cwd, place in self._places.items() if place.closed]
-        if not shut:
-            return []
-        what = (
-            f"more new sessions within an hour than a person starts ({self._limit}): closed {', '.join(shut)}"
-        )
+        shut = [f"{cwd} ({len(place.known)})" for cwd, place in self._places.items() if place.closed]
+        if len(shut) > SHOWN:
+            shut[SHOWN:] = [f"{len(shut) - SHOWN} more directories"]
+        where = [f"in {', '.join(shut)} (limit {self._limit} in each)"] if shut else []
+        if self._all.closed:
+            places = sum(1 for place in self._places.values() if not place.closed)
+            where.append(
+                f"in {places} directories together ({len(self._all.known)}, limit {self._all.limit})"
+            )
         hint = (
-            "Find the program that starts them; a directory opens by itself when they stop. Nothing is lost."
+            "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin. "
+            "If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
         )
-        return [Degradation("breaker.closed", what, hint)]
+        return [
+            Degradation("breaker.closed", f"more new sessions an hour than a person starts {one}", hint)
+            for one in where
+        ]
+
+    def _closed_by(self, cwd: str, session: str, client: str) -> _Rate | None:
+        self._forget()
+        vouched = self._clients.get(client)
+        if session in self._excused or (client and (vouched is None or not vouched.closed)):
+            return None
+        place = self._places.get(cwd)
+        if place is not None and place.closed:
+            return place
+        held = session in self._all.held if session else cwd in self._all.held.values()
+        return self._all if self._all.closed and held else None
 
     def _forget(self) -> None:
         """Drop what came to be known more than an hour ago, and open what is quiet."""
         since = self._monotonic() - HOUR
-        for cwd, place in list(self._places.items()):
-            while place.seen and place.seen[0] <= since:
-                place.seen.popleft()
-                oldest = next(iter(place.known))
-                del place.times[bisect_left(place.times, place.known.pop(oldest))]
-            place.closed = place.closed and 2 * len(place.seen) >= self._limit
-            if not place.seen:
-                del self._places[cwd]
+        self._all.forget(since)
+        for rates in (self._places, self._clients):
+            for name, rate in list(rates.items()):
+                rate.forget(since)
+                if not rate.known:
+                    del rates[name]
+        for session, at in list(self._excused.items()):
+            if at > since:
+                break
+            del self._excused[session]
 
 
 def _busiest_hour(times: list[float], at: float) -> int:

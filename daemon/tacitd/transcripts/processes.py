@@ -26,6 +26,8 @@ class Claim:
     pid: int
     session: str
     cwd: str
+    interactive: bool = True
+    """Whether a person sits at it, as far as the file says."""
 
 
 def claims(config_dir: Path) -> list[Claim]:
@@ -100,4 +102,5 @@ def parse_claim(data: bytes) -> Claim | None:
     pid, session, cwd = said.get("pid"), said.get("sessionId"), said.get("cwd")
     if type(pid) is not int or not isinstance(session, str) or not session:
         return None
-    return Claim(pid, session, cwd if isinstance(cwd, str) else "")
+    interactive = said.get("kind", "interactive") == "interactive"
+    return Claim(pid, session, cwd if isinstance(cwd, str) else "", interactive)

@@ -61,6 +61,8 @@ class Reading:
         self.cwd = ""
         self.stamp = ""
         self.headless = False
+        self.prompted = False
+        """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
         self.kept = Kept(own, start)
         self.judged: list[Judged] | None = [] if explain else None
@@ -279,6 +281,7 @@ class Reading:
         if fresh:
             self.copies = _copies(line.version or "")
             self._speech.answered()
+            self.prompted = True
             self.kept.add(self._record(start, end, line, prompts=fresh, command=command))
         else:
             verdict = Verdict(verdict.rule, (), "the same words, or the same record, were there before")

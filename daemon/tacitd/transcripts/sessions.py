@@ -2,7 +2,9 @@
 
 A session ends by quiet (`session.idle` without growth, of its own transcript or of its sub-agents'), or sooner
 when the client that ran it is gone. Gone only counts for a process that was seen alive here before, with its
-start time: in a container or on a shared home every process looks dead. Growth after an end begins it anew.
+start time: in a container or on a shared home every process looks dead. Growth after an end begins it anew. The
+session files are read when a session begins, because its client may be gone before the next look, and every few
+seconds while a session is live.
 
 Quiet is measured in monotonic time, so that no clock jump ends anything.
 """
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from tacitd.clock import Clock
-from tacitd.transcripts.processes import claims
+from tacitd.transcripts.processes import Claim, claims
 
 GONE_FOR = 120.0
 """Seconds for which a process must have been gone before its session counts as ended."""
@@ -41,6 +43,18 @@ class Ended:
     """When it was last active: seconds since 1970, UTC."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """When a live session will have ended, if nothing more happens."""
+
+    session: str
+    path: Path
+    """The transcript that grew last."""
+    cwd: str
+    at: float
+    """Seconds since 1970, UTC."""
+
+
 @dataclass(slots=True)
 class _Session:
     path: Path | None = None
@@ -56,6 +70,7 @@ class _Client:
 
     start: str
     cwd: str
+    interactive: bool = True
     gone_since: float | None = None
 
 
@@ -84,7 +99,7 @@ class Sessions:
         `mtime` (seconds since 1970) says that the growth was not watched, only found: at the start of the
         daemon. The quiet then counts from it; a time in the future counts as now.
         """
-        session = self._sessions.setdefault(session_id, _Session())
+        session = self._begun(session_id, watched=mtime is None)
         session.path, session.cwd = path, cwd or session.cwd
         now = self._clock.now()
         session.at = max(session.at, min(now, last_time if last_time is not None else mtime or now))
@@ -92,9 +107,25 @@ class Sessions:
 
     def touched(self, session_id: str) -> None:
         """A sub-agent of this session worked: it is live, though its own transcript did not grow."""
-        session = self._sessions.setdefault(session_id, _Session())
+        session = self._begun(session_id, watched=True)
         session.at = max(session.at, self._clock.now())
         self._alive(session, 0.0)
+
+    def client(self, session_id: str) -> str:
+        """What identifies the interactive client that was seen alive here running this session; "" if none was."""
+        return next(
+            (f"{pid}:{one.start}" for pid, one in self._of(session_id).items() if one.interactive), ""
+        )
+
+    def endings(self) -> list[Ending]:
+        """When each live session that has a transcript will have ended, soonest first."""
+        wall, monotonic = self._clock.now(), self._clock.monotonic()
+        found = [
+            Ending(name, one.path, one.cwd, wall + max(0.0, self._ends_at(name, one) - monotonic))
+            for name, one in list(self._sessions.items())
+            if one.path is not None and not one.ended
+        ]
+        return sorted(found, key=lambda ending: ending.at)
 
     def tick(self) -> list[Ended]:
         """The sessions that ended since the last call, each once until it grows again."""
@@ -139,6 +170,34 @@ class Sessions:
             for name, session in list(self._sessions.items())
         )
 
+    def _begun(self, name: str, *, watched: bool) -> _Session:
+        """The session, with its client looked for if it begins now. Growth that was only found is not worth a look: there
+        may be thousands of such sessions, and `tick` looks for the clients of all of them at once."""
+        session = self._sessions.setdefault(name, _Session(ended=True))
+        now = self._clock.monotonic()
+        if not (session.ended and watched):
+            return session
+        if now - self._looked >= LOOK_AT_MOST_EVERY:
+            self._look(now)
+            return session
+        for claim in claims(self._config_dir):  # many may begin at once: not each asks after all processes
+            if claim.session == name:
+                self._remember_client(claim, self._process_start(claim.pid))
+        return session
+
+    def _remember_client(self, claim: Claim, start: str | None) -> None:
+        """The first start that was seen stays: a later one is another process."""
+        if start is not None:
+            clients = self._clients.setdefault(claim.session, {})
+            clients.setdefault(claim.pid, _Client(start, claim.cwd, claim.interactive))
+
+    def _ends_at(self, name: str, session: _Session) -> float:
+        """The monotonic time at which a session ends if nothing more happens."""
+        idle, clients = session.grown + self.idle, list(self._of(name).values())
+        if not clients or any(one.gone_since is None or session.grown > one.gone_since for one in clients):
+            return idle
+        return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
+
     def _alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
         session.ended = False
@@ -178,10 +237,8 @@ class Sessions:
         self._looked = now
         start_of = cache(self._process_start)
         for claim in claims(self._config_dir):
-            start = start_of(claim.pid) if claim.session in self._sessions else None
-            if start is not None:  # the first start that was seen stays: a later one is another process
-                clients = self._clients.setdefault(claim.session, {})
-                clients.setdefault(claim.pid, _Client(start, claim.cwd))
+            if claim.session in self._sessions:
+                self._remember_client(claim, start_of(claim.pid))
         for clients in self._clients.values():
             for pid, client in clients.items():
                 since = now if client.gone_since is None else client.gone_since

@@ -90,6 +90,11 @@ class Tail:
         return self._last_time
 
     @property
+    def begun(self) -> bool:
+        """Whether the transcript was read from its first byte, and a person said something in it."""
+        return self.reading.start == 0 and self.reading.prompted
+
+    @property
     def headless(self) -> bool:
         """Whether a program drives the session now (`claude -p`, an SDK)."""
         return self.reading.headless

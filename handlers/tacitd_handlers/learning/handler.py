@@ -120,8 +120,10 @@ class Learning:
             case SessionStarted(project=Project() as project):
                 self._note(project)
                 return Done()
-            case SessionStarted() | SessionEnded() | Told():
+            case SessionEnded() | Told():
                 self._touched.pop(event.session, None)
+                return Done()
+            case SessionStarted():
                 return Done()
 
     def _note(self, project: Project | NoProject) -> None:

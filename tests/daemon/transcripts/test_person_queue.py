@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import attached, drain, queue, read, said, spoken, typed, write
+from support_transcripts import BEGUN, attached, drain, queue, read, said, spoken, typed, write
 from tacitd.transcripts.tail import Tail
 
 
@@ -20,7 +20,7 @@ def test_an_open_message_pins_the_end(path: Path) -> None:
     first = typed("go", "u1")
     write(path, first, queue("enqueue", "use pnpm"), typed("later", "u2"))
     tail = read(path)
-    assert (said(tail), tail.safe_end) == ([("typed", "go")], len(first))
+    assert (said(tail), tail.safe_end) == ([("typed", "go")], len(BEGUN + first))
     write(path, queue("remove", "use pnpm"))
     drain(tail)
     assert said(tail) == [("typed", "go"), ("queued", "use pnpm"), ("typed", "later")]
@@ -115,7 +115,7 @@ def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
     """DESIGN, Hints and truth: what stands before a position was handled when the position moved there."""
     before = queue("enqueue", "one")
     write(path, before, typed("two", "u2"), queue("remove", "one"))
-    tail = read(path, len(before))
+    tail = read(path, len(BEGUN + before))
     assert (said(tail), tail.safe_end) == ([("typed", "two")], tail.read_end)
 
 

@@ -163,7 +163,7 @@ def test_next_in(scene: Scene) -> None:
     """RELIABILITY row 6: nothing to wake for while no session is live."""
     assert scene.sessions.next_in() == math.inf
     scene.sessions.grew(T, "s1", "/w", None)
-    assert scene.sessions.next_in() == 0.0, "the session files were not looked at yet"
+    assert scene.sessions.next_in() == 10.0, "the session files were looked at when it began"
     scene.sessions.tick()
     assert scene.sessions.next_in() == pytest.approx(10.0)
     scene.later(IDLE - 3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import drain, queue, raw, read, said, spoken, typed, write
+from support_transcripts import BEGUN, drain, queue, raw, read, said, spoken, typed, write
 from tacitd.errors import FileRefusedError
 from tacitd.transcripts.explain import prompts_of
 from tacitd.transcripts.person import Own
@@ -32,7 +32,8 @@ def test_a_torn_tail_waits(path: Path) -> None:
     write(path, whole, torn[:40])
     tail = Tail(path, 0, Own())
     assert tail.advance().more is False
-    assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], len(whole), len(whole))
+    end = len(BEGUN + whole)
+    assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], end, end)
     write(path, torn[40:])
     drain(tail)
     assert said(tail) == [("typed", "one"), ("typed", "two")]
@@ -55,7 +56,7 @@ def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
     lines = [typed(f"p{n}", f"u{n}") for n in range(10)]
     write(path, *lines)
     tail = read(path)
-    path.write_bytes(b"".join(lines[:kept]))
+    path.write_bytes(BEGUN + b"".join(lines[:kept]))
     done = tail.advance()
     assert (done.shrunk, tail.read_end, tail.records(0)) == (True, 0, ())
     drain(tail)
@@ -66,7 +67,7 @@ def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
     """DESIGN, Hints and truth: the mark before the offset tells another file."""
     write(path, typed("one", "u1"))
     tail = read(path)
-    path.write_bytes(typed("two", "u2"))
+    path.write_bytes(BEGUN + typed("two", "u2"))
     assert tail.advance().shrunk
     drain(tail)
     assert said(tail) == [("typed", "two")]
@@ -91,7 +92,7 @@ def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
     tail = Tail(path, 0, Own(), longest=1000)
     drain(tail, 300)
     assert said(tail) == [("typed", "one"), ("typed", "two")]
-    assert tail.long_lines == [(len(first), len(first) + len(long))]
+    assert tail.long_lines == [(len(BEGUN + first), len(BEGUN + first + long))]
     assert tail.counts["long"] == 1
 
 
@@ -101,7 +102,7 @@ def test_a_long_line_that_is_still_being_written(path: Path) -> None:
     write(path, first, long[:4000])
     tail = Tail(path, 0, Own(), longest=1000)
     drain(tail)
-    assert tail.read_end == len(first)
+    assert tail.read_end == len(BEGUN + first)
     write(path, long[4000:], typed("two", "u3"))
     assert tail.advance().read <= len(long) - 4000 + 1000
     drain(tail)
@@ -113,7 +114,7 @@ def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
     before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")
     write(path, before)
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
-    tail = read(path, len(before))
+    tail = read(path, len(BEGUN + before))
     (prompt,) = tail.prompts(0)
     assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
     assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
@@ -124,7 +125,7 @@ def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tacitd.transcripts.tail.LOOK_BEHIND", 500)
     before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
     write(path, before, typed("yes", "u1"))
-    tail = read(path, len(before))
+    tail = read(path, len(BEGUN + before))
     assert [(p.text, p.context) for p in tail.prompts(0)] == [("yes", "Shall I?")]
     assert tail.counts == {}
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_beginnings import is_new, opening
 from support_cli import Cli
 from support_examples import examples
 from support_learning import git
@@ -39,8 +40,9 @@ def say(cli: Cli, words: str, *, ago: float = 3600.0, project: str = "app", sess
     record = {"type": "user", "uuid": words, "sessionId": session, "cwd": str(cli.home / project)}
     record |= {"timestamp": stamp, "version": "2.1.328"}
     made: dict[str, object] = {**record, "message": {"role": "user", "content": words}}
-    with path.open("a") as file:
-        file.write(json.dumps(made) + "\n")
+    begun = opening(session, stamp=stamp) if is_new(path) else b""
+    with path.open("ab") as file:
+        file.write(begun + json.dumps(made).encode() + b"\n")
     os.utime(path, (at, at))
     return path
 

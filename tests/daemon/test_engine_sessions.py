@@ -1,0 +1,176 @@
+"""The loop: which session works where, as its transcript says by and by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_beginnings import PRINTED, SHAPES, beginning
+from support_engine import Scene, Scripted, ids, words_of
+from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
+from tacitd.status import document
+from tacitd.transcripts.breaker import LIMIT
+from tacitd.transcripts.tail import LOOK_BEHIND
+
+
+def starts(scene: Scene) -> list[Path | None]:
+    """The roots of the projects in which sessions were announced; None: in none."""
+    events = [event for event in scene.handler.events if isinstance(event, SessionStarted)]
+    return [event.project.root if isinstance(event.project, Project) else None for event in events]
+
+
+def watched(scene: Scene) -> list[str]:
+    """The projects that `status` names."""
+    return list(document(scene.engine, {}, {})["watching"]["projects"])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_session_is_announced_where_it_works(tmp_path: Path, shape: str, apart: bool) -> None:
+    """CLAUDE_CODE 5: the first records name no directory, and may be written long before the first prompt."""
+    scene = Scene(tmp_path, begins=shape)
+    scene.begin("s")
+    if apart:
+        scene.settle()
+        assert starts(scene) == [] and watched(scene) == []
+    scene.type("s", "use pnpm")
+    scene.settle()
+    scene.type("s", "and ruff")
+    scene.settle()
+    assert starts(scene) == [scene.root] and watched(scene) == [str(scene.root)]
+    assert ids(scene) == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("shape", PRINTED)
+def test_a_session_that_begins_with_its_queue_is_announced_where_it_works(tmp_path: Path, shape: str) -> None:
+    """The prompt of `claude -p` is in the queue before any record names a directory; it is said once, and there."""
+    scene = Scene(tmp_path)
+    for record in beginning("s", shape, scene._stamp(0), "use pnpm"):
+        path = scene.path("s")
+        path.touch()
+        scene.begins = "1.0.128"
+        scene.append("s", record, path=path)
+        scene.settle()
+    scene.type("s", "use pnpm")
+    scene.settle()
+    assert starts(scene) == [scene.root] and watched(scene) == [str(scene.root)]
+    assert scene.handler.words == [["use pnpm"]]
+
+
+def test_a_day_in_seven_projects(tmp_path: Path) -> None:
+    """`status` knows every one, and a change of a source in each is told."""
+    names = [f"p{n}" for n in range(7)]
+    scene = Scene(tmp_path)
+    roots = [scene.project(name) for name in names]
+    scene.handler.watched = [root / "LEARNED.md" for root in roots]
+    for name, root in zip(names, roots, strict=True):
+        scene.begin(name)
+        scene.settle()
+        scene.type(name, f"words in {name}", cwd=root)
+        scene.settle(60)
+    assert watched(scene) == sorted(map(str, roots))
+    for root in roots:
+        (root / "LEARNED.md").write_text("- x\n")
+        scene.settle(61)
+    changed = {e.project.root for e in scene.handler.events if isinstance(e, SourceChanged)}
+    assert changed == set(roots)
+
+
+def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> None:
+    """The directory of a session may change: each project is announced once, a folder of the same project never."""
+    scene = Scene(tmp_path)
+    other, inside = scene.project("other"), scene.root / "src"
+    inside.mkdir()
+    for cwd in (scene.root, inside, other, other, scene.root):
+        scene.append("s", scene.said("s", "There.", cwd=cwd))
+        scene.settle()
+    assert starts(scene) == [scene.root, other, scene.root]
+    assert watched(scene) == sorted([str(scene.root), str(other)])
+
+
+def test_a_directory_that_becomes_a_work_tree_is_announced(tmp_path: Path) -> None:
+    """`git init` in the middle of a session: what handlers name as sources is another list then, and is watched."""
+    scene = Scene(tmp_path)
+    bare = scene.tmp / "bare"
+    bare.mkdir()
+    scene.append("s", scene.said("s", "Begun.", cwd=bare))
+    scene.settle()
+    (bare / ".git").mkdir()
+    (bare / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    scene.handler.watched = [bare / ".git" / "logs"]
+    scene.append("s", scene.said("s", "Done.", cwd=bare))
+    scene.settle(20)
+    (bare / ".git" / "logs").write_text("moved")
+    scene.settle(61)
+    announced = [event.project for event in scene.handler.events if isinstance(event, SessionStarted)]
+    assert announced == [Project(bare, False), Project(bare, True)]
+    assert [e.project for e in scene.handler.events if isinstance(e, SourceChanged)] == [Project(bare, True)]
+
+
+def test_words_said_in_a_project_that_a_session_only_passed_through(tmp_path: Path) -> None:
+    """Two directories in one read: also the one that the newest record does not name is watched."""
+    scene = Scene(tmp_path)
+    other = scene.project("other")
+    passed, last = scene.typed("s", "here", cwd=other), scene.typed("s", "there")
+    scene.append("s", passed, last)
+    scene.settle()
+    assert watched(scene) == sorted([str(scene.root), str(other)])
+
+
+def test_a_session_without_a_directory_ends_quietly(tmp_path: Path) -> None:
+    """A client that was opened and closed again: nothing is announced, nothing is parked, nothing grows."""
+    scene = Scene(tmp_path)
+    for n in range(5):
+        scene.begin(f"s{n}")
+    scene.settle()
+    scene.settle(1900)
+    assert scene.handler.events == [] and scene.parked() == [] and watched(scene) == []
+    assert not scene.engine.sessions.live("s0")
+
+
+def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> None:
+    """The position stands behind records that name no directory: the words behind them belong where they were typed."""
+    scene = Scene(tmp_path, Scripted())
+    scene.begin("s")
+    scene.settle()
+    scene.engine.save()
+    scene.restart()
+    scene.type("s", "use pnpm")
+    scene.settle()
+    assert starts(scene) == [scene.root] and ids(scene) == ["u1"]
+    event = next(e for e in scene.handler.events if isinstance(e, SessionStarted))
+    assert not isinstance(event.project, NoProject)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: str) -> None:
+    """RELIABILITY 16: a loop in one directory is stopped, however its sessions begin; another directory is open."""
+    scene = Scene(tmp_path, begins=shape)
+    other = scene.project("other")
+    for i in range(LIMIT + 4):
+        scene.begin(f"s{i}")
+        scene.settle(1)
+        scene.type(f"s{i}", f"words {i}")
+        scene.settle(1)
+    assert len(ids(scene)) == LIMIT
+    (problem,) = [one for one in scene.engine.degradations() if one.id == "breaker.closed"]
+    assert str(scene.root) in problem.what
+    scene.type("mine", "words of a person", cwd=other)
+    scene.settle()
+    assert ids(scene)[-1] == f"u{LIMIT + 5}"
+
+
+def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(tmp_path: Path) -> None:
+    """CLAUDE_CODE 5.3: the queue names none. After a restart the record that did may lie too far back to be read."""
+    scene = Scene(tmp_path, Scripted())
+    scene.type("s", "one")
+    scene.append("s", *(scene.title("s") | {"aiTitle": "x" * 1000} for _ in range(LOOK_BEHIND // 1000)))
+    scene.settle()
+    scene.engine.save()
+    scene.restart()
+    scene.append("s", scene.queued("s", "two"), scene.queued("s", "", "remove"))
+    scene.settle()
+    (event,) = [one for one in scene.handler.events if words_of(one)]
+    assert isinstance(event, TranscriptGrew) and words_of(event) == ["two"]
+    assert event.project == Project(scene.root, True)
