@@ -15,6 +15,7 @@ from tacitd.files.replaced import replace
 from tacitd.handler import Degradation, Slice
 from tacitd.model.health import Health
 from tacitd.paths import SNAPSHOT
+from tacitd.session_ends import open_sessions
 from tacitd.upgrade import outdated
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ def document(app: App) -> dict[str, Any]:
     """The status document. Engine thread, or after the engine's end."""
     describe = getattr(app.model, "describe", None)
     model = describe() if describe is not None else {}
-    return status.document(app.engine, spent(app), model)
+    return status.document(app.engine, spent(app), model) | {"sessions": sessions(app)}
+
+
+def sessions(app: App) -> list[dict[str, Any]]:
+    """The open sessions whose lines are still to come. Engine thread."""
+    return open_sessions(app.engine, lambda project: app.choices.mode(project) != "off")
 
 
 def write_snapshot(app: App) -> None:

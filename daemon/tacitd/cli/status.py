@@ -10,9 +10,11 @@ from typing import Any
 import click
 
 from tacitd.cli.places import data, paths, talk
+from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call
 from tacitd.errors import UNAVAILABLE, UnavailableError
 from tacitd.paths import SNAPSHOT
+from tacitd.session_ends import describe_sessions
 
 
 @click.command(epilog="\b\nExample: tacitd status --json | jq .budget")
@@ -66,12 +68,20 @@ def told(document: Mapping[str, Any]) -> Iterator[str]:
     for name, one in document["slices"].items():
         for text in one.get("says", ()):
             yield text if text.startswith("!") else f"{name:<9} {text}"
+    yield from _sessions(document)
     yield from _behind(document["handlers"])
     yield from _waiting(document)
     for one in document["degraded"]:
         yield f"! {one['what']}"
         if one["hint"]:
             yield f"  hint: {one['hint']}"
+
+
+def _sessions(document: Mapping[str, Any]) -> Iterator[str]:
+    """When the lines of open sessions come; nothing where no daemon runs to write them."""
+    rows = document.get("sessions", ())
+    if document["running"] and rows:
+        yield f"sessions  {describe_sessions(rows, parse_utc(document['as_of']) or 0.0)}"
 
 
 def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.durations import format_duration
+from tacitd.report import sessions
+from tacitd.session_ends import describe_sessions
 
 
 def greeting(app: App) -> Iterator[str]:
@@ -21,7 +23,12 @@ def greeting(app: App) -> Iterator[str]:
         f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
         f"{budget.calls_per_day} calls a day"
     )
-    yield f"a session's lines are written when nobody worked in it for {format_duration(app.config.session.idle)}"
+    yield (
+        f"a session's lines come two minutes after its client has ended, or when nothing was said in it for "
+        f"{format_duration(app.config.session.idle)}"
+    )
+    if waiting := describe_sessions(sessions(app), app.clock.now()):
+        yield waiting
     yield f"its state is in {app.paths.state_dir}; it answers on {app.paths.socket}"
     for one in app.engine.degradations():
         yield f"missing: {one.what}"

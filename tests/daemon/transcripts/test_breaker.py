@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.transcripts.breaker import HOUR, Breaker
+from tacitd.transcripts.breaker import HOUR, LIMIT_OF_ALL, Breaker
 
 
 class Hand:
@@ -84,3 +84,131 @@ def test_closed_only_if_some_hour_held_more_than_the_limit(gaps: list[float], li
             assert breaker.closed("/w")
         if 2 * lately < limit:
             assert not breaker.closed("/w")
+
+
+def _everywhere(breaker: Breaker, hand: Hand, sessions: int, *, gap: float = 1.0, client: str = "") -> None:
+    """Each session in a directory of its own."""
+    for i in range(sessions):
+        hand.at += gap
+        breaker.note(f"/w{i}", f"s{i}", 1.7e9 + hand.at, client)
+
+
+def test_a_loop_over_many_directories_is_stopped_too() -> None:
+    """RELIABILITY row 16: each directory has one session; all together are more than a person starts."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _everywhere(breaker, hand, LIMIT_OF_ALL)
+    assert not any(breaker.closed(f"/w{i}", f"s{i}") for i in range(LIMIT_OF_ALL))
+    breaker.note("/last", "last", 1.7e9 + hand.at)
+    assert all(breaker.closed(f"/w{i}", f"s{i}") for i in range(LIMIT_OF_ALL)) and breaker.closed(
+        "/last", "last"
+    )
+    assert breaker.closed("/last") and not breaker.closed("/never")
+    assert not breaker.closed("/w1", "begun yesterday"), "it was not counted"
+    (problem,) = breaker.degradations()
+    assert (
+        problem.id == "breaker.closed"
+        and "61 directories" in problem.what
+        and "tacitd resume" in problem.hint
+    )
+
+
+def test_what_closed_all_waits_as_long_as_the_loop_goes_on() -> None:
+    """A session of the loop is not let go because it is older than an hour."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _everywhere(breaker, hand, 300, gap=40.0)
+    assert breaker.closed("/w3", "s3") and breaker.closed("/w3")
+    where, seconds = breaker.reason("/w3", "s3") or ("", 0.0)
+    assert "all directories" in where and 0 < seconds < HOUR
+    hand.at += seconds - 1
+    assert breaker.closed("/w3", "s3")
+    hand.at += 1
+    assert not breaker.closed("/w3", "s3") and breaker.degradations() == []
+
+
+def test_a_loop_in_one_directory_closes_no_other() -> None:
+    """The directory is closed by its own rate; a person goes on elsewhere."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _loop(breaker, hand, 500)
+    breaker.note("/mine", "mine", 1.7e9 + hand.at)
+    assert breaker.closed("/w", "s1") and not breaker.closed("/mine", "mine")
+
+
+def test_sessions_of_running_clients_are_a_persons() -> None:
+    """False alarms: twenty terminals with ten sessions each; also where a loop closed the directory."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    for i in range(200):
+        hand.at += 1
+        breaker.note("/w", f"mine{i}", 1.7e9 + hand.at, f"client{i % 20}")
+    assert not breaker.closed("/w", "mine1", "client1") and breaker.degradations() == []
+    _loop(breaker, hand, 31)
+    assert breaker.closed("/w", "s1") and not breaker.closed("/w", "mine1", "client1")
+    hand.at += HOUR - 1
+    assert not breaker.closed("/w", "mine1", "client1"), "its client vouches for it as long as it is known"
+
+
+def test_one_client_vouches_for_as_many_as_a_directory_may_have() -> None:
+    """No guard is relied on alone: a program can write session files too."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _everywhere(breaker, hand, 30, client="one")
+    assert not breaker.closed("/w1", "s1", "one")
+    for i in range(100):
+        breaker.note(f"/x{i}", f"x{i}", 1.7e9 + hand.at, "one")
+    assert breaker.closed("/x99", "x99", "one")
+
+
+def test_a_person_lets_it_go_on() -> None:
+    """`tacitd resume`: what waits goes on, and new sessions are counted from none."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _loop(breaker, hand, 40)
+    assert not breaker.open(lambda cwd, session: cwd == "/other") and breaker.closed("/w", "s1")
+    assert breaker.open(lambda cwd, session: cwd == "/w")
+    assert not breaker.closed("/w", "s1") and not breaker.closed("/w") and breaker.degradations() == []
+    assert not breaker.open(lambda cwd, session: True), "nothing waits"
+    _loop(breaker, hand, 30, first=40)
+    assert not breaker.closed("/w", "s69")
+    _loop(breaker, hand, 1, first=70)
+    assert breaker.closed("/w", "s70") and not breaker.closed("/w", "s1")
+
+
+def test_a_person_lets_one_session_go_on() -> None:
+    """`tacitd resume --session`: that one, and no other."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic)
+    _loop(breaker, hand, 40)
+    assert breaker.open(lambda cwd, session: session == "s3")
+    assert not breaker.closed("/w", "s3") and breaker.closed("/w", "s4")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.floats(0, 2000), st.integers(0, 2), st.booleans()),
+        min_size=1,
+        max_size=120,
+    )
+)
+@examples(60)
+def test_nothing_is_kept_for_ever_and_all_opens(steps: list[tuple[int, float, int, bool]]) -> None:
+    """RELIABILITY row 18; and whatever happened, two quiet hours open everything."""
+    hand = Hand()
+    breaker = Breaker(hand.monotonic, 3, 5)
+    for i, (place, gap, client, opens) in enumerate(steps):
+        hand.at += gap
+        breaker.note(f"/{place}", f"s{i}", hand.at, f"c{client}" if client else "")
+        if opens and place == 0:
+            breaker.open(lambda cwd, session: cwd == "/0")
+            assert not breaker.closed("/0", f"s{i}")
+        reason = breaker.reason(f"/{place}", f"s{i}")
+        assert (reason is not None) is breaker.closed(f"/{place}", f"s{i}")
+        assert reason is None or 0 <= reason[1] <= HOUR
+    hand.at += 2 * HOUR
+    assert breaker.degradations() == [] and not any(breaker.closed(f"/{i}") for i in range(4))
+    hand.at += HOUR
+    breaker.note("/new", "new", hand.at)
+    assert [*breaker._places] == ["/new"] and not breaker._clients and not breaker._excused
+    assert len(breaker._all.held) == 1

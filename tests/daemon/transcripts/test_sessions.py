@@ -234,3 +234,87 @@ def test_start_of_a_real_process() -> None:
 def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
     """CLAUDE_CODE section 2: `<session>/subagents/**`."""
     assert session_of_subagent(Path(path)) == session
+
+
+# a session of a few seconds
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Scene, looked: bool) -> None:
+    """CLAUDE_CODE fact 18: its file is gone before the next look, so it is read when the transcript first grows."""
+    if looked:  # another session is live, and the files were read a moment ago
+        scene.sessions.grew(Path("/p/s0.jsonl"), "s0", "/w", None)
+        scene.sessions.tick()
+        scene.later(1)
+    scene.processes[7] = "start"
+    path = scene.claim(7)
+    scene.sessions.grew(T, "s1", "", None)
+    path.unlink()
+    del scene.processes[7]
+    ended = [end for _ in range(26) for end in scene.later(5)]
+    assert [(end.session, end.why) for end in ended] == [("s1", "gone")]
+
+
+def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> None:
+    """RELIABILITY row 6: ten thousand transcripts at a start are not ten thousand looks."""
+    asked: list[int] = []
+    scene = Scene(tmp_path)
+    for i in range(100):
+        scene.claim(i + 1, f"s{i}")
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    for i in range(100):
+        scene.sessions.grew(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
+    assert asked == []
+    scene.sessions.tick()
+    assert len(asked) == 100
+
+
+def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_path: Path) -> None:
+    """On macOS each question after a process is a process of its own."""
+    asked: list[int] = []
+    scene = Scene(tmp_path)
+    for i in range(50):
+        scene.claim(i + 1, f"s{i}")
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    for i in range(50):
+        scene.sessions.grew(T, f"s{i}", "/w", None)
+    assert len(asked) == 50
+
+
+def test_which_client_vouches_for_a_session(scene: Scene) -> None:
+    """The process that was seen alive, as long as the session is known; none that no person sits at."""
+    assert scene.sessions.client("s1") == ""
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.grew(T, "s1", "/w", None)
+    assert scene.sessions.client("s1") == "7:start"
+    del scene.processes[7]
+    scene.later(GONE_FOR + 20)
+    assert scene.sessions.client("s1") == "7:start"
+    scene.processes[8] = "start"
+    path = scene.claim(8, "s2")
+    path.write_text(path.read_text().replace("{", '{"kind": "bg", ', 1))
+    scene.sessions.grew(T, "s2", "/w", None)
+    assert scene.sessions.client("s2") == ""
+
+
+def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
+    """Issue "status says when a session's lines will come": by quiet, or two minutes after the client."""
+    assert scene.sessions.endings() == []
+    scene.sessions.touched("a session that has no transcript yet")
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.grew(T, "s1", "/w", None)
+    scene.later(60)
+    scene.sessions.grew(Path("/p/s2.jsonl"), "s2", "", None)
+    assert [(one.session, one.at - scene.wall) for one in scene.sessions.endings()] == [
+        ("s1", IDLE - 60),
+        ("s2", IDLE),
+    ]
+    del scene.processes[7]
+    scene.later(10)
+    (first, _) = scene.sessions.endings()
+    assert (first.session, first.cwd, first.at - scene.wall) == ("s1", "/w", GONE_FOR)
+    at = first.at
+    assert [end.session for end in scene.later(GONE_FOR)] == ["s1"] and scene.wall == at
+    assert [one.session for one in scene.sessions.endings()] == ["s2"]

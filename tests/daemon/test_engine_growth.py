@@ -1,0 +1,212 @@
+"""The loop and the growth breaker: what it stops, what goes on, who opens it, and whom it must not stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_continuity import World
+from support_engine import Scene, Scripted, ids, words_of
+from tacitd.events import Due, Event, Project, SessionEnded
+from tacitd.handler import Degradation, Done, Later, Outcome, Tools
+from tacitd.holds import Hold
+from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.status import document
+from tacitd.transcripts.breaker import LIMIT, LIMIT_OF_ALL
+
+PAYS, FREE = 0, 1
+
+
+class Asking(Scripted):
+    """A handler that asks the model at each end of a session and for each job, and waits where it gets no answer."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        self.events.append(event)
+        if not isinstance(event, SessionEnded | Due):
+            return Done()
+        said = tools.model.ask(Ask("words", "fast", f"key {len(self.events)}"))
+        return Later(said.reason, said.hint, said.retry_at) if isinstance(said, NoAnswer) else Done()
+
+
+def breakers(scene: Scene) -> list[Degradation]:
+    return [one for one in scene.engine.degradations() if one.id == "breaker.closed"]
+
+
+def loop(scene: Scene, count: int, *, places: int = 1, first: int = 0, **fields: Any) -> list[str]:
+    """A program starts sessions, one a second, in so many directories one after the other; returns the prompts' ids."""
+    made = []
+    for i in range(first, first + count):
+        root = scene.project(f"loop{i % places}")
+        record = scene.typed(f"loop-{i}", f"words {i}", cwd=root) | fields
+        scene.append(f"loop-{i}", record)
+        scene.settle(1)
+        made.append(str(record["uuid"]))
+    return made
+
+
+def test_a_hundred_sessions_in_a_hundred_directories(tmp_path: Path) -> None:
+    """RELIABILITY 16: caught by the rate of all together, parked with one reason and one line, opened by `resume`."""
+    scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
+    made = loop(scene, 100, places=100)
+    assert ids(scene, PAYS) == made[:LIMIT_OF_ALL]
+    assert ids(scene, FREE) == made, "what costs nothing goes on"
+    parked = document(scene.engine, {}, {})["parked"]
+    assert len(parked) == 100 - LIMIT_OF_ALL
+    assert len({(one["reason"], one["hint"]) for one in parked}) == 1 and "tacitd resume" in parked[0]["hint"]
+    assert len(breakers(scene)) == 1 and scene.sync().done()
+    assert scene.engine.hold(Hold("all"), held=False) and not scene.engine.hold(Hold("all"), held=False)
+    scene.settle(1)
+    assert sorted(ids(scene, PAYS)) == sorted(made) and scene.parked() == [] and breakers(scene) == []
+
+
+def test_a_loop_goes_on_for_hours(tmp_path: Path) -> None:
+    """Sessions older than an hour are not let go while it goes on; all of them are when it stops."""
+    scene = Scene(tmp_path)
+    made = loop(scene, LIMIT_OF_ALL + 1, places=100)
+    for i in range(6):
+        scene.settle(1700)
+        made += loop(scene, 40, places=100, first=100 * (i + 1))
+    assert len(ids(scene)) == LIMIT_OF_ALL
+    for _ in range(9):
+        scene.settle(700)
+    assert sorted(ids(scene)) == sorted(made) and breakers(scene) == []
+
+
+@pytest.mark.parametrize("scope", ["project", "session"])
+def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
+    """`tacitd resume --project` and `--session`."""
+    scene = Scene(tmp_path)
+    here = loop(scene, LIMIT + 5)
+    there = [str(r["uuid"]) for i in range(LIMIT + 5) for r in scene.type(f"t{i}", f"t {i}", cwd=scene.root)]
+    scene.settle(1)
+    assert ids(scene) == here[:LIMIT], (
+        "those of the other directory were all there before the first was offered"
+    )
+    name = {"project": str(scene.root), "session": f"t{LIMIT + 1}"}[scope]
+    assert scene.engine.hold(Hold(scope, name), held=False)
+    scene.settle(1)
+    expected = {"project": there, "session": [there[LIMIT + 1]]}[scope]
+    assert sorted(ids(scene)) == sorted(here[:LIMIT] + expected)
+
+
+def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
+    """What a person paused is not resumed by the resume of something else."""
+    scene = Scene(tmp_path)
+    made = loop(scene, LIMIT + 1)
+    scene.engine.hold(Hold("all"), held=True)
+    root = str(scene.project("loop0"))
+    assert scene.engine.hold(Hold("project", root), held=False)
+    scene.settle(1)
+    assert ids(scene) == made[:LIMIT]
+    scene.engine.hold(Hold("all"), held=False)
+    scene.settle(1)
+    assert ids(scene) == made
+
+
+# what costs nothing goes on
+
+
+def test_a_handler_that_asks_now_and_then_goes_on_without_the_model(tmp_path: Path) -> None:
+    """Ends and growth are handed over; only the model is not asked, and says why and until when."""
+    scene = Scene(tmp_path, Asking(), pays=[False])
+    loop(scene, LIMIT + 5)
+    scene.settle(1801)
+    ends = [event for event in scene.handler.events if isinstance(event, SessionEnded)]
+    assert len(ends) == LIMIT + 5 and scene.app.model.asked == []  # type: ignore[attr-defined]
+    (reason,) = set(scene.parked())
+    assert reason == f"{Why.MANY_SESSIONS}: in {scene.project('loop0')}"
+    scene.engine.hold(Hold("all"), held=False)
+    scene.settle(1)
+    assert len(scene.app.model.asked) == LIMIT + 5 and scene.parked() == []  # type: ignore[attr-defined]
+
+
+def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
+    """Else the recovery of facts would pay for what the end of a session may not."""
+    scene = Scene(tmp_path, Asking())
+    loop(scene, LIMIT + 5)
+    closed, other = Project(scene.project("loop0"), True), Project(scene.root, True)
+    for project in (closed, other):
+        scene.dispatcher.post(Due("synthesize", project))
+    scene.settle(1)
+    assert len(scene.app.model.asked) == 1  # type: ignore[attr-defined]
+    assert f"{Why.MANY_SESSIONS}: in {closed.root}" in scene.parked()
+
+
+def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) -> None:
+    """Seed 001: tasks and notes come from the transcript alone."""
+    world = World(tmp_path, min_prompts="1")
+    for i in range(LIMIT + 5):
+        world.type(f"s{i}", f"do {i}")
+    world.end()
+    assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
+    assert world.model.asked == [] and len(world.parked()) == LIMIT + 5
+    world.app.engine.hold(Hold("all"), held=False)
+    world.settle()
+    assert len(world.model.asked) == LIMIT + 5 and world.parked() == []
+
+
+# whom it must not stop
+
+
+def test_a_person_with_many_terminals(tmp_path: Path) -> None:
+    """Twelve clients that run, ten sessions each within an hour, in one directory: all of it is theirs."""
+    scene = Scene(tmp_path)
+    folder = scene.tmp / "claude" / "sessions"
+    folder.mkdir()
+    scene.engine.sessions._process_start = lambda pid: f"start of {pid}"
+    for i in range(120):
+        claim: Mapping[str, Any] = {"pid": i % 12 + 1, "sessionId": f"s{i}", "cwd": str(scene.root)}
+        (folder / f"{i % 12 + 1}.json").write_text(json.dumps(claim))
+        scene.type(f"s{i}", f"words {i}")
+        scene.settle(20)
+    assert len(ids(scene)) == 120 and breakers(scene) == []
+
+
+def test_scripts_that_call_the_client(tmp_path: Path) -> None:
+    """`claude -p` says that it is a program: its words are nobody's, so it costs nothing and closes nothing."""
+    scene = Scene(tmp_path)
+    loop(scene, 3 * LIMIT, entrypoint="sdk-cli", promptSource="sdk", turnOrigin="sdk")
+    scene.type("mine", "use pnpm", cwd=scene.project("loop0"))
+    scene.settle(1)
+    assert [words_of(event) for event in scene.handler.events if words_of(event)] == [["use pnpm"]]
+    assert breakers(scene) == []
+
+
+def test_sub_agents(tmp_path: Path) -> None:
+    """A hundred of them work for one session."""
+    scene = Scene(tmp_path)
+    scene.type("s", "go")
+    folder = scene.folder / "s" / "subagents"
+    folder.mkdir(parents=True)
+    for i in range(100):
+        scene.append("s", scene.typed("s", f"task {i}"), path=folder / f"agent-{i}.jsonl")
+    scene.settle(1)
+    scene.type("s", "and on")
+    scene.settle(1)
+    assert scene.handler.words == [["go"], ["and on"]] and breakers(scene) == []
+
+
+def test_old_sessions_that_go_on_are_not_new(tmp_path: Path) -> None:
+    """After a restart, and after the first start: a hundred sessions that began before are picked up again."""
+    scene = Scene(tmp_path, Scripted())
+    for i in range(50):
+        scene.type(f"s{i}", f"words {i}")
+        scene.settle(130)
+    scene.engine.save()
+    scene.restart()
+    made = [scene.type(f"s{i}", f"more {i}")[0]["uuid"] for i in range(50)]
+    scene.settle(1)
+    assert sorted(ids(scene)[50:]) == sorted(made) and breakers(scene) == []
+
+
+def test_the_rate_is_counted_anew_after_a_restart(tmp_path: Path) -> None:
+    """What waits is closed again: its transcripts were not handled, and are read from their first byte."""
+    scene = Scene(tmp_path, Scripted())
+    made = loop(scene, 2 * LIMIT + 5)
+    scene.restart()
+    scene.settle(1)
+    assert breakers(scene) and len(ids(scene)) < len(made)

@@ -1,0 +1,116 @@
+"""When the lines of open sessions will come: what `status` and the banner say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, grew_due
+from tacitd.cli.status import told
+from tacitd.clock import local_date, local_minutes, parse_utc, utc_seconds
+from tacitd.report import document
+from tacitd.service.greeting import greeting
+from tacitd.session_ends import describe_sessions
+
+NOW = 1_795_149_000.0
+IDLE = 1800.0
+
+
+@pytest.fixture(autouse=True)
+def utc() -> Iterator[None]:
+    """The day does not end in a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path, grew_due())
+
+
+def rows(scene: Scene) -> list[tuple[str, float]]:
+    """The sessions that are named, and in how many seconds their lines come."""
+    found = document(scene.app)["sessions"]
+    return [(one["session"], (parse_utc(one["lines_about"]) or 0.0) - scene.clock.wall) for one in found]
+
+
+def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> None:
+    """Issue "`status` says when a session's lines will come": while words are gathered, and after that."""
+    scene.begin("opened")
+    scene.settle()
+    assert rows(scene) == [], "nothing was said in it"
+    scene.type("s", "use pnpm")
+    scene.settle()
+    assert rows(scene) == [("s", IDLE)]
+    (line,) = [text for text in told(document(scene.app)) if text.startswith("sessions")]
+    assert line == f"sessions  1 session: lines about {local_minutes(scene.clock.wall + IDLE)[-5:]}"
+    assert line[10:] in list(greeting(scene.app))
+    assert scene.sync().done() and rows(scene) == [("s", IDLE)], (
+        "the words are handled, the lines are not made"
+    )
+    scene.settle(IDLE)
+    assert scene.handler.ends and rows(scene) == []
+    assert not any(text.startswith("sessions") for text in told(document(scene.app)))
+
+
+def test_a_restart_still_knows(scene: Scene) -> None:
+    """The banner of the next start names what the last one left open."""
+    scene.type("s", "use pnpm")
+    scene.settle()
+    scene.sync()
+    scene.restart()
+    assert any(text.startswith("1 session: lines about") for text in greeting(scene.app))
+
+
+def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
+    """An excluded project, and a directory that is no project."""
+    scene.type("s", "use pnpm")
+    scene.type("t", "use ruff", cwd=Path("/nowhere"))
+    scene.settle()
+    assert [session for session, _ in rows(scene)] == ["s"]
+    scene.app.choices.choose(scene.root, "off")
+    assert rows(scene) == []
+
+
+def test_a_handler_that_asks_no_model_makes_no_lines(tmp_path: Path) -> None:
+    """Continuity has words of every session, and no lines."""
+    scene = Scene(tmp_path, grew_due(), pays=[False])
+    scene.type("s", "use pnpm")
+    scene.settle()
+    assert rows(scene) == []
+
+
+@pytest.mark.parametrize(
+    ("ahead", "expected"),
+    [
+        ([], ""),
+        ([60], "1 session: lines about {0}"),
+        ([60, 61, 62], "3 sessions: lines about {0}"),
+        ([3600, 60], "2 sessions: lines about {1} to {0}"),
+    ],
+)
+def test_one_line_for_a_person(ahead: list[float], expected: str) -> None:
+    """In local minutes; the date only where it is another day's."""
+    given = [{"lines_about": utc_seconds(NOW + seconds)} for seconds in ahead]
+    minutes = [local_minutes(NOW + seconds)[-5:] for seconds in ahead]
+    assert describe_sessions(given, NOW) == expected.format(*minutes)
+
+
+def test_another_day_is_named() -> None:
+    """A configured quiet of two days."""
+    at = NOW + 2 * 86400.0
+    said = describe_sessions([{"lines_about": utc_seconds(at)}], NOW)
+    assert said == f"1 session: lines about {local_date(at)} {local_minutes(at)[-5:]}"
+
+
+def test_rows_that_are_not_understood_are_left_out() -> None:
+    """The document may be another version's."""
+    odd: list[dict[str, Any]] = [{}, {"lines_about": 7}, {"lines_about": "soon"}]
+    assert describe_sessions(odd, NOW) == ""
