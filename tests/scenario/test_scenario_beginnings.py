@@ -1,0 +1,92 @@
+"""Sessions as the client begins them, before a real daemon: records that name no directory first, words later."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from support_beginnings import SHAPES
+from support_daemon import Daemon, MakeDaemon
+from tacitd.clock import parse_utc
+from tacitd.transcripts.sessions import GONE_FOR
+
+pytestmark = pytest.mark.scenario
+
+
+def open_session(daemon: Daemon, session: str, shape: str) -> None:
+    """The client opens a session, and the daemon reads that before anything is typed."""
+    daemon.begins = shape
+    daemon.begin(session)
+    daemon.sync()
+
+
+@pytest.mark.parametrize("shape", ["2.1.328", "2.1.328 cleared", "2.1.197", "2.0.76"])
+def test_a_line_that_a_person_deleted_is_no_longer_known(make: MakeDaemon, shape: str) -> None:
+    """SPEC S-41, S-43: the project is watched, so that the same words are not dropped as known."""
+    assert shape in SHAPES
+    daemon = make()
+    daemon.start()
+    open_session(daemon, "s1", shape)
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.type_("s1", "Prefers basalt-2")
+    daemon.synthesize()
+    summary, learned = daemon.project / "tmp/known-facts-summary.md", daemon.project / "LEARNED.md"
+    assert "Prefers amber-1" in summary.read_text()
+    learned.write_text(learned.read_text().replace("- Prefers amber-1\n", ""))
+    daemon.sync()
+    assert "Prefers amber-1" not in summary.read_text() and "Prefers basalt-2" in summary.read_text()
+    assert daemon.status()["watching"]["projects"] == [str(daemon.project)]
+
+
+def test_a_session_of_a_second_ends_two_minutes_later(make: MakeDaemon) -> None:
+    """CLAUDE_CODE fact 18: its client is seen when its transcript first grows, and `status` says when its lines come."""
+    daemon = make()
+    daemon.start()
+    folder = daemon.home / ".claude" / "sessions"
+    folder.mkdir()
+    daemon.type_(
+        "other", "Prefers basalt-2"
+    )  # one that is open already: the session files were just looked at
+    daemon.wait_until(lambda status: len(status["sessions"]) == 1)
+    client = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        claim = folder / f"{client.pid}.json"
+        claim.write_text(json.dumps({"pid": client.pid, "sessionId": "s1", "kind": "interactive"}))
+        daemon.type_("s1", "Prefers amber-1")
+        daemon.wait_until(lambda status: len(status["sessions"]) == 2)
+        claim.unlink()
+    finally:
+        client.communicate()
+
+    def soon(status: dict[str, object]) -> bool:
+        rows = {row["session"]: parse_utc(row["lines_about"]) for row in status["sessions"]}  # type: ignore[attr-defined]
+        return (rows["s1"] or 0.0) - (parse_utc(status["as_of"]) or 0.0) <= GONE_FOR
+
+    status = daemon.wait_until(soon, "the client is gone")
+    said = daemon.cli("status").stdout
+    assert "sessions  2 sessions: lines about " in said
+    assert status["sessions"][0]["project"] == str(daemon.project)
+
+
+def test_a_hundred_sessions_in_a_hundred_directories_wait_until_a_person_says_so(make: MakeDaemon) -> None:
+    """RELIABILITY 16: nothing is paid for; one line says why; `tacitd resume` lets it go on."""
+    daemon = make(BUDGET__CALLS_PER_DAY="5000", BUDGET__USD_PER_DAY="100", BUDGET__USD_PER_MONTH="100")
+    daemon.start()
+    before = len(daemon.put_to_model())
+    for number in range(100):
+        daemon.type_(f"loop-{number}", f"Prefers amber-{number}", daemon.new_project(f"loop{number}"))
+    parked = daemon.sync()
+    held = {one["reason"] for one in parked if one["handler"] == "learning"}
+    assert len(parked) == 100 and len(held) == 1 and "all directories together" in held.pop()
+    assert len(daemon.put_to_model()) == before
+    (line,) = [one for one in daemon.status()["degraded"] if one["id"] == "breaker.closed"]
+    assert "in 100 directories together" in line["what"]
+    assert daemon.cli("status").stdout.count("in 100 directories together") == 1
+    resumed = daemon.cli("resume")
+    assert resumed.returncode == 0 and "resumed" in resumed.stderr
+    assert daemon.sync() == []
+    assert sorted(daemon.put_to_model()) == sorted(f"Prefers amber-{number}" for number in range(100))
+    assert not any(one["id"] == "breaker.closed" for one in daemon.status()["degraded"])
