@@ -246,6 +246,11 @@ class Bench:
         path = self.box / f"{session}.jsonl"
         return self.play(SessionStarted(session, path, project, self.clock.now()))
 
+    def begin(self, session: str = "s1", project: Project | None = None) -> Outcome:
+        """A session is known to work in a project."""
+        path = self.box / f"{session}.jsonl"
+        return self.play(SessionStarted(session, path, project or self.project, self.clock.now()))
+
     def end(self, session: str = "s1", project: Project | None = None) -> Outcome:
         """The session ended."""
         path = self.box / f"{session}.jsonl"

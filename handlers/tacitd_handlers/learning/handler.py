@@ -119,7 +119,7 @@ class Learning:
                 return self._due(event, tools)
             case SessionStarted(project=Project() as project):
                 self._note(project)
-                return Done()
+                return self._compare(project, tools)
             case SessionEnded() | Told():
                 self._touched.pop(event.session, None)
                 return Done()
@@ -307,6 +307,16 @@ class Learning:
                 if isinstance(place, Project):
                     known[place.root] = place
         return [p for p in known.values() if tools.write_mode(p) != "off" and p.root.is_dir()]
+
+    def _compare(self, project: Project, tools: Tools) -> Outcome:
+        """Judge our lines, and make the summary anew, before the first words of a session are put to the model.
+
+        Trigger: a session begins. Why: LEARNED.md may have changed while no daemon ran, or before it knew the project, and
+        a line that a person deleted would be dropped as known when it is said again. Outcome: as if it changed now.
+        """
+        if tools.write_mode(project) == "off":
+            return Done()
+        return self._changed(SourceChanged(project, Files(project.root).learned), tools)
 
     def _changed(self, event: SourceChanged, tools: Tools) -> Outcome:
         """A source changed: judge our lines in it, and make the summary anew; own writes change nothing (SPEC S-43)."""

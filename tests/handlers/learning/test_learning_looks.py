@@ -182,3 +182,40 @@ def test_looking_without_news_writes_nothing_down(bench: Bench) -> None:
     for _ in range(5):
         notice(bench)
     assert bench.log.size == size
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_line_that_was_removed_unseen_is_not_known_when_a_session_begins(
+    bench: Bench, restarted: bool
+) -> None:
+    """SPEC S-43: nobody watched the file, so the summary is compared before the first words are put to the model."""
+    bench.learn()
+    assert PNPM in bench.files.summary.read_text()
+    take_out(bench)
+    if restarted:
+        bench.restart()
+    bench.begin("s2")
+    assert PNPM not in bench.files.summary.read_text()
+    say_again(bench)
+    assert bench.bullets == [] and bench.status["withheld"] == 1, "offered, and not dropped as known"
+
+
+def test_a_session_that_begins_writes_nothing_where_nothing_changed(bench: Bench) -> None:
+    """No file, no commit, no call: neither in a new project nor in one that is as it was."""
+    bench.begin()
+    assert not bench.files.tmp.exists() and not bench.files.learned.exists()
+    bench.learn()
+    notice(bench)
+    before, asked, commits = bench.files.summary.stat(), len(bench.model.asked), len(list(bench.commits()))
+    bench.begin("s2")
+    assert bench.files.summary.stat() == before and len(bench.model.asked) == asked
+    assert len(list(bench.commits())) == commits
+
+
+def test_an_excluded_project_is_not_compared(bench: Bench) -> None:
+    """Nothing is written there any more."""
+    bench.learn()
+    take_out(bench)
+    bench.modes[bench.root] = "off"
+    bench.begin("s2")
+    assert PNPM in bench.files.summary.read_text()
