@@ -75,7 +75,7 @@ def is_new(path: Path) -> bool:
 
 def _filled(record: Mapping[str, Any], session: str, stamp: str, prompt: str) -> dict[str, Any]:
     given = {"sessionId": session, "timestamp": stamp, "content": prompt}
-    made = {key: given.get(key, value) for key, value in record.items()}
+    made: dict[str, Any] = {key: given.get(key, value) for key, value in record.items()}
     if "snapshot" in made:
         made["snapshot"] = {**made["snapshot"], "timestamp": stamp}
     return made

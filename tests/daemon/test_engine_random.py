@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_beginnings import is_new
 from support_engine import Scene, Scripted, prompts_of
 from support_examples import examples
 from tacitd import tails as tails_module
@@ -122,6 +123,10 @@ class World:
 
     def _write(self, what: str, session: str) -> None:
         scene = self.scene
+        if is_new(scene.path(session)):
+            scene.begin(session)
+            if self.random.random() < 0.5:
+                scene.settle(0)
         if session in self.torn:
             with scene.path(session).open("ab") as out:
                 out.write(self.torn.pop(session))

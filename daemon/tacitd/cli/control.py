@@ -85,7 +85,10 @@ def pause(project: str | None, session: str | None) -> None:
 @click.option("--project", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def resume(project: str | None, session: str | None) -> None:
-    """Go on learning. Without an option, everything that was paused goes on."""
+    """Go on learning. Without an option, everything that was paused goes on.
+
+    What the growth breaker stopped goes on too: too many new sessions an hour.
+    """
     said = remote(paths().socket)("resume", **_scope(project, session))
     what = "resumed" if said.get("changed", True) else "was not paused"
     talk(f"{what}: {said['scope']} {said['name']}".rstrip())
