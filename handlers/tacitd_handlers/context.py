@@ -36,7 +36,7 @@ Section = Callable[[Path, int], str]
 @click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each slice.")
 def context(cwd: str | None, budget: int, as_json: bool) -> None:
     """What was learned, as a session that starts here would be told. Works without a daemon and without claude."""
-    said = parts(directory(cwd), budget)
+    said = parts(directory(cwd, missing_ok=True), budget)  # a hook calls it: the rest is said all the same
     if as_json:
         data(said)
         return

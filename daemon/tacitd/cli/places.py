@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,12 +75,24 @@ def talk(text: str) -> None:
     click.echo(_whole(text), err=True)
 
 
-def directory(given: str | None) -> Path:
-    """A directory argument, absolute; the current one where none was given. `~` is the home."""
+def directory(given: str | None, *, missing_ok: bool = False) -> Path:
+    """Given a directory argument, return it absolute; the current directory where none was given. `~` is the home.
+
+    Raises UsageError where there is no such directory: a mistyped name must not look like a project without contents.
+    With `missing_ok` only the path is made.
+    """
     try:
-        return Path(given or ".").expanduser().absolute()
+        place = Path(given or ".").expanduser().absolute()
+        if missing_ok or stat.S_ISDIR(os.stat(place).st_mode):
+            return place
+        why = "not a directory"
     except FileNotFoundError:
-        raise UsageError("the directory that you are in is gone", "cd to one that is there") from None
+        if not given:
+            raise UsageError("the directory that you are in is gone", "cd to one that is there") from None
+        why = "no such directory"
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: `~name` of nobody; ValueError: a NUL
+        why = getattr(error, "strerror", None) or str(error)
+    raise UsageError(f"{shown(given or '.')}: {why}", "name an existing directory")
 
 
 def _whole(text: str) -> str:

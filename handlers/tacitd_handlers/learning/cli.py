@@ -78,9 +78,10 @@ def init(ctx: click.Context, project: str | None) -> None:
 @click.pass_context
 def synthesize(ctx: click.Context, project: str | None) -> None:
     """Make lines of the facts that wait in a project, without waiting for its session to end."""
+    root = directory(project)
     with somewhere() as call:
         call("sync")
-        where = call("due", job="synthesize", project=str(directory(project)))["project"]
+        where = call("due", job="synthesize", project=str(root))["project"]
         said = call("sync")
     ctx.exit(_tell(said, where))
 

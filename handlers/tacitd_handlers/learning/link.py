@@ -169,8 +169,6 @@ def _project(given: str | None) -> Project:
     """The project that a directory belongs to. Raises UsageError where it is none."""
     places = paths()
     wanted = directory(given)
-    if not wanted.is_dir():
-        raise UsageError(f"{wanted} is not there", "name a directory of the project")
     private = [places.state_dir, places.config_dir]
     place = Projects(places.home, SystemClock(), private=private).of(str(wanted))
     if isinstance(place, NoProject):

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -218,3 +219,47 @@ def test_commands_are_known_without_being_imported() -> None:
     made = program(TABLE)
     context = click.Context(made)
     assert made.list_commands(context) == list(TABLE) and made.get_command(context, "nonsense") is None
+
+
+def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
+    """Every command, sub-commands included, whose argument is a directory."""
+
+    def below(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None
+                yield from below(found, (*names, name))
+        elif any(one.metavar in ("DIR", "[DIR]") for one in command.params):
+            yield names
+
+    yield from below(program(TABLE), ())
+
+
+@pytest.mark.parametrize("names", [*commands_with_a_directory(), ("why", "pnpm", "--cwd")], ids=" ".join)
+def test_a_directory_that_is_not_there_is_wrong_use(cli: Cli, names: tuple[str, ...]) -> None:
+    """Exit code 2 and the name: a mistyped directory must not look like a project in which nothing was learned."""
+    file = cli.home / "file"
+    file.write_text("")
+    for wrong, why in (
+        ("/nonexistent", "no such directory"),
+        (file, "not a directory"),
+        (file / "x", "Not a directory"),
+    ):
+        said = cli.run(*names, wrong)
+        assert said.code == 2, said
+        assert f"{wrong}: {why}" in said.err
+        assert "hint: " in said.err
+    assert not cli.state.exists()
+
+
+def test_the_commands_with_a_directory_are_found() -> None:
+    """The test above has something to test."""
+    found = set(commands_with_a_directory())
+    assert {("learned",), ("init",), ("synthesize",), ("exclude",), ("sessions", "list")} <= found
+
+
+def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> None:
+    """`context` is called by hooks, whose directory may be gone: it must not fail there."""
+    assert cli.run("context", "--cwd", "/nonexistent").code == 0
