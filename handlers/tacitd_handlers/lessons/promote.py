@@ -15,9 +15,14 @@ from tacitd.files.markdown import put_line
 from tacitd.files.replaced import edit, replace
 from tacitd_handlers.lessons import changes, places
 from tacitd_handlers.lessons.folding import PROMOTED, Lesson
+from tacitd_handlers.lessons.pattern import tidy
 from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.tables import quoted
 
 HEADING = "Lessons"
+DESCRIPTION_LIMIT = 1024
+"""Characters that Claude Code reads of a skill's description."""
+_BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -71,13 +76,27 @@ def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
         kind, _, name = into.to.partition("/")
         raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create makes the file")
     try:
-        edit(
-            into.file,
-            lambda data: put_line(data, HEADING, lesson.text, into.to.partition("/")[2]),
-            disk=store.disk,
-        )
+        edit(into.file, lambda data: _with_lesson(data, into, lesson), disk=store.disk)
     except FileRefusedError as error:
         raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
+
+
+def _with_lesson(data: bytes | None, into: Target, lesson: Lesson) -> bytes:
+    """Given the target's bytes, return them with the lesson's line; a new skill begins with its front matter."""
+    kind, _, name = into.to.partition("/")
+    if kind == "skill" and not (data or b"").removeprefix(_BOM).strip():
+        data = f"{skill_front_matter(name, lesson)}\n# {name}\n".encode("utf-8", "replace")
+    return put_line(data, HEADING, lesson.text, name)
+
+
+def skill_front_matter(name: str, lesson: Lesson) -> str:
+    """The YAML block at the top of a SKILL.md. By `description` Claude Code decides when a skill is of use; it is one
+    line of at most 1,024 characters without tags."""
+    when = tidy(lesson.parts.when).replace("<", " ").replace(">", " ")
+    said = (
+        f"Rules for {name} that were learned by working. Use it before work such as: {' '.join(when.split())}"
+    )
+    return f"---\nname: {quoted(name)}\ndescription: {quoted(said[:DESCRIPTION_LIMIT])}\n---\n"
 
 
 def _card(lesson: Lesson, into: Target, today: str, reason: str) -> str:

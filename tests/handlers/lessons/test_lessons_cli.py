@@ -133,6 +133,64 @@ def test_promote_into_a_missing_file_is_an_error(lessons: Lessons) -> None:
     assert "Reason: solid" in (lessons.directory / "promoted" / "002.md").read_text()
 
 
+def front_matter(text: str) -> dict[str, str]:
+    """The keys of a skill's front matter. Its values are JSON strings, which every YAML parser reads as such."""
+    begin, _, rest = text.partition("\n")
+    matter, end, _ = rest.partition("\n---\n")
+    assert begin == "---" and end
+    lines = [line.partition(": ") for line in matter.splitlines()]
+    return {key: json.loads(value) for key, _, value in lines}
+
+
+@pytest.mark.parametrize("before", [None, "", "\n", "\ufeff"], ids=["none", "empty", "blank", "bom"])
+def test_a_created_skill_has_the_front_matter_that_claude_code_reads(
+    lessons: Lessons, before: str | None
+) -> None:
+    """SPEC E-16: without `description` the client does not know when a skill is of use (`claude plugin validate`)."""
+    lessons.given("list")
+    skill = lessons.home / ".claude" / "skills" / "config-edit" / "SKILL.md"
+    if before is not None:
+        skill.parent.mkdir(parents=True)
+        skill.write_text(before)
+    lessons.out("promote", "2", "--to=skill/config-edit", "--create")
+    text = skill.read_text()
+    matter = front_matter(text)
+    assert matter["name"] == "config-edit"
+    assert "editing tmux.conf" in matter["description"]
+    line = "- WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"
+    assert text.endswith(f"\n---\n\n# config-edit\n\n## Lessons\n{line}\n")
+    lessons.out("promote", "1", "--to=skill/config-edit")
+    assert skill.read_text().startswith(text) and skill.read_text().count("---\n") == 2
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["a: b # c", 'quoting "x" \\ y', "<script> runs", "x" * 3000, "é 日本 😀\x85\u2028", "- [a] {b} & *c"],
+    ids=["yaml", "quotes", "tags", "long", "unicode", "marks"],
+)
+def test_whatever_a_lesson_says_its_front_matter_stays_readable(lessons: Lessons, when: str) -> None:
+    """The client's limits: one line, at most 1,024 characters, no tags."""
+    record = {"id": "001", "scope": "global", "from": "ai", "status": "active", "created": "2024-02-10"}
+    lessons.directory.mkdir(parents=True, exist_ok=True)
+    parts = {"when": when, "action": "do", "do": "b", "because": "c"}
+    lessons.log.write_text(json.dumps(record | parts) + "\n")
+    lessons.out("promote", "1", "--to=skill/007", "--create")
+    matter = front_matter((lessons.home / ".claude" / "skills" / "007" / "SKILL.md").read_text())
+    assert matter["name"] == "007"
+    assert matter["description"].isprintable() and not set("<>") & set(matter["description"])
+    assert 20 < len(matter["description"]) <= 1024
+
+
+def test_a_skill_of_a_person_gets_no_front_matter(lessons: Lessons) -> None:
+    """Its file is theirs: one line is added to it, and no other byte changes."""
+    lessons.given("list")
+    skill = lessons.home / ".claude" / "skills" / "s" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# Mine\n")
+    lessons.out("promote", "2", "--to=skill/s", "--create")
+    assert skill.read_text().startswith("# Mine\n\n## Lessons\n- WHEN")
+
+
 def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC E-16: where tools are is configurable; a linked skill is changed where it is (SPEC X-09)."""
     lessons.given("load")
