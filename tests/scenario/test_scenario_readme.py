@@ -30,7 +30,8 @@ def command(name: str) -> str:
 
 def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
     """README: one line installs tacitd into a virtual environment of its own and runs it in the foreground; it says at
-    once what it watches, what it may cost and what is missing. `tacitd status` answers, `tacitd stop` ends it."""
+    once what it watches, what it may cost and what is missing. `tacitd status` answers, `tacitd stop` ends it;
+    `lesson` is on the same path, because agents call it by that name."""
     passed = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
     path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/bin", "/bin"))
     env = passed | {"HOME": str(tmp_path), "PATH": path, "LANG": "C.UTF-8"}
@@ -53,6 +54,8 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
             assert word in said.read_text()
         status = tacitd("status")
         assert (status.returncode, "`claude` was not found" in status.stdout) == (0, True)
+        add = [Path(program).with_name("lesson"), "add", "WHEN a -> DO b -> BECAUSE c"]
+        assert subprocess.run(add, env=env, timeout=60, check=False).returncode == 0
         assert tacitd("stop").returncode == 0
         assert process.wait(60) == 0
     finally:

@@ -83,7 +83,7 @@ def directory(given: str | None, *, missing_ok: bool = False) -> Path:
     """
     try:
         place = Path(given or ".").expanduser().absolute()
-        if missing_ok or stat.S_ISDIR(os.stat(place).st_mode):
+        if missing_ok or stat.S_ISDIR(place.stat().st_mode):
             return place
         why = "not a directory"
     except FileNotFoundError:

@@ -7,6 +7,7 @@ server, no file read. A changed letter here has to be tried again.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -38,6 +39,17 @@ def lean_arguments(model: str, system: str, setting_sources: str = "") -> list[s
         "--system-prompt",
         system.replace("\0", ""),
     ]
+
+
+def missing_options(help_text: str) -> list[str]:
+    """Given what `claude --help` prints, return the options of the lean call that it does not list (SPEC S-63).
+
+    Every client from 2.0.76 on lists all of them. Empty for a text that lists none of them: it is not
+    the client's help, so nothing is known.
+    """
+    wanted = [one for one in lean_arguments("", "") if one.startswith("-")]
+    missing = [one for one in wanted if not re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", help_text)]
+    return missing if len(missing) < len(wanted) else []
 
 
 def private_directory(path: Path) -> None:

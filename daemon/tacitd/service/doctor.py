@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from tacitd.control.client import BusyError, call
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.find import find_command
+from tacitd.model.lean import missing_options
+from tacitd.model.outcome import HINTS
+from tacitd.model.port import Why
 from tacitd.paths import Paths
 from tacitd.service import checks
 from tacitd.service.finding import Finding
@@ -27,6 +30,8 @@ from tacitd.service.managers import Manager
 from tacitd.service.units import Facts
 from tacitd.slices import find
 
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+"""Variables with a login that reach the daemon's calls only where `claude.pass_env` names them."""
 WATCHES = 8192
 """inotify watches below which a busy machine runs out."""
 FREE = 100 << 20
@@ -50,7 +55,7 @@ def examine(paths: Paths, environ: Mapping[str, str], service: Service | None = 
         found += checks.service(service.manager, service.facts)
         env = service.manager.environment() or environ
         found += checks.client(config.claude.command, environ, env)
-    found += _claude(config, env, _existing(paths.state_dir))
+    found += _claude(config, env, _existing(paths.state_dir), environ)
     found += _directories(paths)
     found += checks.modes(paths)
     found += checks.projects(paths)
@@ -85,8 +90,11 @@ def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[Finding
         yield Finding(broken.id, "error", broken.what, broken.hint)
 
 
-def _claude(config: Config, environ: Mapping[str, str], place: Path) -> Iterator[Finding]:
-    """`place`: a directory without project settings, as the daemon's own calls have one."""
+def _claude(
+    config: Config, environ: Mapping[str, str], place: Path, shell: Mapping[str, str]
+) -> Iterator[Finding]:
+    """`place`: a directory without project settings, as the daemon's own calls have one. `shell`: the variables of the
+    person who asks; those of an installed service may be others."""
     program = find_command(config.claude.command, environ)
     if program is None:
         hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
@@ -96,7 +104,32 @@ def _claude(config: Config, environ: Mapping[str, str], place: Path) -> Iterator
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
     version = _output([str(program), "--version"], env, place)
     yield Finding("model.found", "ok", f"{program} {version or '(it does not say its version)'}")
-    yield _login(program, env, place)
+    if missing := missing_options(_output([str(program), "--help"], env, place)):
+        what = f"this client does not know {', '.join(missing)}: the daemon cannot call it"
+        yield Finding("model.too-old", "error", what, HINTS[Why.TOO_OLD])
+    logged_in = _login(program, env, place)
+    if logged_in.id == "model.logged-out":
+        logged_in = _with_keys(logged_in, config.claude.pass_env, environ, shell)
+    yield logged_in
+
+
+def _with_keys(
+    found: Finding, passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
+) -> Finding:
+    """Given that the client is logged out, return the finding with the way in for those who log in by an API key.
+
+    Trigger: a key is set and the call does not get it. Why: by default no key is passed on, so that a forgotten one
+    turns no subscription's calls into a bill. Outcome: the setting is named; a person chooses.
+    """
+    keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
+    absent = [name for name in keys if not environ.get(name)]
+    steps = [] if set(keys) <= set(passed) else [f"set claude.pass_env = {json.dumps(keys)}"]
+    steps += [f"give the service {', '.join(absent)} (`systemctl --user edit tacitd`)"] if absent else []
+    if not steps:
+        return found
+    what = f"{found.what}; {', '.join(keys)} is set, but does not reach it"
+    hint = f"to pay by the key, {' and '.join(steps)}; or {found.hint}"
+    return Finding(found.id, found.severity, what, hint)
 
 
 def _login(program: Path, env: Mapping[str, str], place: Path) -> Finding:

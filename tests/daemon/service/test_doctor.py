@@ -13,7 +13,9 @@ from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from tacitd.control.client import BusyError
 from tacitd.paths import Paths
-from tacitd.service.doctor import examine
+from tacitd.service.doctor import Service, examine
+from tacitd.service.managers import Ran, Systemd
+from tacitd.service.units import facts
 
 
 @pytest.fixture
@@ -73,6 +75,45 @@ def test_logged_out(cli: Cli, claude: StandIn) -> None:
     assert cli.run("doctor").code == 1
     one = found(cli)["model.logged-out"]
     assert one["severity"] == "error" and "setup-token" in one["hint"]
+
+
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
+def test_a_key_that_does_not_reach_the_call_is_named(cli: Cli, claude: StandIn, name: str) -> None:
+    """ANCHORS P1: a key is passed on only where `claude.pass_env` names it, and `doctor` says so."""
+    cli.set(**{name: "sk-ant-secret"})
+    assert "model.login" in found(cli), "a person who is logged in needs no key"
+    claude.rules([], logged_in=False)
+    one = found(cli)["model.logged-out"]
+    assert f"{name} is set" in one["what"] and "sk-ant-secret" not in str(one)
+    assert f'claude.pass_env = ["{name}"]' in one["hint"] and "setup-token" in one["hint"]
+    cli.set(TACITD_CLAUDE__PASS_ENV=name)
+    assert "pass_env" not in found(cli)["model.logged-out"]["hint"]
+
+
+def test_a_key_that_only_the_shell_has_is_named_for_the_service(
+    claude: StandIn, cli: Cli, tmp_path: Path
+) -> None:
+    """The service's calls see the variables of the service, whatever the person's shell has."""
+    claude.rules([], logged_in=False)
+    shell = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-secret"}
+    manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, f"HOME={tmp_path} PATH={claude.path()}"))
+    service = Service(manager, facts(("tacitd",), os.environ, {}, claude.program, tmp_path / "log"))
+    manager.file.parent.mkdir(parents=True)
+    manager.file.write_text(manager.text(service.facts))
+    findings = {one.id: one for one in examine(Paths.from_env(os.environ), shell, service)}
+    assert "give the service ANTHROPIC_API_KEY" in findings["model.logged-out"].hint
+    assert "claude.pass_env" in findings["model.logged-out"].hint
+
+
+@pytest.mark.parametrize("option", ["--no-session-persistence", "--tools", "--settings"])
+def test_a_client_that_is_too_old_is_refused(cli: Cli, claude: StandIn, option: str) -> None:
+    """SPEC S-63: what the daemon's call would meet is found by `--help`, which costs nothing."""
+    claude.rules([], unknown=[option], version="2.0.14")
+    said = cli.run("doctor")
+    assert said.code == 1 and "FAIL model.too-old" in said.out
+    one = found(cli)["model.too-old"]
+    assert option in one["what"] and "2.0.76" in one["hint"]
+    assert not [call for call in claude.calls() if "-p" in call["argv"]]
 
 
 def test_a_client_that_knows_no_auth_status(cli: Cli, tmp_path: Path) -> None:
