@@ -31,7 +31,7 @@ from tacitd.control.client import call
 from tacitd.errors import UnavailableError
 from tacitd.paths import Paths
 
-PROGRAM = [sys.executable, "-c", "from tacitd_handlers.commands import main; main()"]
+PROGRAM = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()"]
 SETTINGS = {
     "TACITD_EXTRACTION__SETTLE": "1h",
     "TACITD_SESSION__IDLE": "1h",

@@ -2,7 +2,7 @@
 
 `status` must feel instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. A
 command is a click command in a module of its own; the table says where. Slices bring further rows through
-`tacitd_handlers.commands`, which is what the `tacitd` program runs.
+`tacitd_handlers.commands`, which `tacitd_handlers.entry_point` runs as the `tacitd` program.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def running(places: Paths) -> Iterator[App]:
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
     try:
-        with app, _leaving(app, asked):
+        with _leaving(app, asked), app:  # in this order: a second signal must not cut the closing short
             thread = threading.Thread(target=app.run, name="tacitd-engine")
             thread.start()
             try:

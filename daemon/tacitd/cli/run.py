@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 from contextlib import suppress
+from functools import partial
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
 from typing import TYPE_CHECKING, Literal
 
@@ -77,33 +78,38 @@ def _forever(mode: Mode, quiet: bool) -> int:
     from tacitd.service.greeting import greeting
     from tacitd.service.life import Life
     from tacitd.service.notify import Notifier
-    from tacitd.service.signals import acting, stacks_on_usr1
+    from tacitd.service.signals import Reactions, acting, stacks_on_usr1
     from tacitd.verbs import verbs
 
     if mode != "foreground":
         faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
     places = paths()
     notifier = Notifier.from_env(os.environ) if mode == "service" else Notifier()
-    app = build(places, os.environ, longer=notifier.extend)
-    app.server = Server(places.socket, verbs(app))
-    log = _logging(mode, quiet, app, places.state_dir / "tacitd.log")
-    with app, stacks_on_usr1(log):
-        life = Life(app, notifier)
-        hup = life.leave if mode == "foreground" else life.reload
-        if mode == "foreground" and not quiet:
-            for text in greeting(app):
-                talk(text)
-        actions = {SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup}
-        if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
-            del actions[SIGHUP]  # nohup: who started it wants it to outlive the terminal
-        with acting(actions):
+    signals = [SIGTERM, SIGINT, SIGHUP]
+    if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
+        signals.remove(SIGHUP)  # nohup: who started it wants it to outlive the terminal
+    reactions = Reactions(held=[] if mode == "foreground" else [SIGHUP])
+    # From before the configuration is read until everything is closed: a second Ctrl-C must not cut the closing short.
+    with acting({number: partial(reactions.act, number) for number in signals}, ending=True):
+        app = build(places, os.environ, longer=notifier.extend)
+        app.server = Server(places.socket, verbs(app))
+        log = _logging(mode, quiet, app, places.state_dir / "tacitd.log")
+        with app, stacks_on_usr1(log):
+            life = Life(app, notifier)
+            if mode == "foreground" and not quiet:
+                for text in greeting(app):
+                    talk(text)
+            hup = life.leave if mode == "foreground" else life.reload
+            reactions.connect({SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup})
             try:
                 app.listen()  # last: whoever hears an answer may send a signal at once
                 life.begin()
-                app.run()
             except TacitdError as error:
-                logger.error("{}", error)
-                return error.code
+                logger.error("it cannot start: {}", error)
+                if mode != "detached":
+                    return error.code
+                raise  # whoever started it reads stderr, and stderr is not among the log's places
+            app.run()
     return 0
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,7 +41,7 @@ def program() -> list[str]:
     return (
         [sys.executable, str(script)]
         if script.is_file()
-        else [sys.executable, "-m", "tacitd_handlers.commands"]
+        else [sys.executable, "-m", "tacitd_handlers.entry_point"]
     )
 
 
@@ -91,9 +93,14 @@ def _waited(places: Paths, heard: int, said: Path) -> int:
 
 
 def _failed(said: Path, code: int) -> TacitdError:
+    """The error with what the child wrote last, its own words and its own hint where it had one."""
     lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
+    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
+    words = [line.removeprefix("tacitd: ") for line in lines if not line.startswith("hint: ")]
+    log = said.with_name("tacitd.log")
     error = StartFailedError(
-        "the daemon did not come up: " + (" / ".join(lines) or "it said nothing"), f"look at {said}"
+        "the daemon did not come up: " + (" / ".join(words) or "it said nothing"),
+        hints[-1] if hints else f"look at {said} and {log}",
     )
     error.code = code or FAILED
     return error
@@ -141,6 +148,11 @@ def detached(state_dir: Path, told: int, work: Callable[[], int]) -> int:
         stderr=last_words,
         files_preserve=[told],
         detach_process=True,
+        signal_map={
+            signal.SIGTSTP: None,
+            signal.SIGTTIN: None,
+            signal.SIGTTOU: None,
+        },  # SIGTERM: the daemon's own
     )
     context.open()
     code = FAILED
@@ -149,9 +161,11 @@ def detached(state_dir: Path, told: int, work: Callable[[], int]) -> int:
     except TacitdError as error:
         say(error)
         code = error.code
-    except OSError as error:  # said before the pipe closes: the parent reads it then
+    except OSError as error:
         say(TacitdError(*said_by_system(error)))
-    finally:
+    except Exception:  # noqa: BLE001  whatever it is, the parent must be able to name it
+        traceback.print_exc()
+    finally:  # what was said stands in the log before the pipe closes: the parent reads it then
         with suppress(OSError):
             os.write(told, bytes([code]))
     return code

@@ -62,7 +62,9 @@ class Life:
             self.notifier.status(text)
 
     def leave(self) -> None:
-        """Begin to leave. Any thread."""
+        """Begin to leave; again: nothing. Any thread."""
+        if self.app.leaving.is_set():
+            return
         logger.info("leaving")
         self.notifier.stopping()
         self.app.leave()

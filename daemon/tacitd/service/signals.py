@@ -11,15 +11,57 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
 
+class Reactions:
+    """What each signal does, while that changes: at first it ends the process, later the daemon acts on it. Thread-safe.
+
+    `held`: signals that are kept until there is a daemon to act on them, such as a wish to reload.
+    """
+
+    def __init__(self, held: Iterable[signal.Signals] = ()) -> None:
+        self._lock = threading.Lock()
+        self._held = frozenset(held)
+        self._waiting: list[signal.Signals] = []
+        self._actions: Mapping[signal.Signals, Callable[[], None]] | None = None
+
+    def connect(self, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
+        """From now on these are done, first those that were waited for."""
+        with self._lock:
+            self._actions = actions
+            waiting, self._waiting = self._waiting, []
+        for (
+            number
+        ) in waiting:  # not in this thread: an action may wait for the engine, which is not running yet
+            threading.Thread(target=actions[number], name="tacitd-held-signal", daemon=True).start()
+
+    def act(self, number: signal.Signals) -> None:
+        """Do what this signal does now.
+
+        Trigger: it comes before there is a daemon. Why: nothing is begun that could be finished, and a start may be cut
+        off anywhere, as by a power cut. Outcome: the process ends with 128 and the signal's number, as a shell says it.
+        """
+        with self._lock:
+            if self._actions is None and number in self._held:
+                self._waiting.append(number)
+                return
+            actions = self._actions
+        if actions is None:
+            os._exit(128 + number)
+        actions[number]()
+
+
 @contextmanager
-def acting(actions: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """While this is entered, each signal has its action done in a thread. Main thread only."""
+def acting(actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool = False) -> Iterator[None]:
+    """While this is entered, each signal has its action done in a thread. Main thread only.
+
+    `ending`: when it is left the process ends, so the signals are ignored from then on: what was closed in order must
+    not look interrupted. Otherwise they mean what they meant before.
+    """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = {number: signal.signal(number, _nothing) for number in actions}
@@ -31,7 +73,7 @@ def acting(actions: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[Non
     finally:
         signal.set_wakeup_fd(known)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if ending else handler)
         writer.close()  # the thread reads the end of it, and ends
         thread.join(1.0)
         reader.close()

@@ -42,6 +42,18 @@ def test_a_daemon_that_dies_without_a_word(places: Paths, monkeypatch: pytest.Mo
     assert error.value.code == 1
 
 
+def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not its log's name: the person would only find the same sentence there."""
+    play(
+        monkeypatch,
+        "os.write(2, b'tacitd: a file is in the way\\nhint: move it\\n'); os.write(told, bytes([69]))",
+    )
+    with pytest.raises(detach.StartFailedError) as error:
+        detach.spawn(places, os.environ)
+    assert error.value.what == "the daemon did not come up: a file is in the way"
+    assert (error.value.hint, error.value.code) == ("move it", 69)
+
+
 def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two starts at once: one daemon, and both are told of it."""
     play(monkeypatch, "os.write(told, bytes([69]))")

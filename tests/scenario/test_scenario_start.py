@@ -1,0 +1,169 @@
+"""Starting: why it failed, and what signals do at every moment of a start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from support_daemon import PROGRAM, Daemon, MakeDaemon, leftovers, until
+
+MOMENTS = int(os.environ.get("TACITD_TEST_START_MOMENTS", "8"))
+"""Moments of a start at which each signal is sent; a full run takes 100."""
+pytestmark = [pytest.mark.scenario, pytest.mark.timeout(300)]
+
+
+# --- `tacitd start` says the real reason ---------------------------------------------------------------------
+
+
+def block_socket(daemon: Daemon) -> str:
+    """An ordinary file where the socket belongs."""
+    daemon.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    daemon.socket.write_text("mine")
+    daemon.socket.chmod(0o600)
+    return f"{daemon.socket} is there and is no socket"
+
+
+def break_configuration(daemon: Daemon) -> str:
+    """A value that is not allowed."""
+    daemon.environ["TACITD_BUDGET__USD_PER_DAY"] = "much"
+    return "budget.usd_per_day"
+
+
+def block_schema(daemon: Daemon) -> str:
+    """A directory where a file of the daemon's own belongs, met after the child has detached."""
+    (daemon.state / "schema.json").mkdir(mode=0o700, parents=True)
+    daemon.state.chmod(0o700)
+    return "schema.json"
+
+
+def block_lock(daemon: Daemon) -> str:
+    """A directory where the lock belongs: an error of the system."""
+    (daemon.state / "lock").mkdir(mode=0o700, parents=True)
+    daemon.state.chmod(0o700)
+    return "lock"
+
+
+@pytest.mark.parametrize("prepare", [block_socket, break_configuration, block_schema, block_lock])
+def test_start_says_why_the_child_ended(make: MakeDaemon, prepare: Callable[[Daemon], str]) -> None:
+    """The sentence and the hint that `tacitd run` would have printed, on the terminal of whoever started it."""
+    daemon = make()
+    reason = prepare(daemon)
+    daemon.faults_expected = True
+    said = daemon.cli("start")
+    run = daemon.cli("run", "--quiet")
+    assert said.returncode == run.returncode != 0
+    assert reason in said.stderr, said.stderr
+    assert "hint: " in said.stderr and "it said nothing" not in said.stderr
+    assert leftovers(daemon.home) == []
+
+
+# --- signals at every moment ---------------------------------------------------------------------------------
+
+
+def signals_of(pid: int, field: str) -> int:
+    """A mask of signals from /proc/<pid>/status: `SigCgt` (caught), `SigIgn` (ignored)."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field):
+                return int(line.split()[1], 16)
+    return 0
+
+
+def is_prepared(pid: int) -> bool:
+    """Whether the program has come to its first line: SIGUSR1 does not have the system's action any more."""
+    bit = 1 << (signal.SIGUSR1 - 1)
+    return bool((signals_of(pid, "SigCgt") | signals_of(pid, "SigIgn")) & bit)
+
+
+def spawn_prepared(daemon: Daemon, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start the program and return at its first line: what comes before is the interpreter's own start."""
+    process = daemon.spawn(*arguments)
+    while process.poll() is None and not is_prepared(process.pid):
+        time.sleep(0.0005)
+    assert process.poll() is None, daemon.said()
+    return process
+
+
+def spread_over_start(daemon: Daemon, moments: int) -> list[float]:
+    """Seconds after the first line at which to send a signal, over the whole of a start and a little more."""
+    process = spawn_prepared(daemon, "run", "--service")
+    began = time.monotonic()
+    until(lambda: daemon.socket.exists(), 60, daemon.said)
+    took = time.monotonic() - began
+    process.terminate()
+    assert process.wait(60) == 0
+    return [1.3 * took * number / moments for number in range(moments)]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
+def test_a_question_during_the_start_does_no_harm(make: MakeDaemon, number: signal.Signals) -> None:
+    """DESIGN "Service": SIGUSR1 asks for stacks and SIGHUP for the configuration, at whatever moment they come."""
+    daemon = make()
+    for moment in spread_over_start(daemon, MOMENTS):
+        process = spawn_prepared(daemon, "run", "--service")
+        time.sleep(moment)  # the moment is what is tested
+        process.send_signal(number)
+        until(lambda: process.poll() is not None or daemon.socket.exists(), 60, daemon.said)  # noqa: B023
+        assert process.poll() is None, f"{moment:.3f} s after its first line: {process.returncode}"
+        assert daemon.call("ping")["pid"] == process.pid
+        process.terminate()
+        assert process.wait(60) == 0
+    assert leftovers(daemon.home) == []
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ending_it_during_the_start_does_no_harm(make: MakeDaemon, number: signal.Signals) -> None:
+    """Ctrl-C at any moment: it ends within the time of a stop, without a trace, and the next start finds all in order."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.stop()
+    for moment in spread_over_start(daemon, MOMENTS):
+        process = spawn_prepared(daemon, "run")
+        time.sleep(moment)
+        process.send_signal(number)
+        code = process.wait(15)
+        assert code in (0, -number, 128 + number), f"{moment:.3f} s after its first line: {code}"
+        assert not daemon.socket.exists() or code != 0
+    assert "Traceback" not in daemon.said() and "KeyboardInterrupt" not in daemon.said()
+    assert leftovers(daemon.home) == []
+    daemon.start()
+    assert daemon.synthesize() == []
+    assert daemon.learned == ["Prefers amber-1"]
+    assert daemon.put_to_model() == ["Prefers amber-1"]
+
+
+def test_a_second_interrupt_does_not_cut_the_closing_short(make: MakeDaemon) -> None:
+    """People press Ctrl-C more than once: the child of the model is ended all the same, and the exit code is 0."""
+    daemon = make([{"match": "opinion mining", "fault": "hang-family"}], EXTRACTION__SETTLE="0s")
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.wait_until(lambda s: s["model"]["children"] == 1 and daemon.claude.calls())
+    process = daemon.process
+    assert process is not None
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    daemon.process = None
+    assert process.returncode == 0, daemon.said()
+    assert leftovers(daemon.home) == []
+    assert "Traceback" not in daemon.said()
+
+
+def test_signals_are_prepared_before_anything_is_imported() -> None:
+    """The program's first module brings in nothing of the command line: importing that takes most of a start."""
+    first = "import sys; import tacitd_handlers.entry_point; print([n for n in %r if n in sys.modules])"
+    heavy = ("click", "loguru", "pydantic", "tacitd.cli", "tacitd.app", "tacitd_handlers.commands")
+    done = subprocess.run(
+        [PROGRAM[0], "-c", first % (heavy,)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
