@@ -42,6 +42,7 @@ from tacitd.model.health import Health
 from tacitd.model.port import Model
 from tacitd.parking import Pauses
 from tacitd.paths import SOCKET_FILE, Paths
+from tacitd.reload import check_refused
 from tacitd.rescue import Rescue
 from tacitd.schedule import Schedule
 from tacitd.slices import Found, find
@@ -106,6 +107,7 @@ class App:
     def _each_minute(self) -> None:
         """What the engine's housekeeping leaves to the one who knows all parts."""
         self.second.look()
+        check_refused(self)
         report.write_snapshot(self)
 
     def _opened(self, name: str, consumer: Consumer) -> bool:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.config import Config, flat, load
 from tacitd.dispatch import PAUSED
+from tacitd.errors import ConfigError
+from tacitd.handler import Degradation
 from tacitd.parking import Pauses
+
+REFUSED = "config.refused"
+"""The degradation of a configuration that could not be reloaded."""
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -21,14 +26,47 @@ if TYPE_CHECKING:
 def reload(app: App) -> list[str]:
     """Read the configuration again, and put it in place. Returns the keys that changed. Not in the engine's thread.
 
-    Raises ConfigError where it is wrong: nothing has changed then.
+    Raises ConfigError where it is wrong: nothing has changed then, and that is a degradation until it is mended.
     """
-    found = app.found
-    new = load(app.paths.config_file, app.environ, found.sections(), broken=bool(found.failed))
+    try:
+        new = _load(app)
+    except ConfigError as error:
+        app.degraded[REFUSED] = _refused(error)
+        raise
     changed = differing(app.config, new)
     if changed:
         app.engine.call(lambda: put(app, new, changed))
+    app.degraded.pop(REFUSED, None)
     return changed
+
+
+def check_refused(app: App) -> None:
+    """Look again at a configuration that was refused at a reload: the degradation goes when the old one is back in place.
+
+    A mended one is not put in place by itself: a file that is being edited may be right for a moment. Engine thread.
+    """
+    if REFUSED not in app.degraded:
+        return
+    try:
+        changed = differing(app.config, _load(app))
+    except ConfigError as error:
+        app.degraded[REFUSED] = _refused(error)
+        return
+    if changed:
+        what = f"the configuration can be read again, and is not in force yet ({', '.join(changed)})"
+        app.degraded[REFUSED] = Degradation(REFUSED, what, "tacitd reload")
+    else:
+        del app.degraded[REFUSED]
+
+
+def _load(app: App) -> Config:
+    found = app.found
+    return load(app.paths.config_file, app.environ, found.sections(), broken=bool(found.failed))
+
+
+def _refused(error: ConfigError) -> Degradation:
+    what = f"the configuration was not reloaded, the old one is in force: {error.what}"
+    return Degradation(REFUSED, what, f"{error.hint}; then `tacitd reload`" if error.hint else "`tacitd reload`")
 
 
 def differing(old: Config, new: Config) -> list[str]:

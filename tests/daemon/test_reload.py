@@ -14,7 +14,9 @@ from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.handler import Slice
 from tacitd.paths import Paths
-from tacitd.reload import differing, put, reload
+from tacitd.reload import check_refused, differing, put, reload
+from tacitd.service.life import Life
+from tacitd.service.notify import Notifier
 from tacitd.slices import Found
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
@@ -144,3 +146,37 @@ def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
         assert ("debug.wedge" in verbs(made.app)) == bool(environ)
         made.app.close()
     assert UsageError("x").code == 2
+
+
+def degraded(box: Box) -> dict[str, str]:
+    """Id and words of each degradation, as `status` shows them."""
+    return {one.id: f"{one.what} / {one.hint}" for one in box.app.engine.degradations()}
+
+
+def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
+    """DESIGN "Degradations are state, not log lines": whoever sent SIGHUP reads no log."""
+    life = Life(box.app, Notifier())
+    for wrong, key in (("[budget]\ncalls_per_day = -1\n", "calls_per_day"), ("[budget\n", "config.toml")):
+        box.file.write_text(wrong)
+        life.reload()
+        assert key in degraded(box)["config.refused"]
+        assert "tacitd reload" in degraded(box)["config.refused"]
+        check_refused(box.app)
+        assert key in degraded(box)["config.refused"], "a minute later it is as wrong as before"
+    box.file.write_text(GOOD)
+    check_refused(box.app)
+    assert "not in force yet (budget.calls_per_day" in degraded(box)["config.refused"]
+    assert box.app.config.budget.calls_per_day == 200, "what is being edited is not taken by itself"
+    life.reload()
+    assert "config.refused" not in degraded(box) and box.app.config.budget.calls_per_day == 7
+
+
+def test_the_old_configuration_in_its_place_again_ends_it(box: Box) -> None:
+    """What was asked for and refused was taken back: nothing is left to be mended."""
+    box.file.write_text("nonsense")
+    with pytest.raises(ConfigError):
+        reload(box.app)
+    assert "config.refused" in degraded(box)
+    box.file.unlink()
+    check_refused(box.app)
+    assert "config.refused" not in degraded(box)
