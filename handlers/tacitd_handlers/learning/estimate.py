@@ -31,6 +31,8 @@ class Sitting:
     project: str
     prompts: int
     bytes: int
+    handled: int = 0
+    """Prompts beside these that were handled before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -21,6 +21,7 @@ from tacitd.clock import SystemClock
 from tacitd.durations import parse_duration
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
+from tacitd.files.log import Log
 from tacitd.transcripts.dedupe import Seen
 from tacitd.transcripts.explain import prompts_of
 from tacitd.transcripts.person import Own
@@ -50,13 +51,13 @@ def scan(
 ) -> None:
     """Learn from what was said before tacitd came.
 
-    Says first how many prompts, calls and, at most, how much money. The budget's caps hold: what is over them waits for
+    Says first how many prompts that were not handled yet, calls and, at most, how much money. The budget's caps hold: what is over them waits for
     the next day.
     """
     floor = _floor(since)
     found = dict(_found(floor, project))
     est = _estimated([sitting for sittings in found.values() for sitting in sittings])
-    _say(est, as_json)
+    _say(est, sum(one.handled for sittings in found.values() for one in sittings), as_json)
     if dry_run or not est.prompts:
         return
     if not yes:
@@ -99,13 +100,23 @@ def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitti
         raise click.BadParameter(
             f"{project} is no project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen = Seen()
+    seen, handled = Seen(), handled_prompts(places.state_dir)
     for path in _transcripts(places.config_dir / "projects", floor):
         sittings = _sittings(
-            path, own, projects, seen, floor, wanted if isinstance(wanted, Project) else None
+            path, own, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
         )
         if sittings:
             yield path, sittings
+
+
+def handled_prompts(state_dir: Path) -> Seen:
+    """The prompts that learning has put to the model or passed over: a scan skips them, and they cost nothing again."""
+    handled = Seen()
+    for record in Log(state_dir / "handlers" / "learning" / "log.jsonl").read():
+        if record.get("k") in ("done", "ids") and isinstance(record.get("ids"), list):
+            with suppress(ValueError):  # a newer version's: not ours to judge
+                handled.load(map(str, record["ids"]))
+    return handled
 
 
 def _transcripts(root: Path, floor: float) -> list[Path]:
@@ -125,9 +136,10 @@ def _transcripts(root: Path, floor: float) -> list[Path]:
 
 
 def _sittings(
-    path: Path, own: Own, projects: Projects, seen: Seen, floor: float, wanted: Project | None
+    path: Path, own: Own, projects: Projects, seen: Seen, handled: Seen, floor: float, wanted: Project | None
 ) -> list[Sitting]:
     counts: dict[str, list[int]] = defaultdict(list)
+    known: Counter[str] = Counter()
     try:
         for judged in prompts_of(path, own):
             for prompt in judged.prompts:
@@ -136,12 +148,16 @@ def _sittings(
                 if old or seen.has(prompt) or not isinstance(place, Project) or wanted not in (None, place):
                     continue
                 seen.add(prompt)
+                if handled.has(prompt):
+                    known[str(place.root)] += 1
+                    continue
                 counts[str(place.root)].append(
                     len(prompt.text.encode(errors="replace")) + len(prompt.context)
                 )
     except (OSError, TacitdError) as error:
         talk(f"{path}: {error}")
-    return [Sitting(root, len(sizes), sum(sizes)) for root, sizes in counts.items()]
+    roots = dict.fromkeys([*counts, *known])
+    return [Sitting(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
 
 
 def _config() -> Config:
@@ -156,14 +172,21 @@ def _estimated(sittings: list[Sitting]) -> Estimate:
     return estimate(sittings, gathering.max_prompts, gathering.max_bytes)
 
 
-def _say(est: Estimate, as_json: bool) -> None:
+def _say(est: Estimate, handled: int, as_json: bool) -> None:
+    """`handled`: prompts that were handled before."""
     if as_json:
-        data(asdict(est))
+        data(asdict(est) | {"handled": handled})
+    if not est.prompts and handled:
+        talk(f"nothing new was typed since then: {handled} prompts were handled before, and cost nothing again")
+        return
     if not est.prompts:
         talk("nothing was typed since then that could be learned from")
         return
     cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
-    talk(f"{est.prompts} prompts in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}")
+    new = "new prompts" if handled else "prompts"
+    talk(f"{est.prompts} {new} in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}")
+    if handled:
+        talk(f"{handled} more were handled before, and cost nothing again")
 
 
 def _work(call: Call, transcripts: list[str], floor: float, roots: list[str]) -> int:

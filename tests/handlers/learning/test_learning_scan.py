@@ -16,6 +16,9 @@ from support_beginnings import is_new, opening
 from support_cli import Cli
 from support_examples import examples
 from support_learning import git
+from tacitd.events import Prompt
+from tacitd.files.log import Log
+from tacitd.transcripts.dedupe import Seen
 from tacitd_handlers.learning.estimate import Sitting, estimate
 
 DAY = 86_400.0
@@ -52,7 +55,7 @@ def test_nothing_to_go_back_to(cli: Cli) -> None:
     said = cli.run("scan", "--since", "30d")
     assert (said.code, said.out) == (0, "") and "nothing was typed since then" in said.err
     said = cli.run("scan", "--since", "30d", "--json")
-    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0}
+    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0, "handled": 0}
 
 
 def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> None:
@@ -66,6 +69,25 @@ def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> 
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
     assert made["prompts"] == 12 and made["calls"] == 5
     assert not cli.state.exists()
+
+
+def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
+    """What a scan would pay for is what is new; the rest is named, so that the figures add up for who reads them."""
+    for number in range(12):
+        say(cli, f"words {number}")
+    log = Log(cli.state / "handlers" / "learning" / "log.jsonl")
+    log.path.parent.mkdir(parents=True)
+    old = [Prompt("typed", f"words {number}", "s", f"words {number}", None, "") for number in range(5)]
+    log.append({"k": "done", "at": 0.0, "ids": Seen.keys(old[:3]), "d": {}})
+    log.append({"k": "ids", "at": 0.0, "ids": Seen.keys(old[3:])})
+    said = cli.run("scan", "--since", "30d", "--dry-run")
+    assert "7 new prompts in 1 sessions" in said.err and "5 more were handled before" in said.err
+    made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
+    assert (made["prompts"], made["handled"]) == (7, 5)
+    log.append({"k": "ids", "at": 0.0, "ids": [Seen.key(f"words {number}") for number in range(5, 12)]})
+    said = cli.run("scan", "--since", "30d", "--yes")
+    assert said.code == 0 and "nothing new was typed since then: 12 prompts were handled" in said.err
+    assert not (cli.state / "lock").exists(), "nothing was begun"
 
 
 def test_only_what_is_young_enough_counts(cli: Cli) -> None:
