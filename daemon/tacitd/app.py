@@ -40,6 +40,7 @@ from tacitd.model.claude import ClaudeModel
 from tacitd.model.guard import SENTINEL
 from tacitd.model.health import Health
 from tacitd.model.port import Model
+from tacitd.notices import Notices
 from tacitd.parking import Pauses
 from tacitd.paths import SOCKET_FILE, Paths
 from tacitd.reload import check_refused
@@ -79,6 +80,7 @@ class App:
     projects: Projects
     environ: Mapping[str, str]
     second: SecondLook
+    notices: Notices = field(default_factory=Notices)
     tools: dict[str, Tools] = field(default_factory=dict)
     on_level: Callable[[str], None] = lambda _: None
     """Log as much as this from now on."""
@@ -382,6 +384,7 @@ def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
         directives=app.directives(app.config),
         write=app.config.projects.write,
         written=app.choices.mode,
+        announce=app.notices.add,
         post=lambda event: app.engine.post(lambda: app.engine.dispatcher.post(event, only=one.name)),
     )
 

@@ -96,6 +96,21 @@ class Degradation:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that a handler made: a line that it stored, for a person who reads the log or waits. It is logged at
+    INFO, so it is never a person's own words, and not what is only for the person's eyes."""
+
+    did: str
+    """What was done, in one word: `learned`."""
+    text: str
+    """What is stored, as it stands in its file."""
+    where: str = ""
+    """The file, short: `shop/LEARNED.md`."""
+    about: str = ""
+    """From what, and for how much: `from 2 prompts, $0.01`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """All that a handler may use of the world. Nothing here lets it reach another handler."""
 
@@ -126,6 +141,9 @@ class Tools:
     post: Callable[[Event], None] = lambda event: None
     """Have an event without records offered to this handler soon, in the lane of its project: work that was found
     to be due while another event was handled. Thread-safe."""
+
+    announce: Callable[[Notice], None] = lambda notice: None
+    """Tell whoever watches what was made, once it is durable. Thread-safe."""
 
     def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
         """How this project's files are treated."""
@@ -159,7 +177,11 @@ class Handler(Protocol):
         ...
 
     def status(self) -> Mapping[str, Any]:
-        """This slice's part of `status`: JSON. Called from another thread."""
+        """This slice's part of `status`: JSON. Called from another thread.
+
+        Two keys mean something to the engine: `says`, lines for a person; and `waits`, what is gathered for a job that
+        comes by itself: a list of `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`.
+        """
         ...
 
     def sources(self, project: Project) -> Sequence[Path]:

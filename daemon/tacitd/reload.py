@@ -66,7 +66,9 @@ def _load(app: App) -> Config:
 
 def _refused(error: ConfigError) -> Degradation:
     what = f"the configuration was not reloaded, the old one is in force: {error.what}"
-    return Degradation(REFUSED, what, f"{error.hint}; then `tacitd reload`" if error.hint else "`tacitd reload`")
+    return Degradation(
+        REFUSED, what, f"{error.hint}; then `tacitd reload`" if error.hint else "`tacitd reload`"
+    )
 
 
 def differing(old: Config, new: Config) -> list[str]:

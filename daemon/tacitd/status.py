@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from tacitd import __version__
@@ -42,6 +43,7 @@ def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any])
         "model": dict(model),
         "budget": dict(spent),
         "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
+        "waits": list(_waits(engine, slices)),
         "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
         "dead_letters": engine.dispatcher.dead.count,
         "rescued": len(engine.dispatcher.rescue.kept()),
@@ -62,6 +64,24 @@ def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
             what = f"the handler {name} cannot say how it is: {type(error).__name__}: {error}"
             silent.append(Degradation("handler.status", what, "the rest of the status holds"))
     return said, silent
+
+
+def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What handlers have gathered for a job that comes by itself, and when the quiet of its sessions brings it."""
+    for name, said in slices.items():
+        waits = said.get("waits")
+        for one in waits if isinstance(waits, list) else ():
+            if not isinstance(one, Mapping):
+                continue
+            root = str(one.get("project", ""))
+            at = engine.sessions.quiet_at(partial(_is_in, engine, root)) if root else None
+            rest = {key: str(one.get(key, "")) for key in ("what", "until", "job")}
+            yield {"handler": name, "project": root, **rest, "at": _stamp(at)}
+
+
+def _is_in(engine: Engine, root: str, cwd: str) -> bool:
+    place = engine.project_of(cwd)
+    return isinstance(place, Project) and str(place.root) == root
 
 
 def _json(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.holds import Hold
+from tacitd.notices import notice_line
 from tacitd.reload import reload
 from tacitd.report import document, due_jobs
 
@@ -60,23 +62,38 @@ def snapshot(app: App) -> dict[str, Any]:
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait until everything that exists now is handled or parked; say what is parked."""
+    """Wait until everything that exists now is handled or parked; say what is parked, what waits, what was made.
+
+    `due`: jobs (`{"job", "project"}`) to be done after that, and waited for; `write`: the jobs of all that waits.
+    """
     timeout = params.get("timeout")
     seconds = float(timeout) if timeout is not None else None
     if seconds is not None and not seconds >= 0:
         raise UsageError(
             f"a timeout of {timeout} is none", "name the seconds to wait at most, or leave it out"
         )
-    try:
-        app.engine.sync(min(seconds, threading.TIMEOUT_MAX) if seconds is not None else None)
-    except TimeoutError:
-        return {"done": False} | _parked(app)
-    return {"done": True} | _parked(app)
-
-
-def _parked(app: App) -> dict[str, Any]:
+    deadline = None if seconds is None else app.clock.monotonic() + seconds
+    mark, waited, jobs = app.notices.mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    done = _handled(app, deadline)
+    if done and (params.get("write") or params.get("due")):
+        waited = app.engine.call(lambda: snapshot(app))["waits"]
+        asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
+        jobs = [_due(app, {"job": one["job"], "project": one["project"]}) for one in asked]
+        done = _handled(app, deadline)
     document = app.engine.call(lambda: snapshot(app))
-    return {"parked": document["parked"], "degraded": document["degraded"]}
+    said = {key: document[key] for key in ("parked", "degraded", "waits")}
+    made = [asdict(one) | {"line": notice_line(one)} for one in app.notices.since(mark)]
+    return {"done": done, **said, "waited": waited, "jobs": jobs, "made": made}
+
+
+def _handled(app: App, deadline: float | None) -> bool:
+    """Wait until everything is handled or parked; whether it is. `deadline` is monotonic, None: however long it takes."""
+    left = None if deadline is None else max(0.0, deadline - app.clock.monotonic())
+    try:
+        app.engine.sync(left if left is None else min(left, threading.TIMEOUT_MAX))
+    except TimeoutError:
+        return False
+    return True
 
 
 def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

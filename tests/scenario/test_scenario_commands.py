@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import PROGRAM, Daemon, MakeDaemon, until
+from tacitd.clock import parse_utc
 
 pytestmark = pytest.mark.scenario
 
@@ -100,7 +101,8 @@ def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
     for _ in range(2):
         for where in (daemon.home, daemon.root / "nowhere"):
             done = daemon.cli("init", str(where))
-            assert done.returncode == 2 and "no project" in done.stderr, done.stderr
+            assert done.returncode == 2, done.stderr
+            assert "no project" in done.stderr or "no such directory" in done.stderr
         daemon.cli("exclude", str(daemon.project))
         done = daemon.cli("init", str(daemon.project))
         assert done.returncode == 2 and "--undo" in done.stderr
@@ -122,6 +124,59 @@ def test_exclude_holds_from_that_moment_and_undo_gives_it_back(make: MakeDaemon)
     assert daemon.cli("exclude", "--undo", str(daemon.project)).returncode == 0
     daemon.synthesize()
     assert daemon.learned == ["Prefers amber-6"]
+
+
+def test_sync_says_what_waits_and_write_does_it(make: MakeDaemon) -> None:
+    """A fact that waits for its session's end is not `all handled`; `--write` makes its line, and says which."""
+    daemon = make()
+    daemon.start()
+    assert daemon.cli("sync").stderr == "all handled\n"
+    daemon.type_("s1", "Prefers amber-1")
+    said = daemon.cli("sync")
+    assert said.returncode == 0 and "all handled" not in said.stderr
+    assert f"waits: 1 fact in {daemon.project}: until its session ends (at " in said.stderr
+    assert "`tacitd sync --write`" in said.stderr
+    assert f"waits     1 fact in {daemon.project}: until" in daemon.cli("status").stdout
+    (wait,) = daemon.status()["waits"]
+    ends = parse_utc(wait["at"])
+    assert ends is not None and 3000 < ends - time.time() < 3700, "session.idle is an hour here"
+    said = daemon.cli("sync", "--write")
+    line = "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, under $0.01)"
+    assert said.stderr == f"{line}\nall handled\n" and daemon.learned == ["Prefers amber-1"]
+    assert f"INFO    {line}" in daemon.said()
+    assert line in (daemon.state / "tacitd.log").read_text()
+    assert daemon.status()["waits"] == []
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
+    """Lines, or why there is none."""
+    daemon = make()
+    daemon.start()
+    if not running:
+        daemon.stop()
+    said = daemon.cli("synthesize", str(daemon.project))
+    assert (said.returncode, said.stderr) == (0, f"no facts wait in {daemon.project}: nothing to do\n")
+    daemon.type_("s1", "Prefers amber-1")
+    said = daemon.cli("synthesize", str(daemon.project))
+    assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, under $0.01)\n" in said.stderr
+    daemon.type_("s2", "Rejects amber-2")  # the model makes no line of it
+    said = daemon.cli("synthesize", str(daemon.project))
+    assert f"1 fact made no new line in {daemon.project}" in said.stderr, said.stderr
+
+
+def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
+    """Parked work is grouped by its reason, in `status` and in `sync`."""
+    daemon = make([{"match": ".", "fault": "usage-limit"}])
+    daemon.start()
+    for number in range(7):
+        daemon.type_(f"s{number}", f"Prefers amber-{number}")
+    said = daemon.cli("sync")
+    lines = [text for text in said.stderr.splitlines() if text.startswith("parked: learning")]
+    assert said.returncode == 75 and len(lines) == 1, said.stderr
+    assert "7 transcripts: usage limit" in lines[0]
+    assert daemon.cli("status").stdout.count("parked    learning: ") == 1
+    assert len(daemon.status()["parked"]) >= 7, "the document keeps each of them"
 
 
 @pytest.mark.parametrize("running", [True, False])

@@ -54,7 +54,7 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
             assert word in said.read_text()
         status = tacitd("status")
         assert (status.returncode, "`claude` was not found" in status.stdout) == (0, True)
-        add = [Path(program).with_name("lesson"), "add", "WHEN a -> DO b -> BECAUSE c"]
+        add = [str(Path(program).with_name("lesson")), "add", "WHEN a -> DO b -> BECAUSE c"]
         assert subprocess.run(add, env=env, timeout=60, check=False).returncode == 0
         assert tacitd("stop").returncode == 0
         assert process.wait(60) == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from tacitd.cli.parked_lines import parked_lines, waiting_lines
 from tacitd.cli.places import data, directory, paths, remote, talk
 from tacitd.control.client import call
 from tacitd.errors import PARKED, UnavailableError
@@ -31,34 +33,43 @@ def stop() -> None:
 
 @click.command(epilog="\b\nExample: tacitd sync --timeout 60")
 @click.option("--timeout", type=click.FloatRange(min=0), default=None, help="Seconds to wait at most.")
-@click.option("--json", "as_json", is_flag=True, help="What is parked and degraded, as JSON.")
+@click.option("--write", is_flag=True, help="Do not wait for a session's end: write what was gathered now.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="What is parked, degraded, waits and was made, as JSON."
+)
 @click.pass_context
-def sync(ctx: click.Context, timeout: float | None, as_json: bool) -> None:
+def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) -> None:
     """Have everything that exists now handled, gathered prompts too, and wait for it.
 
-    Syntheses of sessions that ended are waited for up to their last file. Ends with 75 where something is parked,
-    and says what and why.
+    Syntheses of sessions that ended are waited for up to their last file; what waits for a session's end is named, and
+    with --write done now. Ends with 75 where something is parked, and says what and why.
     """
     socket = paths().socket
     call(socket, "ping")  # one that is stopped or stuck would be waited for without end
-    said = remote(socket, None if timeout is None else timeout + LATE)("sync", timeout=timeout)
+    said = remote(socket, None if timeout is None else timeout + LATE)("sync", timeout=timeout, write=write)
     if as_json:
         data(said)
     else:
-        _tell(said)
+        tell_sync(said)
     ctx.exit(PARKED if said["parked"] or not said["done"] else 0)
 
 
-def _tell(said: dict[str, Any]) -> None:
+def tell_sync(said: Mapping[str, Any]) -> None:
+    """What came of a `sync`, on stderr: what was made, what is parked, what waits."""
+    for one in said["made"]:
+        talk(one["line"])
     if not said["done"]:
         talk("not done in time; it goes on in the background")
-    for one in said["parked"]:
-        until = f", until {one['not_before']}" if one["not_before"] else ""
-        talk(f"parked: {one['what']}: {one['reason']}{until}")
-        if one["hint"]:
-            talk(f"hint: {one['hint']}")
+    for text, hint in parked_lines(said["parked"]):
+        talk(f"parked: {text}")
+        if hint:
+            talk(f"hint: {hint}")
+    for text in waiting_lines(said["waits"]):
+        talk(f"waits: {text}")
+    if said["waits"]:
+        talk("hint: `tacitd sync --write` does not wait for that")
     if said["done"] and not said["parked"]:
-        talk("all handled")
+        talk("all read" if said["waits"] else "all handled")
 
 
 def _scope(project: str | None, session: str | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.places import paths, talk
 from tacitd.errors import PARKED, TacitdError
 
@@ -40,11 +41,12 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
     """
     if detached is not None:
         ctx.exit(_detached(detached))
-    ctx.exit(_once() if once else _forever("service" if service else "foreground", quiet))
+    ctx.exit(_once(quiet) if once else _forever("service" if service else "foreground", quiet))
 
 
-def _once() -> int:
+def _once(quiet: bool) -> int:
     from tacitd.cli.inline import running
+    from tacitd.notices import notice_line
     from tacitd.verbs import verbs
 
     with running(paths()) as app:
@@ -53,10 +55,13 @@ def _once() -> int:
         for job in dict.fromkeys(j.name for s in app.found.slices for j in s.jobs if j.at_start):
             table["due"]({"job": job})  # nobody waits here until the scheduler comes round to it
         said = table["sync"]({})
-    for one in said["parked"]:
-        talk(f"parked: {one['what']}: {one['reason']}")
-        if one["hint"]:
-            talk(f"hint: {one['hint']}")
+    if not quiet:
+        for notice in app.notices.since(0):
+            talk(notice_line(notice))
+    for text, hint in parked_lines(said["parked"]):
+        talk(f"parked: {text}")
+        if hint:
+            talk(f"hint: {hint}")
     return PARKED if said["parked"] else 0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tacitd.cli.parked_lines import parked_lines, waiting_lines
 from tacitd.cli.places import data, paths, talk
 from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call
@@ -122,10 +123,11 @@ def _model(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]
 def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
     for hold in document["paused"]:
         yield f"paused    {hold['scope']} {hold['name']}".rstrip()
-    for one in document["parked"]:
-        until = f", until {one['not_before']}" if one["not_before"] else ""
-        yield f"parked    {one['handler']}: {one['what']}: {one['reason']}{until}"
-        if one["hint"]:
-            yield f"          hint: {one['hint']}"
+    for text, hint in parked_lines(document["parked"]):
+        yield f"parked    {text}"
+        if hint:
+            yield f"          hint: {hint}"
+    for text in waiting_lines(document.get("waits", ())):
+        yield f"waits     {text}"
     if document["dead_letters"] or document["rescued"]:
         yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept: `tacitd rescue`"

@@ -198,6 +198,16 @@ class Sessions:
             return idle
         return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
 
+    def quiet_at(self, within: Callable[[str], bool]) -> float | None:
+        """When the last of the live sessions whose directory `within` says yes to ends, if nothing more
+        happens in it: seconds since 1970, UTC. None where there is none."""
+        ends = [
+            self._ends_at(name, session)
+            for name, session in list(self._sessions.items())
+            if not session.ended and any(cwd and within(cwd) for cwd in self._places(name, session))
+        ]
+        return self._clock.now() + max(ends) - self._clock.monotonic() if ends else None
+
     def _alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
         session.ended = False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.places import data, directory, paths, somewhere, talk
 from tacitd.errors import PARKED, UsageError
 
@@ -77,22 +80,36 @@ def init(ctx: click.Context, project: str | None) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 @click.pass_context
 def synthesize(ctx: click.Context, project: str | None) -> None:
-    """Make lines of the facts that wait in a project, without waiting for its session to end."""
+    """Make lines of the facts that wait in a project, without waiting for its session to end; say which."""
     root = directory(project)
     with somewhere() as call:
-        call("sync")
-        where = call("due", job="synthesize", project=str(root))["project"]
-        said = call("sync")
-    ctx.exit(_tell(said, where))
+        said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
+    where = said["jobs"][0]["project"]
+    code = _tell(said, where)
+    if not code:
+        _tell_lines(said, where)
+    ctx.exit(code)
 
 
-def _tell(said: dict[str, list[dict[str, str]]], where: str) -> int:
+def _tell_lines(said: Mapping[str, Any], where: str) -> None:
+    """The lines that were made, or why there are none."""
+    for one in said["made"]:
+        talk(one["line"])
+    waited = [one["what"] for one in said["waited"] if one["project"] == where]
+    if not waited and not said["made"]:
+        talk(f"no facts wait in {where}: nothing to do")
+    elif not said["made"]:
+        what = f"{', '.join(waited)} made no new line in {where}"
+        talk(f"{what}: it is written there already, or was refused (`tacitd status` says so)")
+
+
+def _tell(said: Mapping[str, Any], where: str) -> int:
     """Only what concerns this project decides how the command ends."""
     parked = [one for one in said["parked"] if one.get("project", where) == where]
-    for one in parked:
-        talk(f"parked: {one['what']}: {one['reason']}")
-        if one["hint"]:
-            talk(f"hint: {one['hint']}")
+    for text, hint in parked_lines(parked):
+        talk(f"parked: {text}")
+        if hint:
+            talk(f"hint: {hint}")
     return PARKED if parked else 0
 
 

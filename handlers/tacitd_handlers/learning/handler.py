@@ -33,7 +33,7 @@ from tacitd_handlers.learning.folders import folders_of
 from tacitd_handlers.learning.looks import is_news, look
 from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
-from tacitd_handlers.learning.saying import says
+from tacitd_handlers.learning.saying import count_facts, learned_notices, says
 from tacitd_handlers.learning.state import COUNTED, Aside, State
 from tacitd_handlers.learning.store import CLAIMED, Files, RawAccess, append_raw, refused
 from tacitd_handlers.learning.synthesize import Synthesis, finish
@@ -185,6 +185,9 @@ class Learning:
                 self._project_raw(root)
         if kind == "aside":
             self._say_aside(tools)
+        if kind == "synthesis":
+            for notice in learned_notices(root, commit.data):
+                tools.announce(notice)
 
     def _say_silence(self, tools: Tools) -> None:
         asked = self._state.since_fact
@@ -357,6 +360,11 @@ class Learning:
             roots = [root for root, seen in state.looks.items() if seen]
         found: dict[str, Any] = counted | {
             "facts_waiting": {root: n for root, n in waiting.items() if n},
+            "waits": [
+                {"project": root, "what": count_facts(n), "until": "its session ends", "job": SYNTHESIZE}
+                for root, n in waiting.items()
+                if n
+            ],
             "withheld": withheld,
             "projects": since,
             "not_referred_to": [str(root) for root in roots if reach.unseen(Files(root))],

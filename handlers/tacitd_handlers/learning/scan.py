@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.places import Call, data, directory, paths, somewhere, talk
 from tacitd.clock import SystemClock
 from tacitd.durations import parse_duration
@@ -177,7 +178,9 @@ def _say(est: Estimate, handled: int, as_json: bool) -> None:
     if as_json:
         data(asdict(est) | {"handled": handled})
     if not est.prompts and handled:
-        talk(f"nothing new was typed since then: {handled} prompts were handled before, and cost nothing again")
+        talk(
+            f"nothing new was typed since then: {handled} prompts were handled before, and cost nothing again"
+        )
         return
     if not est.prompts:
         talk("nothing was typed since then that could be learned from")
@@ -192,12 +195,11 @@ def _say(est: Estimate, handled: int, as_json: bool) -> None:
 def _work(call: Call, transcripts: list[str], floor: float, roots: list[str]) -> int:
     call("scan", since=floor, transcripts=transcripts, projects=roots)
     _watch(call, transcripts)
-    said = call("sync")
-    for root in roots:
-        call("due", job="synthesize", project=root)
-    said = call("sync")
-    for one in said["parked"]:
-        talk(f"parked: {one['what']}: {one['reason']}")
+    said = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
+    for one in said["made"]:
+        talk(one["line"])
+    for text, _ in parked_lines(said["parked"]):
+        talk(f"parked: {text}")
     return PARKED if said["parked"] else 0
 
 

@@ -6,7 +6,8 @@ Data of its commits, by their `kind`:
                LEARNED.md that a fact repeated
     skipped    prompts that were looked at and not put to the model, and why
     (batch and synthesis: `left_out`, how many facts were kept nowhere, by reason)
-    synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look;
+    synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look,
+               files (line to file), usd (all calls that led there), from (prompts);
                `read`: claimed files that grew meanwhile, and up to which byte they are done with
     aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches
     tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen
@@ -47,6 +48,8 @@ class Extracted:
     folders: tuple[str, ...]
     words: tuple[str, ...] = ()
     """The beginnings of the prompts, secrets blanked."""
+    usd: float = 0.0
+    """What the call cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class State:
             facts,
             tuple(data["folders"]),
             tuple(data.get("words", ())),
+            float(data.get("usd", 0.0)),
         )
         self.waiting.setdefault(root, {})[made.id] = made
         self.recent.extend(facts)

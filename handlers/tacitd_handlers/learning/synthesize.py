@@ -64,6 +64,7 @@ class Answered:
     plan: Plan
     found: Mapping[str, list[Any]]
     """By the name of the slice that it is for."""
+    usd: float = 0.0
 
 
 class Synthesis:
@@ -105,6 +106,7 @@ class Synthesis:
         """What the model proposes: one call, or some where there are very many facts."""
         items: dict[Item, None] = {}
         found: dict[str, list[Any]] = {}
+        usd = 0.0
         for number, facts in enumerate(portions(desk.facts)):
             key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
             if key not in self._paid:
@@ -112,11 +114,12 @@ class Synthesis:
                 if not isinstance(plan, Answered):
                     return self._failed(desk, plan, tools)
                 self._paid[key] = plan
+            usd += self._paid[key].usd
             items.update(dict.fromkeys(self._paid[key].plan.items))
             for name, what in self._paid[key].found.items():
                 found.setdefault(name, []).extend(what)
         self._failures.pop(desk.project.root, None)
-        return Answered(Plan(tuple(items)), found)
+        return Answered(Plan(tuple(items)), found, usd)
 
     def _failed(self, desk: Desk, outcome: Later | Rejected, tools: Tools) -> Outcome:
         """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight."""
@@ -157,6 +160,7 @@ class Synthesis:
             done = tools.history.run(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered, state)
+        data |= _paid_for(desk, answered, state)
         return self._finish(project, material, data | _learned(decision, desk), state, tools)
 
     def _note_refusals(self, project: Project, refusals: Sequence[Refused], tools: Tools) -> None:
@@ -259,7 +263,7 @@ def _asked(
         )
         return Later(what, "it is asked again", blame="work")
     tools.clear("learning.answers")
-    return Answered(plan, {name: [what] for name, what in said.found.items()})
+    return Answered(plan, {name: [what] for name, what in said.found.items()}, answer.usd)
 
 
 def _existing(desk: Desk) -> dict[str, str]:
@@ -276,6 +280,13 @@ def _existing(desk: Desk) -> dict[str, str]:
 def _blanked(shared: Shared) -> list[str]:
     """The file's lines with a secret as the model saw them: it may say them again, and they are not new."""
     return [text for line in shared.said if (text := redact(line)[0]) != line]
+
+
+def _paid_for(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
+    """How many prompts a synthesis drew on, and what all the calls cost that led to it, in dollars."""
+    waiting = state.waiting.get(desk.project.root, {})
+    facts = sum(waiting[id].usd for id in desk.material.batches if id in waiting)
+    return {"from": len(_cause(desk.material)["prompts"]), "usd": round(facts + answered.usd, 6)}
 
 
 def _tell(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
@@ -325,7 +336,8 @@ def _learned(decision: Decision, desk: Desk) -> dict[str, Any]:
     said = [known(one.placed.line, lines) for one in decision.dropped]
     again = list(dict.fromkeys([*desk.again, *(line for line in said if line is not None)]))
     withheld = {one.placed.line: one.placed.path for one in decision.withheld}
-    return {"put": put, "swapped": swapped, "again": again, "withheld": withheld}
+    files = {operation.line: operation.path for operation in decision.operations}
+    return {"put": put, "files": files, "swapped": swapped, "again": again, "withheld": withheld}
 
 
 def _repeated(state: State, facts: Sequence[str]) -> dict[str, int]:

@@ -1,0 +1,46 @@
+"""What is parked, and what waits for a job that comes by itself, as lines for a person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from tacitd.clock import parse_utc
+
+NAMED = 1
+"""Pieces of work that are named; more are counted."""
+
+
+def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Given the rows of `parked` in the status document, yield (line, hint) for each handler and reason, in their order.
+
+    A time until when they wait is local: that of the first that goes on.
+    """
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["handler"], row["reason"], row["hint"]), []).append(row)
+    for (handler, reason, hint), group in groups.items():
+        times = sorted(at for row in group if (at := parse_utc(row.get("not_before"))) is not None)
+        until = f", until {local_time(times[0])}" if times else ""
+        yield f"{handler}: {_what(group)}: {reason}{until}", hint
+
+
+def local_time(at: float) -> str:
+    """Given seconds since 1970, return `2026-02-19 14:30`, local."""
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+
+
+def _what(group: list[Mapping[str, Any]]) -> str:
+    if len(group) <= NAMED:
+        return ", ".join(str(row["what"]) for row in group)
+    growth = all(str(row["what"]).startswith("growth of ") for row in group)
+    return f"{len(group)} {'transcripts' if growth else 'pieces of work'}"
+
+
+def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Given the rows of `waits` in the status document, yield a line for each; times are local."""
+    for row in rows:
+        at = parse_utc(row.get("at"))
+        when = f" (at {local_time(at)}, if nobody works in it until then)" if at is not None else ""
+        yield f"{row['what']} in {row['project']}: until {row['until']}{when}"

@@ -1,0 +1,48 @@
+"""What handlers made, one line each, for whoever watches: the log, the terminal of `run`, and who waits for a `sync`."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from loguru import logger
+
+from tacitd.handler import Notice
+
+KEPT = 500
+"""Notices that are kept for those who wait. More than one `sync` brings."""
+LONGEST = 400
+"""Characters of a notice's text."""
+
+
+class Notices:
+    """The newest of them, numbered. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: deque[tuple[int, Notice]] = deque(maxlen=KEPT)
+        self._count = 0
+
+    def add(self, notice: Notice) -> None:
+        """Log it at INFO and keep it."""
+        with self._lock:
+            self._count += 1
+            self._newest.append((self._count, notice))
+        logger.info("{}", notice_line(notice))
+
+    def mark(self) -> int:
+        """The number of the newest; `since` takes it."""
+        with self._lock:
+            return self._count
+
+    def since(self, mark: int) -> list[Notice]:
+        """Those that came after `mark`, oldest first, as far as they are kept."""
+        with self._lock:
+            return [notice for number, notice in self._newest if number > mark]
+
+
+def notice_line(notice: Notice) -> str:
+    """Given a notice, return it as one line without control characters."""
+    about = ", ".join(part for part in (notice.where, notice.about) if part)
+    whole = f"{notice.did}: {notice.text[:LONGEST]}" + (f"  ({about})" if about else "")
+    return "".join(char if char.isprintable() else " " for char in whole)

@@ -1,0 +1,78 @@
+"""What is parked, and what waits, as a person reads it: one line for each reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cli_status import DOCUMENT
+
+from support_cli import Cli
+from support_examples import examples
+from tacitd.cli.control import tell_sync
+from tacitd.cli.parked_lines import local_time, parked_lines, waiting_lines
+from tacitd.cli.status import told
+
+
+def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
+    """A row of `parked` in the status document."""
+    return {"handler": "learning", "what": what, "reason": reason, "hint": "h", "not_before": None} | more
+
+
+def test_many_transcripts_with_one_reason_are_one_line() -> None:
+    """34 transcripts over the budget: one line with a count, and the hint once."""
+    rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
+    assert list(parked_lines(rows)) == [("learning: 34 transcripts: over the budget", "h")]
+    assert list(parked_lines(rows[:1])) == [("learning: growth of /t/0.jsonl: over the budget", "h")]
+    mixed = [*rows[:2], row("job recover", "over the budget")]
+    assert list(parked_lines(mixed)) == [("learning: 3 pieces of work: over the budget", "h")]
+
+
+def test_the_time_is_local_and_that_of_the_first_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person reads a clock on the wall, not UTC."""
+    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
+    times = ["2026-11-20T05:40:00Z", None, "2026-11-20T04:40:00Z"]
+    rows = [row(f"growth of /{number}", not_before=time) for number, time in enumerate(times)]
+    assert list(parked_lines(rows)) == [(f"learning: 3 transcripts: r, until {local_time(at)}", "h")]
+    assert local_time(at) == datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+
+
+names, reasons = st.sampled_from(["learning", "profile"]), st.sampled_from(["budget", "absent", "paused"])
+
+
+@examples(100)
+@given(st.lists(st.tuples(names, reasons, st.integers(0, 99)), max_size=30))
+def test_every_piece_of_work_is_in_exactly_one_line(pieces: list[tuple[str, str, int]]) -> None:
+    """As many lines as there are handlers with a reason, and the counts add up."""
+    rows = [row(f"growth of /{number}", reason, handler=name) for name, reason, number in pieces]
+    lines = list(parked_lines(rows))
+    assert len(lines) == len({(name, reason) for name, reason, _ in pieces})
+    counts = [text.split(": ")[1].split() for text, _ in lines]
+    assert sum(int(words[0]) if words[1] == "transcripts" else 1 for words in counts) == len(rows)
+
+
+def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
+    """`all handled` is not said while a fact waits for its synthesis."""
+    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
+    waits = [
+        {"project": "/app", "what": "2 facts", "until": "its session ends", "at": "2026-11-20T04:40:00Z"},
+        {"project": "/b", "what": "1 fact", "until": "its session ends", "at": None},
+    ]
+    first = f"2 facts in /app: until its session ends (at {local_time(at)}, if nobody works in it until then)"
+    assert list(waiting_lines(waits)) == [first, "1 fact in /b: until its session ends"]
+    assert f"waits     {first}" in list(told(DOCUMENT | {"waits": waits}))
+    said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": waits}
+    tell_sync(said)
+    text = capsys.readouterr().err
+    assert f"waits: {first}" in text and "tacitd sync --write" in text and "all handled" not in text
+    tell_sync(said | {"waits": [], "made": [{"line": "learned: Use pnpm"}]})
+    assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
+
+
+def test_sync_groups_what_is_parked(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
+    """The same lines as in `status`."""
+    rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
+    tell_sync({"done": True, "parked": rows, "degraded": [], "made": [], "waits": []})
+    assert capsys.readouterr().err == "parked: learning: 34 transcripts: over the budget\nhint: h\n"
