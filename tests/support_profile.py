@@ -11,7 +11,7 @@ from typing import Any
 from tacitd.events import Event, Told
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
+from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
 from tacitd.model.port import Model
 from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.profile import changelog
@@ -33,6 +33,7 @@ class Box:
     clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
     handler: Profiles = field(init=False)
     degraded: dict[str, Degradation] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     model: Model = field(default_factory=ScriptedModel)
 
@@ -121,6 +122,7 @@ class Box:
             live=lambda project: False,
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self._clear,
+            announce=self.notices.append,
         )
 
     def _clear(self, id: str) -> None:

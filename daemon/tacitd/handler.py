@@ -190,6 +190,20 @@ class Handler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """A slice's files outside the state directory, for `uninstall --purge`. They need not exist."""
+
+    removed: Sequence[Path] = ()
+    """What only tacitd needs: locks, marks, what is made again from something else."""
+    kept: Sequence[Path] = ()
+    """What was learned, and what a person or another program reads: files, or directories with all that is in them."""
+    places: Sequence[Path] = ()
+    """Directories that were written in: temporary files of a crash are removed there."""
+    own: Sequence[Path] = ()
+    """Directories that tacitd made for itself: removed where they are empty afterwards, the innermost first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Slice:
     """What a folder of handlers offers. An entry point of the group `tacitd.handlers` names a function that
     returns one."""
@@ -204,3 +218,5 @@ class Slice:
     """Asks the model: skips records from before the first start unless `scan` asked for them."""
     lanes: int = 1
     """How many projects it may be busy with at once."""
+    footprint: Callable[[Mapping[str, str]], Footprint] | None = None
+    """Given the environment, the slice's files outside the state directory; None: there are none."""

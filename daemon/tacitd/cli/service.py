@@ -15,6 +15,7 @@ from tacitd.cli.places import paths, remote, talk
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 
 if TYPE_CHECKING:
+    from tacitd.handler import Footprint
     from tacitd.paths import Paths
     from tacitd.service.managers import Manager
     from tacitd.service.units import Facts
@@ -152,17 +153,23 @@ def reload() -> None:
 
 
 @click.command(epilog="\b\nExample: tacitd uninstall --purge")
-@click.option("--purge", is_flag=True, help="Also positions, budget, history and log.")
+@click.option("--purge", is_flag=True, help="Also positions, budget, history, log, locks and marks.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def uninstall_all(purge: bool, yes: bool) -> None:
-    """Remove service, daemon and socket, with --purge the state as well. What was learned stays."""
-    from tacitd.service.remove import remove
+    """Remove service, daemon and socket, with --purge all that only tacitd needs. What was learned stays, and is named."""
+    from tacitd.service.remove import footprints_of, remove
+    from tacitd.slices import find
 
     if purge and not yes:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
     places = paths()
     manager = _manager(places)
-    for text in remove(places, manager if manager.file.exists() else None, purge=purge):
+
+    def footprints() -> dict[str, Footprint]:
+        return footprints_of(find().slices, os.environ)
+
+    installed = manager if manager.file.exists() else None
+    for text in remove(places, installed, purge=purge, footprints=footprints):
         talk(text)
     talk("the program itself: remove the virtual environment that it was installed into")
 

@@ -1,26 +1,58 @@
-"""`tacitd uninstall`: take away what is ours, say what stays and why. Nothing in a project is touched.
+"""`tacitd uninstall`: take away what is ours, say what stays and why. No file of a person is touched.
 
-The parts come in order: the service, the daemon, the socket, and with `purge` the state directory and tacitd's own
-configuration. docs/files.md lists every file; what is not named here stays there on purpose.
+The parts come in order: the service, the daemon, the socket, and with `purge` what only tacitd needs: its state, locks,
+marks, and what is made again from something else. What was learned stays, and is named. docs/files.md lists every file.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from loguru import logger
+
 from tacitd.control.client import call
 from tacitd.errors import TacitdError, UnavailableError
+from tacitd.files.disk import RealDisk
 from tacitd.files.locks import Lock, hold
+from tacitd.files.temporary import kept_for_a_person, sweep
+from tacitd.handler import Footprint, Slice
 from tacitd.paths import Paths
 from tacitd.service.managers import Manager
 
+STATE_FILES = (
+    "lock",
+    "start.log",
+    "schema.json",
+    "status.json",
+    "tacitd.log",
+    "tacitd.[0-9].log",
+    "budget.jsonl",
+    "history.jsonl",
+    "projects.jsonl",
+    "paused.jsonl",
+    "dead.jsonl",
+    "rescue.jsonl",
+    "own-sessions.jsonl",
+    "socket",
+    "tacitd.sock",
+)
+"""The files of the state directory, as docs/files.md lists them; a test compares the two."""
 
-def remove(places: Paths, manager: Manager | None, *, purge: bool) -> Iterator[str]:
-    """Do it, and say each thing that was done and each that stays. Raises UnavailableError where a daemon does not go."""
+
+def remove(
+    places: Paths,
+    manager: Manager | None,
+    *,
+    purge: bool,
+    footprints: Callable[[], Mapping[str, Footprint]] = dict,
+) -> Iterator[str]:
+    """Do it, and say each thing that was done and each that stays. `footprints` is asked when the daemon is gone and
+    before its state is. Raises UnavailableError where a daemon does not go."""
     if manager is not None:
         yield from manager.uninstall()
     with suppress(TacitdError):
@@ -30,7 +62,7 @@ def remove(places: Paths, manager: Manager | None, *, purge: bool) -> Iterator[s
     try:
         yield from _unlink(places.socket)
         if purge:
-            yield from _purge(places)
+            yield from _purge(places, footprints())
         else:
             yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes it)"
     finally:
@@ -62,9 +94,82 @@ def _unlink(path: Path) -> Iterator[str]:
             path.parent.rmdir()
 
 
-def _purge(places: Paths) -> Iterator[str]:
-    if places.state_dir.is_dir():
-        shutil.rmtree(places.state_dir)
-        yield f"removed {places.state_dir}"
+def footprints_of(slices: Iterable[Slice], environ: Mapping[str, str]) -> dict[str, Footprint]:
+    """By name, what each slice has outside the state directory. One that cannot say it hides no other."""
+    found: dict[str, Footprint] = {}
+    for one in slices:
+        try:
+            found[one.name] = one.footprint(environ) if one.footprint is not None else Footprint()
+        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
+            logger.warning("the files of {} are not known: {}", one.name, error)
+            found[one.name] = Footprint()
+    return found
+
+
+def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
+    footprints = by_name.values()
+    for file in dict.fromkeys(file for one in footprints for file in one.removed):
+        yield from _unlink_file(file)
+    for directory in dict.fromkeys(place for one in footprints for place in one.places):
+        sweep(directory, math.inf, RealDisk())
+    yield from _empty_state(places.state_dir, by_name)
+    for directory in dict.fromkeys(place for one in footprints for place in one.own):
+        with suppress(OSError):
+            directory.rmdir()
+    for file in dict.fromkeys(file for one in footprints for file in one.kept):
+        yield from _name_kept(file)
+    for directory in dict.fromkeys(place for one in footprints for place in one.places):
+        for copy in kept_for_a_person(directory, RealDisk()):
+            yield f"kept {copy}: somebody saved it while a file was replaced"
     if places.config_file.is_file():
         yield f"kept {places.config_file}: you wrote it"
+
+
+def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
+    """Remove what docs/files.md lists in the state directory. The directory may have been named by hand (TACITD_STATE_DIR)
+    and hold what is not tacitd's: that stays, and is named."""
+    if not state_dir.is_dir():
+        return
+    handlers = state_dir / "handlers"
+    if (state_dir / "model" / "work").is_dir():
+        shutil.rmtree(state_dir / "model")
+    for directory in _directories(handlers):
+        if (
+            directory.name in names or (directory / "log.jsonl").is_file()
+        ):  # every handler's log, also one of old
+            shutil.rmtree(directory)
+    with suppress(OSError):
+        handlers.rmdir()
+    sweep(state_dir, math.inf, RealDisk())
+    for pattern in STATE_FILES:
+        for file in state_dir.glob(pattern):
+            if file.is_file() or file.is_symlink() or file.is_socket():
+                file.unlink()
+    with suppress(OSError):
+        state_dir.rmdir()
+    if not state_dir.exists():
+        yield f"removed {state_dir}"
+        return
+    yield f"removed tacitd's files in {state_dir}"
+    for file in sorted(state_dir.iterdir()):
+        yield f"kept {file}: it is not one of tacitd's"
+
+
+def _directories(parent: Path) -> list[Path]:
+    found = list(parent.iterdir()) if parent.is_dir() else []
+    return [one for one in found if one.is_dir() and not one.is_symlink()]
+
+
+def _unlink_file(path: Path) -> Iterator[str]:
+    """An ordinary file; a link or a directory under its name is somebody else's."""
+    if path.is_file() and not path.is_symlink():
+        path.unlink()
+        yield f"removed {path}"
+
+
+def _name_kept(path: Path) -> Iterator[str]:
+    if path.is_dir():
+        files = sum(1 for one in path.rglob("*") if one.is_file())
+        yield from [f"kept {path} ({files} files)"] if files else []
+    elif path.exists():
+        yield f"kept {path}"

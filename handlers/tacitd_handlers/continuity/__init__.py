@@ -19,6 +19,7 @@ def slice() -> Slice:
     from tacitd.handler import Job, Slice
     from tacitd_handlers.continuity.handler import PRUNE, Continuity
     from tacitd_handlers.continuity.settings import ContinuitySettings
+    from tacitd_handlers.usermemory.memory_files import sessions_footprint
 
     return Slice(
         "continuity",
@@ -27,4 +28,5 @@ def slice() -> Slice:
         jobs=(Job(PRUNE, 86400.0, at_start=True),),
         pays=False,
         lanes=2,
+        footprint=sessions_footprint,
     )

@@ -18,6 +18,7 @@ def slice() -> Slice:
     """The entry point."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
+    from tacitd_handlers.learner.learner_files import learner_footprint
     from tacitd_handlers.learner.settings import LearnerSettings
 
     return Slice(
@@ -26,4 +27,5 @@ def slice() -> Slice:
         settings={"learner": LearnerSettings},
         jobs=(Job(LOOK, 60.0, at_start=True), Job(RETESTS, 86400.0, at_start=True)),
         pays=False,
+        footprint=learner_footprint,
     )

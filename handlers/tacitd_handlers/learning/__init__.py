@@ -12,6 +12,7 @@ __all__ = ["slice"]
 def slice() -> Slice:
     """The entry point."""
     from tacitd_handlers.learning.handler import INIT, RECOVER, SYNTHESIZE, Learning
+    from tacitd_handlers.learning.project_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
 
     return Slice(
@@ -20,4 +21,5 @@ def slice() -> Slice:
         settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},
         jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT)),
         lanes=2,
+        footprint=learning_footprint,
     )

@@ -17,6 +17,7 @@ def slice() -> Slice:
     """The entry point."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.lessons.handler import TIDY, Lessons
+    from tacitd_handlers.lessons.lesson_files import lessons_footprint
     from tacitd_handlers.lessons.settings import LessonsSettings
 
     return Slice(
@@ -25,4 +26,5 @@ def slice() -> Slice:
         settings={"lessons": LessonsSettings},
         jobs=(Job(TIDY, 3600.0, at_start=True),),
         pays=False,
+        footprint=lessons_footprint,
     )

@@ -13,7 +13,7 @@ from typing import Any
 from tacitd.errors import LogDamagedError
 from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.lessons import hits, index, places
 from tacitd_handlers.lessons.rider import took
 from tacitd_handlers.lessons.store import Store
@@ -50,7 +50,13 @@ class Lessons:
         return Done(data={"added": list(added)} if added else {})
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Nothing is projected."""
+        """Say which lessons were drafted; nothing is projected."""
+        added = [str(id) for id in commit.data.get("added", ())]
+        if not added:
+            return
+        lessons = Store.of(self._env, tools.clock).folded().lessons
+        for lesson in [lessons[id] for id in added if id in lessons]:
+            tools.announce(Notice("learned", lesson.text, f"lesson {lesson.id}"))
 
     def status(self) -> Mapping[str, Any]:
         """How many lessons there are; `index` says whether the counts are those of the log as it is now."""

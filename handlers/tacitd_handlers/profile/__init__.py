@@ -18,10 +18,12 @@ def slice() -> Slice:
     """The entry point."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, Profiles
+    from tacitd_handlers.usermemory.memory_files import profile_footprint
 
     return Slice(
         "profile",
         Profiles,
         jobs=(Job(FADE, 3600.0, at_start=True), Job(PRUNE, 86400.0, at_start=True), Job(TURNS, 600.0)),
         pays=False,
+        footprint=profile_footprint,
     )

@@ -16,12 +16,12 @@ from loguru import logger
 from tacitd.errors import FileRefusedError, LogDamagedError, TacitdError
 from tacitd.events import Due, Event, Project, SessionEnded, Told, TranscriptGrew
 from tacitd.files.log import Log
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile.publish import Turns
 from tacitd_handlers.profile.said import said
-from tacitd_handlers.profile.store import Store
+from tacitd_handlers.profile.store import PROFILE, Store
 from tacitd_handlers.rules.decay import DAY
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
@@ -68,8 +68,13 @@ class Profiles:
         return Done()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Nothing is projected: the files were written before."""
+        """Say what was learned; nothing is projected, because the files were written before.
+
+        Only the path is named: the value is for the person's eyes, and the profile's file is 0600 for that.
+        """
         self._count(commit)
+        for path in commit.data.get("paths", ()):
+            tools.announce(Notice("learned", f"your {path}", PROFILE))
 
     def status(self) -> Mapping[str, Any]:
         """How much is known, what fades next, and what came of the findings."""
@@ -103,6 +108,7 @@ class Profiles:
                 made.update(kind="again")
             else:
                 made.update(kind="learned", changed=bool(plan.ops), kept=list(plan.kept))
+                made["paths"] = list(dict.fromkeys(str(op["path"]) for op in plan.ops))
 
         outcome = self._guarded(learn, tools)
         return Done(data=made) if isinstance(outcome, Done) else outcome

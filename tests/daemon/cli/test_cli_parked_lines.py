@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -56,7 +57,7 @@ def test_every_piece_of_work_is_in_exactly_one_line(pieces: list[tuple[str, str,
 def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
     """`all handled` is not said while a fact waits for its synthesis."""
     at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
-    waits = [
+    waits: list[dict[str, Any]] = [
         {"project": "/app", "what": "2 facts", "until": "its session ends", "at": "2026-11-20T04:40:00Z"},
         {"project": "/b", "what": "1 fact", "until": "its session ends", "at": None},
     ]

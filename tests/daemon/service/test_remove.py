@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import hold
+from tacitd.handler import Footprint, Slice
 from tacitd.paths import Paths
 from tacitd.service.managers import Ran, Systemd
-from tacitd.service.remove import remove
+from tacitd.service.remove import STATE_FILES, footprints_of, remove
 
 
 @pytest.fixture
@@ -49,6 +51,58 @@ def test_purge(places: Paths) -> None:
     assert not places.state_dir.exists() and places.config_file.exists()
     assert any("you wrote it" in text for text in said)
     assert list(remove(places, None, purge=True))
+
+
+def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
+    """TACITD_STATE_DIR may name a directory with other things in it: only what docs/files.md lists is removed."""
+    mine = {"notes.txt", "handlers/web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
+    for name in mine:
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("mine")
+    ours = [
+        "handlers/learning/log.jsonl",
+        "handlers/lessons/1/hits.jsonl",
+        "handlers/old/log.jsonl",
+        *STATE_FILES,
+    ]
+    for name in (one.replace("[0-9]", "1") for one in ours):
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("")
+    (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
+    said = list(remove(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
+    left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
+    assert left == mine
+    assert f"kept {places.state_dir / 'notes.txt'}: it is not one of tacitd's" in said
+
+
+def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
+    """Links and directories under a name of ours are somebody else's; an empty directory of ours goes."""
+    own, away = tmp_path / "own", tmp_path / "away"
+    (own / "sub").mkdir(parents=True)
+    away.write_text("away")
+    for name in ("mark", "kept", ".tacitd-0123456789abcdef.new"):
+        (own / name).write_text(name)
+    (tmp_path / "link").symlink_to(away)
+    one = Footprint(
+        [own / "mark", tmp_path / "link", own], [own / "kept", own / "none"], [own], [own / "sub", own]
+    )
+    said = list(remove(places, None, purge=True, footprints=lambda: {"x": one}))
+    assert sorted(path.name for path in own.iterdir()) == ["kept"]
+    assert away.read_text() == "away" and (tmp_path / "link").is_symlink()
+    assert f"removed {own / 'mark'}" in said and f"kept {own / 'kept'}" in said
+
+
+def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
+    """A stranger's handler may raise anything."""
+
+    def broken(environ: Mapping[str, str]) -> Footprint:
+        raise RuntimeError(environ)
+
+    slices = [
+        Slice("a", object, footprint=broken),
+        Slice("b", object, footprint=lambda _: Footprint([Path("/x")])),
+    ]  # type: ignore[arg-type]
+    assert footprints_of(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 
 
 def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:

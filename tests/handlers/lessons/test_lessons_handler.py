@@ -10,7 +10,7 @@ import pytest
 
 from support_lessons import Lessons
 from tacitd.events import Due
-from tacitd.handler import Degradation, Done, Tools
+from tacitd.handler import Commit, Degradation, Done, Notice, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import hits, places, rider
 from tacitd_handlers.lessons import slice as lessons_slice
@@ -37,6 +37,19 @@ class Said:
             self.wrong.pop(id, None)
 
         return cast(Tools, SimpleNamespace(clock=self.clock, degrade=degrade, clear=clear))
+
+
+def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
+    """One line for each thing that was learned; a lesson that is gone by then is passed over."""
+    lessons.given("list")
+    heard: list[Notice] = []
+    tools = cast(Tools, SimpleNamespace(clock=FakeClock(), announce=heard.append))
+    handler = Handler()
+    for added in (["002", "999"], []):
+        handler.committed(Commit(0.0, "Told", "", "s", -1, {"added": added}), tools)
+    (notice,) = heard
+    assert notice.text.startswith("WHEN editing tmux.conf -> DO read first")
+    assert (notice.did, notice.where) == ("learned", "lesson 002")
 
 
 def test_the_slice_needs_no_model() -> None:

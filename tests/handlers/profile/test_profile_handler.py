@@ -10,7 +10,7 @@ import pytest
 
 from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.events import Due, NoProject, Record, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later
+from tacitd.handler import Done, Later, Notice
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.profile import slice as make
 from tacitd_handlers.profile import turns
@@ -37,6 +37,16 @@ def test_a_finding_is_taken_in_once(box: Box) -> None:
     assert [one["session_id"] for one in box.changelog] == ["s9"]
     assert isinstance(box.model, ScriptedModel)
     assert box.model.asked == []
+
+
+def test_what_was_learned_is_said_by_its_path_only(box: Box) -> None:
+    """The log may be read by others than the profile: the value stays in its 0600 file."""
+    box.start()
+    box.told("t1", {"tools": {"editor": "vi"}, "work": {"role": "nurse"}})
+    assert box.notices == [
+        Notice("learned", "your work.role", "profile.json"),
+        Notice("learned", "your tools.editor", "profile.json"),
+    ]
 
 
 @pytest.mark.parametrize("data", [{}, {"facts": 1}, {"codePreferences": {"tone": "rude"}}])

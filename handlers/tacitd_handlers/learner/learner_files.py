@@ -1,0 +1,15 @@
+"""The learner's files, for `uninstall --purge`: ledger and profile are the person's, the mark of a session is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tacitd.handler import Footprint
+from tacitd_handlers.learner.places import configured
+
+
+def learner_footprint(environ: Mapping[str, str]) -> Footprint:
+    """Where the configuration puts them."""
+    at = configured(environ)
+    places = dict.fromkeys(file.parent for file in (at.profile, at.ledger, at.session_state))
+    return Footprint([at.session_state], [at.ledger, at.profile], list(places))

@@ -1,0 +1,41 @@
+"""What learning left in projects, for `uninstall --purge`: the lines and what shows them stay, the summary goes.
+
+Facts in a raw file have no line yet, and other tools may have appended some: they stay as well, and are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacitd.clock import SystemClock
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
+from tacitd.handler import Footprint
+from tacitd.paths import state_dir
+from tacitd_handlers.learning.inventory import state_of
+from tacitd_handlers.learning.reach import POINTER
+from tacitd_handlers.learning.store import Files
+
+
+def learning_footprint(environ: Mapping[str, str]) -> Footprint:
+    """In every project in which tacitd wrote. Reads the state directory, so it is asked before that is removed."""
+    state = state_dir(environ)
+    history = History(Log(state / "history.jsonl"), SystemClock())
+    removed: list[Path] = []
+    kept: list[Path] = []
+    places: list[Path] = []
+    for root in state_of(state).since:
+        files = Files(root)
+        written = list(dict.fromkeys(path for path, _ in history.lines(root)))
+        if _is_a_file_of_the_project(files.summary, root):
+            removed.append(files.summary)
+        raw = [files.raw, *sorted(files.tmp.glob("learning-raw.*.jsonl"))]
+        kept += [*dict.fromkeys([files.learned, *written]), root / POINTER, *raw]
+        places += [root, files.tmp, (root / POINTER).parent, *(path.parent for path in written)]
+    return Footprint(removed, kept, list(dict.fromkeys(places)))
+
+
+def _is_a_file_of_the_project(path: Path, root: Path) -> bool:
+    """Not a link, and not reached through one: what a stranger's repository put there is not ours to remove."""
+    return not path.is_symlink() and path.is_file() and path.resolve().is_relative_to(root.resolve())

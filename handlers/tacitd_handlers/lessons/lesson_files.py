@@ -1,0 +1,18 @@
+"""The lessons' files, for `uninstall --purge`: the log is the person's, the lock and the index are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacitd.handler import Footprint
+from tacitd_handlers.lessons import places
+from tacitd_handlers.lessons.store import LOCK
+
+
+def lessons_footprint(environ: Mapping[str, str]) -> Footprint:
+    """The index is made again from the log."""
+    place = Path(places.lessons_dir(environ))
+    promoted = place / places.PROMOTED
+    removed, kept = [place / LOCK, place / places.INDEX], [place / places.LOG, promoted]
+    return Footprint(removed, kept, [place, promoted], [promoted, place])
