@@ -2,6 +2,7 @@
 
     disk = FaultyDisk(crash_at=3)      # the world ends before the third change
     disk = FaultyDisk(fail_at=3)       # the third change raises OSError(ENOSPC), those after it work again
+    disk = FaultyDisk(fail_at=3, lasting=True)   # those after it fail too, until `mend`
 
 A crash is a BaseException, as no code of ours may catch it; after it nothing changes the disk any more, and
 the descriptors that were open are closed, as the kernel does for a dead process (which frees its locks).
@@ -24,13 +25,24 @@ class FaultyDisk(RealDisk):
     """Counts changes in `trail`; see the module."""
 
     def __init__(
-        self, *, crash_at: int = 0, fail_at: int = 0, code: int = errno.ENOSPC, torn: bool = False
+        self,
+        *,
+        crash_at: int = 0,
+        fail_at: int = 0,
+        code: int = errno.ENOSPC,
+        torn: bool = False,
+        short_by: int = 0,
+        lasting: bool = False,
     ) -> None:
         self.crash_at = crash_at
         self.fail_at = fail_at
         self.code = code
         self.torn = torn
         """Half of the bytes are written before a write crashes or fails."""
+        self.short_by = short_by
+        """All but so many bytes are written before a write crashes or fails; 0: as `torn` says."""
+        self.lasting = lasting
+        """Every change from `fail_at` on fails."""
         self.trail: list[str] = []
         self.dead = False
         self.opened: set[int] = set()
@@ -40,7 +52,17 @@ class FaultyDisk(RealDisk):
         if self.dead:
             raise Crash(what)
         self.trail.append(what)
-        return len(self.trail) in (self.crash_at, self.fail_at)
+        count = len(self.trail)
+        return count in (self.crash_at, self.fail_at) or (self.lasting and 0 < self.fail_at <= count)
+
+    def fail_again(self, at: int, code: int) -> None:
+        """Count from 1 again, and fail at this change; 0: never."""
+        self.trail.clear()
+        self.fail_at, self.code = at, code
+
+    def mend(self) -> None:
+        """Every change works from now on."""
+        self.fail_at = 0
 
     def _end(self) -> None:
         if len(self.trail) == self.crash_at:
@@ -81,7 +103,9 @@ class FaultyDisk(RealDisk):
 
     def write(self, fd: int, data: bytes) -> int:
         if self._step("write"):
-            if self.torn:
+            if self.short_by:
+                super().write(fd, data[: -self.short_by])
+            elif self.torn:
                 super().write(fd, data[: len(data) // 2])
             self._end()
         return super().write(fd, data)

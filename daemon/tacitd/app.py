@@ -110,7 +110,13 @@ class App:
         """What the engine's housekeeping leaves to the one who knows all parts."""
         self.second.look()
         check_refused(self)
+        self._save_budget()
         report.write_snapshot(self)
+
+    def _save_budget(self) -> None:
+        """Append what the budget could not write before. If it fails again, work that needs a call waits and says so."""
+        with suppress(OSError, TacitdError):
+            self.budget.save()
 
     def _opened(self, name: str, consumer: Consumer) -> bool:
         """Give a handler its memory. One that cannot begin is left out and said, and stops no other."""
@@ -148,6 +154,7 @@ class App:
         steps += [self.model.sweep] if isinstance(self.model, Health) else []
         steps += [
             self.second.close,
+            self._save_budget,
             self.engine.save,
             self.engine.save_jobs,
             self.engine.snapshot,
@@ -236,7 +243,7 @@ def _joined(
 ) -> App:
     stores, leaving, wake = Stores(paths.state_dir), threading.Event(), threading.Event()
     work = private_dir(paths.state_dir / "model") / "work"
-    budget = Budget(stores.log("budget.jsonl"), config.budget, clock)
+    budget = Budget(stores.log("budget.jsonl", terminated=True), config.budget, clock)
     own_sessions = {str(record.get("session", "")) for record in stores.log("own-sessions.jsonl").read()}
     own = Own(str(work), SENTINEL, own_sessions)
     model = (make_model or _claude(work, environ, clock, leaving, stores, own_sessions))(config, budget)

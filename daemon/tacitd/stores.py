@@ -15,9 +15,9 @@ class Stores:
 
     root: Path
 
-    def log(self, name: str) -> Log:
-        """A log of ours, 0600."""
-        return Log(self.root / name)
+    def log(self, name: str, *, terminated: bool = False) -> Log:
+        """A log of ours, 0600. `terminated`: as `Log` says."""
+        return Log(self.root / name, terminated=terminated)
 
     def home(self, slice_name: str) -> Path:
         """A handler's private directory, made when it is asked for."""

@@ -36,8 +36,15 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 class Log:
     """One append-only JSONL file. Thread-safe; opened at the first append; reading never makes a file."""
 
-    def __init__(self, path: Path, disk: Disk | None = None, *, private: bool = True) -> None:
-        """`private`: 0600 in 0700 directories. Otherwise, for files in a project, as its directory."""
+    def __init__(
+        self, path: Path, disk: Disk | None = None, *, private: bool = True, terminated: bool = False
+    ) -> None:
+        """`private`: 0600 in 0700 directories. Otherwise, for files in a project, as its directory.
+
+        `terminated`: a line is a record only with its newline, and a torn one never becomes a record. So a record that
+        raised in `append` is not read, not even where all of it but the newline was written. For a log that only we
+        write: another tool may leave out the last newline.
+        """
         self.path = path
         self.bad = 0
         """Lines of the last reading that are no records."""
@@ -45,6 +52,8 @@ class Log:
         """Byte offsets of the first twenty of them."""
         self._disk = disk or RealDisk()
         self._private = private
+        self._terminated = terminated
+        self._seal = b"\0\n" if terminated else b"\n"
         self._lock = threading.RLock()
         self._fd: int | None = None
         self._dirty = False
@@ -63,7 +72,7 @@ class Log:
             fd = self._locked()
             try:
                 self._dirty = True
-                write_all(fd, b"\n" + line if self._torn(fd) else line, self._disk)
+                write_all(fd, self._seal + line if self._torn(fd) else line, self._disk)
             finally:
                 self._disk.unlock(fd)
             if sync:
@@ -222,7 +231,7 @@ class Log:
                 if not overlong:
                     self._is_bad(start)
                 start, held, overlong = start + len(held), b"", True
-        if held and not overlong:
+        if held and not overlong and not self._terminated:
             yield start, held
 
     def _chunks(self, fd: int) -> Iterator[bytes]:

@@ -1,12 +1,22 @@
 """What the model may cost, and what it did cost: looked at before each call, on disk before the child starts.
 
-The log holds two records for each call, `begun` and `ended`. A begun call that never ended (the daemon was killed)
-counts as a call, with an assumed cost. Days and months are local ones. A clock that was set back frees nothing:
-whatever is dated today or later counts for today (SPEC S-64, RELIABILITY 16, ANCHORS P1).
+The log holds three records for each call: `planned`, `begun` and `ended`. A begun call that never ended (the daemon
+was killed) counts as a call, with an assumed cost. Days and months are local ones. A clock that was set back frees
+nothing: whatever is dated today or later counts for today (SPEC S-64, RELIABILITY 16, ANCHORS P1).
 
-    {"id","at","key","tier","purpose","state":"begun"}
+Why two records before the child: a record whose sync failed is visible to the next start although its call was never
+made, and nothing can be written to take it back while the disk fails. So `planned` is written and synced first. It
+counts for nothing, and if it fails, no call is made. `begun` follows at once. It counts from the moment that its write
+returned, and the child starts if and only if it did, whatever becomes of its sync: the record and the child agree at
+every point at which the daemon can be killed. A power cut in the few milliseconds between the write and the sync ends
+the child too, before it has sent a request (CLAUDE_CODE section 1: 250 ms at least). The log must not read a line
+without a newline as a record (`Log.terminated`): the write of such a line failed.
+
+    {"id","at","state":"planned"}                                     counts for nothing
+    {"id","at","key","parts","tier","purpose","state":"begun"}
     {"id","at","state":"ended","usd","assumed","in","out","why"}      why "" is an answer
     {"id","at","state":"unused"}                                      nothing came of the answer: it is asked for again
+    {"state":"allowed","at","parts"}                                  a person asked for these once more
     {"state":"total","at","calls","usd","in","out"}                   what a compaction folded
 """
 
@@ -21,7 +31,7 @@ from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
 from tacitd.clock import Clock, local_date
-from tacitd.errors import TacitdError
+from tacitd.errors import TacitdError, said_by_system
 from tacitd.model.port import NoAnswer, Tier, Why
 from tacitd.model.tally import Tally
 
@@ -94,6 +104,8 @@ class Budget:
         self._lock = threading.RLock()
         self._minute: list[float] = []
         self._tally = Tally()
+        self._unwritten: list[dict[str, Any]] = []
+        """Records that are counted in memory and could not be appended yet, oldest first."""
         for record in log.read():
             self._tally.fold(record)
 
@@ -103,7 +115,7 @@ class Budget:
             self._caps = caps
 
     def begin(self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()) -> str | Full | NoAnswer:
-        """Check, and put the call on record; return its id. Durable when it returns. No call without it.
+        """Check, and put the call on record; return its id: then the call must be made. No call without it.
 
         `Full` only where the minute is all that stands in the way: a reached cap refuses at once.
         """
@@ -111,10 +123,10 @@ class Budget:
             refused = self._repeated(parts or (key,)) or self.check(self._clock.now()) or self._full()
             if refused is not None:
                 return refused
-            call = uuid.uuid4().hex
+            call, at = uuid.uuid4().hex, self._clock.now()
             begun = {
                 "id": call,
-                "at": self._clock.now(),
+                "at": at,
                 "key": key,
                 **({"parts": list(parts)} if parts else {}),
                 "tier": tier,
@@ -122,9 +134,18 @@ class Budget:
                 "state": "begun",
             }
             try:
-                self._write(begun)
+                self._append_unwritten()
+                self._log.append({"id": call, "at": at, "state": "planned"})
+                self._log.flush()
+                self._log.append(begun)
             except (OSError, TacitdError) as error:
-                return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {error}", "see to the disk")
+                what, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+                return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {what}", hint)
+            # Trigger: the sync fails, a moment after one that worked. Why: `begun` is visible after a kill and could not
+            # be taken back. Outcome: the call is made, so that it was not counted for nothing; the next one is not.
+            with suppress(OSError, TacitdError):
+                self._log.flush()
+            self._tally.fold(begun)
             self._minute.append(self._clock.monotonic())
             return call
 
@@ -133,8 +154,8 @@ class Budget:
     ) -> None:
         """Put on record what the call cost. `usd` None: unknown, so it is assumed. `why` "" is an answer.
 
-        A log that cannot be written is no reason to lose an answer that was paid for: the call then counts in
-        memory as it was, and after a restart as one that never ended.
+        Raises nothing: an answer that was paid for is not lost because the log cannot be written. The record then
+        waits in memory for `save`.
         """
         with self._lock:
             ended = {
@@ -147,19 +168,33 @@ class Budget:
                 "out": tokens_out,
                 "why": why,
             }
-            try:
-                self._write(ended)
-            except (OSError, TacitdError):
-                self._tally.fold(ended)
+            self._record(ended)
 
     def unused(self, call: str) -> None:
         """Put on record that nothing came of a call's answer, and that this is known: it may be asked for again.
 
         Without this record a prompt that is asked for again is one whose answer was lost with the daemon.
         """
-        with self._lock, suppress(OSError, TacitdError):  # counted as lost then: less is paid, not more
-            self._log.append({"id": call, "at": self._clock.now(), "state": "unused"})
-            self._tally.fold({"id": call, "state": "unused"})
+        with self._lock:
+            self._record({"id": call, "at": self._clock.now(), "state": "unused"})
+
+    def allow(self, parts: Sequence[str]) -> None:
+        """A person asks for these parts once more: what was lost before counts no more, and each may be paid for twice.
+
+        Durable when it returns. Raises OSError, LogDamagedError: then nothing has changed.
+        """
+        with self._lock:
+            allowed = {"at": self._clock.now(), "state": "allowed", "parts": list(parts)}
+            self._append_unwritten()
+            self._log.append(allowed)
+            self._log.flush()
+            self._tally.fold(allowed)
+
+    def save(self) -> None:
+        """Append the records that could not be appended before. Raises OSError, LogDamagedError; the rest then waits."""
+        with self._lock:
+            self._append_unwritten()
+            self._log.flush()
 
     def check(self, now: float) -> NoAnswer | None:
         """None where another call is allowed at `now` (seconds since 1970, UTC); else why not, and until when."""
@@ -207,16 +242,22 @@ class Budget:
         for record in records:
             if record.get("state") == "total" or str(record.get("id")) in old:
                 folded.fold(record)
-            else:
+            elif record.get("state") != "planned":
                 kept.append(record)
         yield from folded.total(before)
         yield from kept
 
-    def _write(self, record: dict[str, Any]) -> None:
-        """Append, sync, and only then count it: what is not on the disk did not happen."""
-        self._log.append(record)
-        self._log.flush()
+    def _record(self, record: dict[str, Any]) -> None:
+        """Count it now and append it when the log can be written. A call ends also where the disk is full."""
         self._tally.fold(record)
+        self._unwritten.append(record)
+        with suppress(OSError, TacitdError):
+            self.save()
+
+    def _append_unwritten(self) -> None:
+        while self._unwritten:
+            self._log.append(self._unwritten[0])
+            del self._unwritten[0]
 
     def _repeated(self, names: Sequence[str]) -> NoAnswer | None:
         repeated = tuple(name for name in names if self._tally.paid_twice(name))

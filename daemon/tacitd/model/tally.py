@@ -23,13 +23,9 @@ RECENT = 20
 class _Call:
     day: str
     tier: str
-    key: str
-    parts: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its parts; the key of a call without parts."""
-        return self.parts or (self.key,)
+    names: tuple[str, ...]
+    """Its parts; the key of a call without parts. Without those that a person asked for once more since."""
+    has_parts: bool
 
 
 @dataclass(slots=True)
@@ -67,6 +63,9 @@ class Tally:
                 self._ended(record)
             case "unused":
                 self._unused(str(record.get("id")))
+            case "allowed":
+                parts = record.get("parts")
+                self._allow(set(map(str, parts)) if isinstance(parts, list) else set())
             case "total":
                 total = self.days.setdefault("", _Sum())
                 total.calls += int(_number(record.get("calls")))
@@ -79,7 +78,8 @@ class Tally:
             day = _day(at)
             parts = record.get("parts")
             named = tuple(map(str, parts)) if isinstance(parts, list) else ()
-            self.open[call] = _Call(day, str(record.get("tier", "")), str(record.get("key", "")), named)
+            names = named or (str(record.get("key", "")),)
+            self.open[call] = _Call(day, str(record.get("tier", "")), names, bool(named))
 
     def _ended(self, record: Mapping[str, Any]) -> None:
         call = self.open.pop(str(record.get("id")), None)
@@ -92,9 +92,9 @@ class Tally:
         self._count_tokens(record)
         if not record.get("assumed") and not record.get("why"):
             self.recent.setdefault(call.tier, deque(maxlen=RECENT)).append(usd)
-        if call.parts and not record.get("why"):
-            self.answered[str(record.get("id"))] = call.parts
-            self.answers.update(call.parts)
+        if call.has_parts and not record.get("why"):
+            self.answered[str(record.get("id"))] = call.names
+            self.answers.update(call.names)
             return
         for name in call.names:
             self._remember(name, usd, str(record.get("why") or ""))
@@ -104,6 +104,16 @@ class Tally:
         for name in self.answered.pop(call, ()):
             self.answers[name] -= 1
             self.returned[name] = self.returned.get(name, 0) + 1
+
+    def _allow(self, names: set[str]) -> None:
+        """A person asks for these once more: no call up to now counts against them. What it cost still counts."""
+        for name in names:
+            for counts in (self.unreturned, self.returned, self.answers):
+                counts.pop(name, None)
+        for call in self.open.values():
+            call.names = tuple(name for name in call.names if name not in names)
+        for id, parts in self.answered.items():
+            self.answered[id] = tuple(name for name in parts if name not in names)
 
     def _remember(self, name: str, usd: float, why: str) -> None:
         if why == "stopping":

@@ -53,7 +53,7 @@ def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
     """One call of the small model, as the daemon would make it, and counted in the same budget."""
     work: Path = private_dir(paths.state_dir / "model") / "work"
     clock = SystemClock()
-    budget = Budget(Log(paths.state_dir / "budget.jsonl"), config.budget, clock)
+    budget = Budget(Log(paths.state_dir / "budget.jsonl", terminated=True), config.budget, clock)
     sessions = Log(paths.state_dir / "own-sessions.jsonl")
 
     def remember(session: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_disk import FaultyDisk
 from support_examples import examples
 from tacitd.clock import local_date
 from tacitd.files.log import Log
@@ -85,8 +87,9 @@ def test_on_disk_before_the_child() -> None:
     """ANCHORS P1: counted before the call, durable when `begin` returns; the records' form."""
     log = Memory()
     begun = budget(log).begin("batch-1", "fast", "extraction")
-    assert log.durable == 1
-    assert log.records[0] == {
+    assert log.durable == 2
+    assert log.records[0] == {"id": begun, "at": NOON, "state": "planned"}
+    assert log.records[1] == {
         "id": begun,
         "at": NOON,
         "key": "batch-1",
@@ -254,6 +257,73 @@ def test_a_full_disk_stops_the_spending_not_the_answer() -> None:
     assert one.spent(NOON).usd_today == 0.5
 
 
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize(("torn", "short_by"), [(False, 0), (True, 0), (False, 1)])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_a_call_that_never_started_is_void_after_a_restart(
+    tmp_path: Path, code: int, torn: bool, short_by: int, lasting: bool
+) -> None:
+    """RELIABILITY 3, 16: every change of the disk fails in turn, and the daemon is killed after each failure. A call
+    is refused as repeated only where two children ran for it."""
+    for at in range(1, 12):
+        path, ran = tmp_path / str(at) / "budget.jsonl", 0
+        for _ in range(6):
+            disk = FaultyDisk(fail_at=at, code=code, torn=torn, short_by=short_by, lasting=lasting)
+            begun = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a", "b"))
+            if isinstance(begun, str):
+                ran += 1
+                continue
+            assert isinstance(begun, NoAnswer)
+            assert begun.why is (Why.REPEATED if ran == 2 else Why.BUDGET), (at, begun)
+            assert begun.repeated == (("a", "b") if ran == 2 else ())
+        assert ran <= 2
+        again = Budget(Log(path, terminated=True), BudgetSettings(), Clock())
+        assert again.spent(NOON).calls_today == ran, at
+        for _ in range(2 - ran):
+            assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",)), str)
+        refused = Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",))
+        assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED
+
+
+def test_an_end_that_could_not_be_written_is_written_when_the_disk_works(tmp_path: Path) -> None:
+    """RELIABILITY 3: a call that was not paid for stays unpaid after a restart, and an answer of no use too."""
+    path, disk = tmp_path / "budget.jsonl", FaultyDisk(lasting=True)
+    one = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock())
+    for why in ("overloaded", ""):
+        begun = one.begin("a", "fast", "", ("a",))
+        assert isinstance(begun, str)
+        disk.fail_again(1, errno.ENOSPC)
+        one.end(begun, usd=0.0 if why else 0.01, why=why)
+        if not why:
+            one.unused(begun)
+        disk.mend()
+        one.save()
+        one = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock())
+    assert [r["state"] for r in Log(path).read()] == ["planned", "begun", "ended"] * 2 + ["unused"]
+    assert isinstance(one.begin("a", "fast", "", ("a",)), str)
+
+
+def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
+    """RELIABILITY 16: a kill can come after the child started, so a record that was written counts, whatever else failed."""
+    path = tmp_path / "budget.jsonl"
+    for _ in range(2):
+        assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), str)
+    assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), NoAnswer)
+
+
+def test_what_a_person_asks_for_again_is_paid_for_twice_more() -> None:
+    """RELIABILITY 16: `tacitd rescue retry`: what was lost before counts no more, but what is lost after does."""
+    log = Memory()
+    for _ in range(2):
+        budget(log).begin("a", "fast", "", ("a", "b"))
+    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), NoAnswer)
+    budget(log).allow(["a"])
+    for _ in range(2):
+        assert isinstance(budget(log).begin("a", "fast", "", ("a",)), str)
+    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), NoAnswer)
+    assert isinstance(budget(log).begin("b", "fast", "", ("b",)), NoAnswer)
+
+
 def test_odd_records_are_skipped() -> None:
     """A damaged log must not keep the daemon from starting."""
     odd: list[dict[str, Any]] = [{}, {"state": "begun"}, {"state": "begun", "id": 3, "at": 1}, {"state": "ended", "id": "x", "usd": "1"}, {"state": "total", "calls": None}, {"state": "begun", "id": "y", "at": 1e300}, {"state": 1}]  # fmt: skip
@@ -262,7 +332,7 @@ def test_odd_records_are_skipped() -> None:
 
 def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
     """Two months stay call by call, the rest is one record; through the real log."""
-    clock, log = Clock(NOON - 90 * DAY), Log(tmp_path / "budget.jsonl")
+    clock, log = Clock(NOON - 90 * DAY), Log(tmp_path / "budget.jsonl", terminated=True)
     one = Budget(log, BudgetSettings(calls_per_minute=1000), clock)
     for n in range(4):
         call(one, f"k{n}", 0.25)
@@ -286,7 +356,7 @@ def test_a_wrong_clock_does_not_make_this_month_old() -> None:
         one = budget(log, clock)
         call(one)
         clock.at = wrong
-        assert not one.compact() and [r["state"] for r in log.records] == ["begun", "ended"]
+        assert not one.compact() and [r["state"] for r in log.records] == ["planned", "begun", "ended"]
 
 
 def test_a_damaged_id_stops_no_compaction() -> None:

@@ -151,7 +151,7 @@ def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
 
     model._runner = runner
     model.ask(Ask("a", "fast", "k"))
-    assert seen == [1]
+    assert seen == [2]
 
 
 def test_the_private_directory(house: House) -> None:

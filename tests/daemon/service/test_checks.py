@@ -163,7 +163,7 @@ def test_the_model_is_asked_only_on_request_with_its_cost_first(cli: Cli, tmp_pa
     assert "cent" in refused.err and refused.code == 1 and not claude.prompts()
     said = cli.run("doctor", "--model", "--yes")
     assert "ok   model.answers" in said.out and len(claude.prompts()) == 1
-    assert len((cli.state / "budget.jsonl").read_text().splitlines()) == 2
+    assert len((cli.state / "budget.jsonl").read_text().splitlines()) == 3
     claude.rules([{"match": "one word", "fault": "overloaded"}], logged_in=False)
     claude.program.write_text("#!/bin/sh\nexit 3\n")
     assert "FAIL model.mute" in cli.run("doctor", "--model", "--yes").out
