@@ -12,7 +12,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tacitd.files.disk import RealDisk
 
@@ -150,3 +156,77 @@ class FaultyDisk(RealDisk):
     def unlink(self, path: Path) -> None:
         self._count("unlink")
         super().unlink(path)
+
+
+CHANGES = (
+    "open_append",
+    "open_new",
+    "write",
+    "truncate",
+    "chmod",
+    "sync",
+    "sync_data",
+    "sync_dir",
+    "mkdir",
+    "replace",
+    "place",
+    "exchange",
+    "unlink",
+)
+"""The methods of a disk that change something."""
+
+
+@dataclass(slots=True)
+class DiskFaults:
+    """Every disk of the process, failing on demand: for tests of a whole daemon, whose parts open their own logs."""
+
+    fail_at: int = 0
+    """The number of the change that fails, counted from `arm` on; 0: none."""
+    code: int = errno.ENOSPC
+    lasting: bool = False
+    """The changes after it fail too."""
+    part: float = 0.0
+    """Which part of the bytes a failing write writes; 1: all but the last byte."""
+    dead: bool = False
+    """The process was killed: nothing changes any more, and every attempt raises `Crash`."""
+    count: int = 0
+
+    def arm(self, fail_at: int, code: int, *, lasting: bool, part: float) -> None:
+        """Count from 1 again and fail as these say."""
+        self.fail_at, self.code, self.lasting, self.part = fail_at, code, lasting, part
+        self.count, self.dead = 0, False
+
+    def mend(self) -> None:
+        """Every change works, and a new process may run."""
+        self.fail_at, self.dead = 0, False
+
+    def fails(self, what: str) -> bool:
+        """Count a change; whether it fails."""
+        if self.dead:
+            raise Crash(what)
+        self.count += 1
+        return bool(self.fail_at) and (
+            self.count == self.fail_at or (self.lasting and self.count > self.fail_at)
+        )
+
+    @contextmanager
+    def everywhere(self) -> Iterator[None]:
+        """All disks fail by this while the block runs."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in CHANGES:
+                patch.setattr(RealDisk, name, self._counted(name, getattr(RealDisk, name)))
+            yield
+
+    def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def change(disk: RealDisk, *args: Any, **options: Any) -> Any:
+            if not self.fails(name):
+                # A sync costs milliseconds and is only observable after a power cut.
+                return None if name.startswith("sync") else real(disk, *args, **options)
+            if name == "write":
+                fd, data = args
+                some = data[: min(len(data) - 1, int(len(data) * self.part))]
+                if some:
+                    real(disk, fd, some)
+            raise OSError(self.code, os.strerror(self.code))
+
+        return change

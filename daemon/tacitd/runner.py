@@ -143,15 +143,22 @@ class Runner:
                 )
 
     def _handled(self, offer: Offer) -> Outcome:
-        """What the handler answers. Answers of the model from which it made nothing are said to be of no use: else they
-        would be taken for lost, should the same be asked again."""
+        """What the handler answers. Answers of the model that it found of no use are put on record as that: otherwise
+        they would count as lost, should the same be asked again.
+
+        Where the world was in the way (`Later` without blame, OSError) the answer was good. The handler may keep it and
+        ask no more; if it asks again, that is the second payment for the same, and there is no third.
+        """
         consumer = offer.turn.consumer
         tools = self.tools[consumer.name]
         heard = Heard(tools.model, offer.unpaid)
         useless = True
         try:
             outcome = consumer.handler.handle(offer.event, replace(tools, model=heard))
-            useless = isinstance(outcome, Wait | Later)
+            useless = isinstance(outcome, Wait) or (isinstance(outcome, Later) and outcome.blame == "work")
+        except (OSError, TacitdError):
+            useless = False
+            raise
         finally:
             for call in heard.calls if useless else ():
                 self.unused(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import errno
 from pathlib import Path
 
 from support_engine import Scene, Scripted, prompts_of
@@ -59,9 +60,27 @@ def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path)
     assert [letter["reason"] for letter in scene.dispatcher.dead.read()] == ["begun twice"]
 
 
+def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) -> None:
+    """RELIABILITY 16: the answers were good and a full disk was in the way of their use. Two restarts later there is no
+    third call."""
+
+    def answer(event: Event) -> Outcome:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    scene = Scene(tmp_path, Asking(answer), model=paid)
+    scene.type("s", "one")
+    for _ in range(3):
+        scene.settle(0)
+        scene.restart(Asking(answer))
+    scene.settle(1e6)
+    assert scene.app.budget.spent(scene.clock.now()).calls_total == 2
+    assert [letter["reason"] for letter in scene.dispatcher.dead.read()] == ["begun twice"]
+
+
 def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
     """DESIGN "What cannot be parsed is kept and retried": that is no loss, so no prompt is given up for it."""
-    answers: list[Outcome | Exception] = [Later("no use"), ValueError("no use"), Later("no use"), Done()]
+    useless = Later("no use", blame="work")
+    answers: list[Outcome | Exception] = [useless, ValueError("no use"), useless, Done()]
 
     def answer(event: Event) -> Outcome:
         said = answers.pop(0)

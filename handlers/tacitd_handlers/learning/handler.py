@@ -36,14 +36,14 @@ from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreig
 from tacitd_handlers.learning.saying import count_facts, learned_notices, says
 from tacitd_handlers.learning.state import COUNTED, Aside, State
 from tacitd_handlers.learning.store import CLAIMED, Files, RawAccess, append_raw, refused
-from tacitd_handlers.learning.synthesize import Synthesis, finish
+from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesis, finish
 from tacitd_handlers.learning.view import spliceable
 
 SILENT = 50
 """Prompts put to the model without a fact before `status` says so: silence must not look like health."""
 
 RECOVER = "recover"
-SYNTHESIZE = "synthesize"
+
 INIT = "init"
 
 

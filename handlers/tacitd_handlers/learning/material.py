@@ -7,7 +7,7 @@ steps, and afterwards the history knows best. Asking the model and writing lines
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Material:
 
     id: str
     lines: tuple[RawLine, ...]
+    origins: tuple[Path, ...]
+    """Of each line, the claimed file that has it; for a batch in no file, a name in its place."""
     claimed: tuple[Path, ...]
     read: Mapping[Path, int] = field(default_factory=dict)
     """Of each claimed file, how many bytes there were."""
@@ -54,6 +56,30 @@ class Material:
         """The folders that were worked in, as the lines say; not checked."""
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))[:30]
 
+    def parts(self, facts: Iterable[str]) -> dict[str, Path]:
+        """Ids of these facts for `Ask.parts`, each with the claimed file of the fact.
+
+        A claimed file keeps its name until it is done or put aside, and facts that join later are in another one: so a
+        fact has the same id in each call about it, and another one when a person has it tried again.
+        """
+        wanted = set(facts)
+        return {
+            f"{path.name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}": path
+            for line, path in zip(self.lines, self.origins, strict=True)
+            for fact in line.facts
+            if fact in wanted
+        }
+
+    def unfiled_in(self, files: Sequence[Path]) -> tuple[Extracted, ...]:
+        """The batches in no file whose names are among these."""
+        names = {path.name for path in files}
+        return tuple(made for made in self.unfiled if f"batch-{made.id}" in names)
+
+    def batches_in(self, files: Sequence[Path]) -> list[str]:
+        """Ids of our batches whose lines are in these files."""
+        pairs = zip(self.lines, self.origins, strict=True)
+        return [line.batch for line, path in pairs if line.batch and path in files]
+
     @property
     def batches(self) -> list[str]:
         """Ids of the batches that are ours."""
@@ -77,22 +103,34 @@ class _Written:
 
 
 def take(
-    project: Project, files: Files, state: State, history: History, ownership: RawOwnership, now: float
+    project: Project,
+    files: Files,
+    state: State,
+    history: History,
+    ownership: RawOwnership,
+    now: float,
+    *,
+    only: Collection[str] | None = None,
 ) -> Material:
     """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
 
     Our own facts are in the handler's log too, so they come from there where the raw file may not be used.
+    `only`: claim nothing new, and take of the batches that are in no file only these. For a project where an answer was
+    paid for and is still to be written: it would not cover what joins.
     """
     written = _written(history, project)
     waiting = state.waiting.get(project.root, {})
     settled = [id for id in waiting if id in written.batches]
     fresh = [made for id, made in waiting.items() if id not in written.batches]
-    append_raw(files, fresh, ownership.inspect(files))
-    # Looked at again: the append took its time, and a checkout may have begun meanwhile.
-    if taken := claim(files, now, ownership.inspect(files)):
-        ownership.note_taken(files, RAW, taken)
+    if only is None:
+        append_raw(files, fresh, ownership.inspect(files))
+        # Looked at again: the append took its time, and a checkout may have begun meanwhile.
+        if taken := claim(files, now, ownership.inspect(files)):
+            ownership.note_taken(files, RAW, taken)
+    else:
+        fresh = [made for made in fresh if made.id in only]
     claimed = ownership.inspect(files).claimed
-    lines: dict[str, RawLine] = {}
+    lines: dict[str, tuple[RawLine, Path]] = {}
     bad: list[bytes] = []
     read: dict[Path, int] = {}
     whole: dict[str, int] = {}
@@ -105,15 +143,22 @@ def take(
         bad += parse(data[begin:]).bad  # not from `done` on: a crash may have come before they were put aside
         for at, line in enumerate(parse(data[done:]).lines):
             if line.batch not in finished:
-                lines.setdefault(line.batch or f"{path.name}:{at}", line)
+                lines.setdefault(line.batch or f"{path.name}:{at}", (line, path))
     unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
-    lines |= {made.id: line for made in unfiled for line in parse(encode_batch(made)).lines}
+    for made in unfiled:
+        lines |= {made.id: (line, _place_of(files, made)) for line in parse(encode_batch(made)).lines}
     known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
-    id = _id(claimed, lines.values())
+    found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
+    id = _id(claimed, found)
     return Material(
-        id, tuple(lines.values()), claimed, read, whole, tuple(bad), tuple(settled), count, unfiled
+        id, found, origins, claimed, read, whole, tuple(bad), tuple(settled), count, unfiled
     )
+
+
+def _place_of(files: Files, batch: Extracted) -> Path:
+    """What takes the place of a claimed file for a batch that is in none: a name that is the same in each call."""
+    return files.tmp / f"batch-{batch.id}"
 
 
 def portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd.events import Project
+from tacitd.events import Due, Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine
@@ -37,6 +37,8 @@ from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
 from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
 from tacitd_handlers.riders import SYNTHESIS, asked_besides, laden, parted, riders
 
+SYNTHESIZE = "synthesize"
+"""The job's name."""
 EXISTING_LIMIT = 60_000
 """Characters of what stands in one file already that go to the model. What is beyond is compared all the same."""
 EXISTING_BYTES = 240_000
@@ -67,6 +69,15 @@ class Answered:
     usd: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class LostTwice:
+    """Facts that were paid for twice without an answer that could be kept."""
+
+    reason: str
+    files: frozenset[Path]
+    """The claimed files that they are in."""
+
+
 class Synthesis:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
@@ -77,7 +88,10 @@ class Synthesis:
         self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
         self._refused = Log(home / "refused.jsonl", disk)
-        self._paid: dict[str, Answered] = {}
+        self._paid: dict[Path, dict[str, Answered]] = {}
+        """By the project's root, answers by their key."""
+        self._paid_batches: dict[Path, frozenset[str]] = {}
+        """By the project's root, the batches in no file that these answers are about."""
         self._failures: Counter[Path] = Counter()
 
     def run(self, project: Project, state: State, tools: Tools) -> Outcome:
@@ -93,7 +107,22 @@ class Synthesis:
             return Done()
         if (why := refused(files)) is not None:
             return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
-        material = take(project, files, state, tools.history, self._ownership, tools.clock.now())
+        # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
+        # would be paid for again. Outcome: what came since waits until that answer is written.
+        held = self._paid_batches.get(project.root) if self._paid.get(project.root) else None
+        material = take(
+            project, files, state, tools.history, self._ownership, tools.clock.now(), only=held
+        )
+        outcome = self._synthesized(project, material, state, tools)
+        if held is not None and not isinstance(outcome, Later) and self._has_more(project, files, state):
+            tools.post(Due(SYNTHESIZE, project))
+        return outcome
+
+    def _has_more(self, project: Project, files: Files, state: State) -> bool:
+        """Whether facts wait that the last call did not cover."""
+        return self._ownership.inspect(files).waiting or bool(state.waiting.get(project.root))
+
+    def _synthesized(self, project: Project, material: Material, state: State, tools: Tools) -> Outcome:
         if not material.facts:
             return self._finish(project, material, {}, state, tools)
         desk = _desk(project, material, self._bootstrap, tools)
@@ -107,35 +136,42 @@ class Synthesis:
         items: dict[Item, None] = {}
         found: dict[str, list[Any]] = {}
         usd = 0.0
+        paid = self._paid.setdefault(desk.project.root, {})
+        self._paid_batches[desk.project.root] = frozenset(made.id for made in desk.material.unfiled)
         for number, facts in enumerate(portions(desk.facts)):
             key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
-            if key not in self._paid:
+            if key not in paid:
                 plan = _asked(desk, facts, key, state, tools)
                 if not isinstance(plan, Answered):
                     return self._failed(desk, plan, tools)
-                self._paid[key] = plan
-            usd += self._paid[key].usd
-            items.update(dict.fromkeys(self._paid[key].plan.items))
-            for name, what in self._paid[key].found.items():
+                paid[key] = plan
+            usd += paid[key].usd
+            items.update(dict.fromkeys(paid[key].plan.items))
+            for name, what in paid[key].found.items():
                 found.setdefault(name, []).extend(what)
         self._failures.pop(desk.project.root, None)
         return Answered(Plan(tuple(items)), found, usd)
 
-    def _failed(self, desk: Desk, outcome: Later | Rejected, tools: Tools) -> Outcome:
-        """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight."""
+    def _failed(self, desk: Desk, outcome: Later | Rejected | LostTwice, tools: Tools) -> Outcome:
+        """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight. Of facts
+        whose calls were lost twice only their own files are put aside; what joined them since goes on."""
         settings: SynthesisSettings = tools.settings["synthesis"]
-        root = desk.project.root
+        root, given_up = desk.project.root, tuple(dict.fromkeys((*desk.material.claimed, *desk.material.origins)))
         if isinstance(outcome, Later):
             self._failures[root] += outcome.blame == "work"
             if self._failures[root] < settings.tries:
                 return outcome
+        if isinstance(outcome, LostTwice):
+            given_up = tuple(path for path in given_up if path in outcome.files)
+            tools.post(Due(SYNTHESIZE, desk.project))
         self._failures.pop(root, None)
+        self._paid.pop(root, None)
         files, material = Files(root, tools.disk), desk.material
-        aside = [path.name for path in put_aside(files, material.claimed)]
-        if material.unfiled:
-            aside.append(put_lines_aside(files, material.id, material.unfiled).name)
+        aside = [path.name for path in put_aside(files, [path for path in given_up if path in material.claimed])]
+        if unfiled := material.unfiled_in(given_up):
+            aside.append(put_lines_aside(files, material.id, unfiled).name)
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
-        data["batches"] = [*material.batches, *material.settled]
+        data["batches"] = [*material.batches_in(given_up), *material.settled]
         where = ", ".join(str(Files(root).tmp / name) for name in aside)
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
 
@@ -182,8 +218,7 @@ class Synthesis:
             self._bootstrap.refresh(project, tools, ask=False)
         self._set_bad_aside(project, material, tools)
         grown = release(Files(project.root, tools.disk), material.read)
-        for key in [key for key in list(self._paid) if key.startswith(f"synthesis:{material.id}")]:
-            self._paid.pop(key, None)
+        self._paid.pop(project.root, None)
         made: dict[str, Any] = {"kind": "synthesis", "project": str(project.root)}
         made["batches"] = [*material.batches, *material.settled]
         made |= {"lines": 0, **data}
@@ -242,16 +277,20 @@ def _say_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> No
 
 def _asked(
     desk: Desk, facts: Sequence[str], key: str, state: State, tools: Tools
-) -> Answered | Later | Rejected:
+) -> Answered | Later | Rejected | LostTwice:
     """One call of the smart tier. Secrets are blanked before a cut could halve one out of recognition."""
     folders = [name.removesuffix(f"/{AGENTS}") for name in desk.shared if name != LEARNED]
     folders += [folder for folder in desk.closed if folder not in folders]
     aboard = riders(SYNTHESIS)
     prompt = prompting.synthesis_prompt(folders, _existing(desk), facts, _repeated(state, facts))
     prompt = redact(laden(prompt, aboard, str(desk.project.root)))[0]
-    answer = tools.model.ask(Ask(prompt, "smart", key, purpose="synthesis"))
+    parts = desk.material.parts(facts)
+    answer = tools.model.ask(Ask(prompt, "smart", key, parts=tuple(parts), purpose="synthesis"))
     if isinstance(answer, NoAnswer):
-        return unanswered(answer)
+        no = unanswered(answer)
+        if isinstance(no, Rejected) and answer.repeated:
+            return LostTwice(no.reason, frozenset(parts[part] for part in answer.repeated))
+        return no
     said = parted(answer.text, aboard)
     given = [*facts, *(line for one in desk.shared.values() for line in one.said)]
     besides = [line for text in asked_besides(aboard, str(desk.project.root)) for line in text.splitlines()]
