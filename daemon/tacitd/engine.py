@@ -262,16 +262,29 @@ class Engine:
                 path
             ):  # else an old session would end once for each slice
                 self._note_session(path, tail)
+            elif not tail.session and not self.tails.waits(path):
+                self._note_nameless(path, tail)
             self.dispatcher.grew(path)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
+        """The session is live; announce it where it works."""
+        self.sessions.grew(path, tail.session, tail.cwd, tail.last_time, mtime=self._found.get(path))
+        self._note_start(path, tail)
+
+    def _note_nameless(self, path: Path, tail: Tail) -> None:
+        """Trigger: no record names the session, and bytes without a newline follow. Why: they may be its only record, and
+        only the end of a session has them read. Outcome: the session has the name of its file until then."""
+        stamp = self.follower.stamps.get(path)
+        if stamp is not None and stamp.size > tail.read_end:
+            self.sessions.grew(path, path.stem, "", None, mtime=self._found.get(path))
+
+    def _note_start(self, path: Path, tail: Tail) -> None:
         """Announce a session where it works, once for each project.
 
         Trigger: its first record that names a directory, or one that names another. Why: the client begins a transcript
         with records that name none, long before the first prompt. Outcome: a session counts where its words are said.
         """
         session = tail.session
-        self.sessions.grew(path, session, tail.cwd, tail.last_time, mtime=self._found.get(path))
         if not tail.cwd:
             return
         place, before = (
@@ -291,6 +304,8 @@ class Engine:
     def ended(self, ended: Ended) -> None:
         """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
         tail = self.tails.release(ended.path)
+        if tail is not None and tail.session:
+            self._note_start(ended.path, tail)  # its only record had no newline
         others = self.tails.of(ended.session)  # its folder was moved, or it went on elsewhere
         for path in (ended.path, *others):
             if self.tails.release(path) is not None:
@@ -359,6 +374,7 @@ class Engine:
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not is_subagent(p)}
         behind = {p: n for p, n in sizes.items() if any(c.stands(p) < n for c in self.consumers.values())}
         for path in behind:
+            self.tails.read_to_end(path, behind[path])
             self.dispatcher.expect(path)
         self.tails.retry()
         self.dispatcher.hurry()

@@ -60,12 +60,13 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a transcript, reduced to what a handler may want of it."""
+    """One record of a transcript, usually a line, reduced to what a handler may want of it."""
 
     start: int
-    """Byte offset of the line's first byte."""
+    """Byte offset of its first byte."""
     end: int
-    """Byte offset just after the line's newline: a position may stand here."""
+    """Byte offset just after its newline: a position may be here. A record without a newline (the last one of a session
+    that is over, or one with another record on the same line) ends with its last byte."""
     type: str
     """`user`, `assistant`, `system`, `attachment`, `queue-operation`, …: as Claude Code wrote it."""
     uuid: str = ""

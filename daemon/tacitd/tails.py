@@ -8,6 +8,7 @@ again from its first byte: the ids of handled prompts make that harmless.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -40,6 +41,8 @@ class Tails:
         self._unread: dict[Path, None] = {}
         self._vanished: set[Path] = set()
         self._released: set[Path] = set()
+        self._to_end: set[Path] = set()
+        """Read to the last complete record, with a newline or without: their session is over, or a person asked."""
         self._away: dict[Path, int] = {}
         """What was put away: the offset up to which it was final."""
         self.refused: dict[Path, Degradation] = {}
@@ -50,6 +53,7 @@ class Tails:
     def grew(self, path: Path) -> None:
         """There are bytes to read, or the file is another than before."""
         self._released.discard(path)
+        self._to_end.discard(path)
         self._vanished.discard(path)
         self._away.pop(path, None)
         self._unread[path] = None
@@ -65,21 +69,32 @@ class Tails:
         if path in self._open:
             self._close(path)
         self._away.pop(path, None)
+        self._to_end.add(path)
         self._unread[path] = None
+
+    def read_to_end(self, path: Path, size: int) -> None:
+        """Read a file of `size` bytes to its last complete record, also where that has no newline."""
+        known = self._open[path].read_end if path in self._open else self._away.get(path, 0)
+        if known < size:
+            self._to_end.add(path)
+            self._unread[path] = None
 
     def gone(self, path: Path) -> None:
         """The file vanished. What was read of it stays until it is handled."""
         self._unread.pop(path, None)
         self.refused.pop(path, None)
         self._released.discard(path)
+        self._to_end.discard(path)
         self._away.pop(path, None)
         if path in self._open:
             self._vanished.add(path)
 
     def release(self, path: Path) -> Tail | None:
         """The session is over: what waits in its queue counts as said, also where it is read once more."""
+        self._to_end.add(path)
         tail = self.get(path)
         if tail is not None:
+            self._take_last(path, tail)
             tail.release()
             self._released.add(path)
         return tail
@@ -130,10 +145,19 @@ class Tails:
             return None, False
         self.refused.pop(path, None)
         self._open[path] = self._open.pop(path)  # in the order of reading: see `_shrink`
+        if not step.more:
+            self._take_last(path, tail)
         if step.shrunk:
             logger.info("{} was rewritten: read again from its first byte", path.name)
             self._from_zero(path)
         return tail, step.more or step.shrunk
+
+    def _take_last(self, path: Path, tail: Tail) -> None:
+        """Trigger: it is to be read to its end. Why: the last record may have no newline (CLAUDE_CODE section 13).
+        Outcome: it is taken if it is complete; what is not complete waits for growth."""
+        if path in self._to_end:
+            with suppress(OSError, FileRefusedError):  # it is gone, or unreadable: the next slice says so
+                tail.take_unterminated()
 
     def _only_touched(self, path: Path) -> bool:
         """Whether all of it is handled, and it is what it was. Trigger: new rights, a backup that makes links, a root that

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import Own, Verdict
 from tacitd.transcripts.reading import Judged
 from tacitd.transcripts.tail import Tail
 
+UNFINISHED = 0
+"""The rule's number for bytes that no rule can judge."""
 _MOST = 10_000
 """Verdicts that may wait for one queued message, before it is taken as said."""
 
@@ -20,7 +22,7 @@ def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
     """Given a transcript, yield each of its lines that might hold a person's words, with its verdict.
 
     In file order, after deduplication within the file, in bounded memory. Lines of the types user, attachment
-    (queued commands) and queue-operation. Raises FileNotFoundError, FileRefusedError.
+    (queued commands) and queue-operation; at the end, bytes that are not a complete record. Raises FileNotFoundError, FileRefusedError.
     """
     tail = Tail(path, 0, own, explain=True)
     more = True
@@ -29,8 +31,13 @@ def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
         if len(tail.reading.judged or ()) > _MOST:
             tail.release()
         yield from _final(tail)
+    left = tail.take_unterminated()
     tail.release()
     yield from _final(tail)
+    if left:
+        reason = f"the last {left} bytes are not a complete record: it is still being written, or was cut off"
+        verdict = Verdict(UNFINISHED, (), reason)
+        yield Judged(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
 
 
 def _final(tail: Tail) -> list[Judged]:

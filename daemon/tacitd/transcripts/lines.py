@@ -6,7 +6,7 @@ What Claude Code promises: a flush is one `write` of whole lines on an O_APPEND 
 rewritten. What real files hold all the same (CLAUDE_CODE section 0 fact 7, section 13): a last line that is
 still being written, two records glued without a newline, a truncated record with the next one on the same
 line, runs of NUL bytes, U+2028 inside strings, lines of a megabyte. So: split on b"\\n" only, consume only
-up to the last one, never hold a line above `LONGEST`, and look into a line that does not parse for every
+up to the last one while the file grows, and the complete records behind it when its session is over, never hold a line above `LONGEST`, and look into a line that does not parse for every
 complete record that stands in it.
 """
 
@@ -175,6 +175,27 @@ def salvage(line: bytes) -> list[tuple[int, int]]:
             found.append((at, reached))
         at = line.find(b'{"', reached)
     return found
+
+
+def leading_objects(data: bytes) -> list[tuple[int, int]]:
+    """Given bytes that begin where a record begins, return the (start, end) of the complete JSON objects that follow each
+    other from the first byte on.
+
+    Nothing that is appended later can change them: bytes after a complete object belong to the next record. Objects
+    behind a torn one are left out, because what follows might show that they are parts of it (`salvage` judges whole
+    lines only).
+    """
+    data = mend(data)
+    found: list[tuple[int, int]] = []
+    at = 0
+    while True:
+        while data[at : at + 1] in (b"\0", b" ", b"\t", b"\r"):
+            at += 1
+        whole, end = _object_at(data, at) if data.startswith(b"{", at) else (False, at)
+        if not whole:
+            return found
+        found.append((at, end))
+        at = end
 
 
 def _object_at(line: bytes, start: int) -> tuple[bool, int]:

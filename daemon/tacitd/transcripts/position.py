@@ -26,7 +26,8 @@ class Position:
     """How far a transcript was handled."""
 
     offset: int
-    """Bytes. Just after a newline, or 0."""
+    """Bytes: 0, or where a record ends or begins. That is after a newline, but for records on one line and a last one
+    without a newline."""
     crc: int
     """CRC-32 of the up to 256 bytes before `offset`."""
 

@@ -51,7 +51,7 @@ class Tail:
     def __init__(
         self, path: Path, start: int, own: Own, explain: bool = False, longest: int = lines.LONGEST
     ) -> None:
-        """`start` stands just after a newline, or is 0. Reads nothing yet. `longest`: bytes, for tests."""
+        """`start` is 0, or just after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests."""
         self.path = path
         self.long_lines: list[tuple[int, int]] = []
         """(start, end) of lines above `longest`: byte offsets."""
@@ -65,7 +65,7 @@ class Tail:
 
     @property
     def read_end(self) -> int:
-        """Byte offset up to which complete lines were read."""
+        """Byte offset up to which complete lines, or complete records at the end of the file, were read."""
         return self._read_end
 
     @property
@@ -133,6 +133,32 @@ class Tail:
         self._last_time = parse_utc(self.reading.stamp) or self._last_time
         return done
 
+    def take_unterminated(self) -> int:
+        """Take the complete records behind the last newline, for when nothing more is expected (CLAUDE_CODE section 13).
+        Return how many bytes are left behind them that are no record yet; 0 where there are unread lines.
+
+        A position behind such a record is safe: nothing that is appended later can change a complete object. The newline
+        may follow, which makes a blank line, or the next record, which begins a line of its own there.
+
+        Raises FileNotFoundError, FileRefusedError.
+        """
+        if self._scanned is not None:
+            return self._scanned - self._read_end
+        fd = lines.open_transcript(self.path)
+        try:
+            if self._mark is None or self._other_file(fd):
+                return 0  # `advance` comes first
+            data = os.pread(fd, self._longest + 1, self._read_end)
+            if b"\n" in data or len(data) > self._longest:
+                return 0
+            taken = self._take_objects(self._read_end, data)
+            self._read_end += taken
+            self._mark = mark_at(fd, self._read_end)
+        finally:
+            os.close(fd)
+        self._last_time = parse_utc(self.reading.stamp) or self._last_time
+        return len(data[taken:].strip(b"\0 \t\r"))
+
     def records(self, after: int) -> tuple[Record, ...]:
         """The kept records with start >= after that are final, in file order."""
         return self.reading.kept.records(after, self.safe_end)
@@ -166,7 +192,8 @@ class Tail:
             at, _ = lines.skip_line(fd, at - 1, start - at + 1)
         while at < start:
             piece = lines.read_slice(fd, at, start - at, self._longest)
-            if not piece.cut:
+            if not piece.cut or piece.end > start:  # `start` is behind a record without a newline
+                self._take_objects(at, piece.data[: start - at])
                 break
             self._take(piece)
             at = piece.end
@@ -210,6 +237,14 @@ class Tail:
                 self._look_closer(first + begin, first + at, bytes(raw))
         self.reading.catch_up()
 
+    def _take_objects(self, first: int, data: bytes) -> int:
+        """Take the complete records at the beginning of these bytes; return how many bytes they have."""
+        spans = lines.leading_objects(data)
+        for start, end in spans:
+            self._look_closer(first + start, first + end, data[start:end])
+        self.reading.catch_up()
+        return spans[-1][1] if spans else 0
+
     def _look_closer(self, start: int, end: int, raw: bytes) -> None:
         try:
             line = decode(raw)
@@ -242,21 +277,23 @@ class Tail:
             self._hear(start, end, line)
             return
         self._count("damaged", start)
-        for line in salvaged(whole):
+        found = list(salvaged(whole))
+        for number, (first, last, line) in enumerate(found, 1):
             self._count("salvaged", start)
-            self._hear(start, end, line)
+            # Each has a place of its own: a handler may have taken the first one before the second one was written.
+            self._hear(start + first, end if number == len(found) else start + last, line)
 
     def _count(self, what: str, start: int) -> None:
         if start >= self.reading.start:
             self.counts[what] += 1
 
 
-def salvaged(raw: bytes) -> Iterator[Line]:
-    """Given a line that does not parse, yield every complete record in it that matters."""
+def salvaged(raw: bytes) -> Iterator[tuple[int, int, Line]]:
+    """Given a line that does not parse, yield (start, end, record) for every complete record in it that matters."""
     for start, end in lines.salvage(raw):
         span = raw[start:end]
         if span.startswith(SKIPPED):
             continue
         line = decode_damaged(span)
         if line is not None:
-            yield line
+            yield start, end, line

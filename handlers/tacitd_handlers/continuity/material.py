@@ -35,6 +35,7 @@ def records(path: Path, start: int, upto: int) -> list[Record]:
             tail.forget(tail.safe_end)
             if not step.more or step.shrunk:
                 break
+        tail.take_unterminated()
     except (OSError, FileRefusedError):
         return made
     tail.release()

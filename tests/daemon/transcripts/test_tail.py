@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -240,12 +241,90 @@ def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
     assert said(tail) == [("typed", "yes \ufffd I")]
 
 
-def test_two_records_of_one_line_are_one_record(path: Path) -> None:
-    """events.Record is a line: a position may only stand behind both."""
-    write(path, typed("one", "u1")[:-1] + spoken("yes")[:-1] + typed("two", "u2"))
-    (record,) = read(path).records(0)
-    assert ([p.text for p in record.prompts], record.text) == (["one", "two"], "yes")
-    assert record.end == path.stat().st_size
+def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been there alone."""
+    one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
+    write(path, one + yes + two)
+    records = read(path).records(0)
+    assert [[p.text for p in record.prompts] or record.text for record in records] == [["one"], "yes", ["two"]]
+    ends = [len(one), len(one + yes), path.stat().st_size]
+    assert [(record.start, record.end) for record in records] == list(pairwise([0, *ends]))
+    for start in ends:
+        assert read(path, start).records(start) == tuple(one for one in records if one.start >= start)
+
+
+# --- a last record without a newline -------------------------------------------------------------------------
+
+
+def test_a_last_record_without_a_newline_is_taken_at_the_end(path: Path) -> None:
+    """CLAUDE_CODE section 13: 193 of 254 real files end so. Nothing of it is taken before the end of the session."""
+    first, last = typed("one", "u1"), typed("two", "u2")[:-1]
+    write(path, first, last)
+    tail = read(path)
+    assert said(tail) == [("typed", "one")]
+    assert tail.take_unterminated() == 0
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+    assert tail.read_end == tail.safe_end == len(first + last)
+    assert tail.take_unterminated() == 0 and len(said(tail)) == 2
+
+
+@pytest.mark.parametrize("after", [b"\n", b"", b" \n", b"\0\0\n", b"\r\n"])
+def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -> None:
+    """The newline may follow late, or the next record may begin at once; also where a restart was in between."""
+    last, more = typed("ä 二 🙂", "u2")[:-1], typed("three", "u3")
+    write(path, typed("one", "u1"), last)
+    tail = read(path)
+    tail.take_unterminated()
+    end = tail.read_end
+    write(path, after + more)
+    drain(tail)
+    assert [p.uuid for p in tail.prompts(0)] == ["u1", "u2", "u3"]
+    again = read(path, end)
+    assert [p.uuid for p in again.prompts(end)] == ["u3"]
+    assert again.safe_end == path.stat().st_size
+    # A handler that is behind has both on one line, and the other one still gets the third.
+    behind = read(path, 0)
+    assert [p.uuid for p in behind.prompts(0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in behind.prompts(end)] == ["u3"]
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 3))
+def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
+    """RELIABILITY 9: none invented, wherever it is cut, between the bytes of a character too; the rest completes it."""
+    whole = typed("二つの記録", "u2", extra={"type": "user", "sessionId": "s1"})[:-1]
+    glued = typed("one", "u1")[:-1]
+    write(path, glued + whole[:-cut])
+    tail = read(path)
+    assert tail.take_unterminated() == len(whole) - cut
+    assert said(tail) == [("typed", "one")] and tail.read_end == len(glued)
+    write(path, whole[-cut:])
+    assert tail.take_unterminated() == 0
+    assert said(tail) == [("typed", "one"), ("typed", "二つの記録")]
+
+
+def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
+    """DESIGN, Sources: what stood before the position is another text now, so `advance` begins anew."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.write_bytes(typed("two", "u2") + typed("three", "u3")[:-1])
+    assert tail.take_unterminated() == 0 and said(tail) == [("typed", "one")]
+
+
+def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
+    """DESIGN, Model: the sentence that a prompt answers."""
+    write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
+    start = path.stat().st_size
+    write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
+    (prompt,) = read(path, start).prompts(start)
+    assert (prompt.context, prompt.cwd) == ("Shall I use npm?", "/home/dev/p")
+
+
+def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
+    """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is named."""
+    write(path, typed("one", "u1"), typed("two", "u2")[:-1] + typed("three", "u3")[:50])
+    *judged, left = prompts_of(path, Own())
+    assert [[p.text for p in one.prompts] for one in judged] == [["one"], ["two"]]
+    assert "50 bytes" in left.verdict.reason and left.start == path.stat().st_size - 50
 
 
 def test_unknown_types_do_not_pile_up(path: Path) -> None:
