@@ -20,7 +20,7 @@ KEEP_DATA = 400 * 86400.0
 KEEP_GONE = 60 * 86400.0
 IDS = 1000
 """Prompts in one record."""
-_OURS = frozenset({"born", "base", "done", "at", "rewind", "ids", "job", "told", "kept"})
+_OURS = frozenset({"born", "base", "done", "at", "rewind", "ids", "job", "told", "kept", "retry"})
 
 
 def compact(consumer: Consumer, exists: Callable[[Path], bool], *, large: int = LARGE) -> bool:
@@ -50,6 +50,8 @@ def _short(consumer: Consumer, exists: Callable[[Path], bool]) -> Iterator[Mappi
             yield kept
     if consumer.told:
         yield {"k": "told", "at": now, "ids": sorted(consumer.told)}
+    if consumer.retried:
+        yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried)}
     for name, at in consumer.jobs.items():
         yield {"k": "job", "at": at, "s": name}
     for stream in consumer.streams.values():

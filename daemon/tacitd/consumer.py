@@ -14,6 +14,7 @@ position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `Stream.acted`,
     {"k":"done","ev","t","s","w","o","c","a","e","ids","d"}   handled; `ids` are the prompts, `d` the handler's data
     {"k":"at","t","s","w","o","c","a","e","f"}      nothing more of interest up to `o`
     {"k":"rewind","t","floor","only"}               `scan` asked for the past
+    {"k":"retry","t","ids"}                         a person has these prompts tried again
     {"k":"ids"}, {"k":"job"}, {"k":"told"}, {"k":"kept"}   what a compaction wrote
 """
 
@@ -110,6 +111,8 @@ class Consumer:
     """When each job last succeeded: seconds since 1970, UTC."""
     told: set[str] = field(default_factory=set)
     """Findings of others that were handled, by id."""
+    retried: set[str] = field(default_factory=set)
+    """`Seen.key` of prompts that were rejected and that a person has tried again: new until they are handled."""
     tells: list[Commit] = field(default_factory=list)
     """Commits, as they were read, that have findings for others."""
     skipped: int = 0
@@ -154,7 +157,11 @@ class Consumer:
             case "at":
                 self._move(record)
             case "ids":
-                self.seen.load(record["ids"])
+                self._handled(record["ids"])
+            case "retry":
+                self.retried.update(map(str, record["ids"]))
+                if record.get("t"):
+                    self._set_back(path_of(record["t"]), float(record["at"]))
             case "job":
                 self.jobs[str(record["s"])] = self._jobs_saved[str(record["s"])] = float(record["at"])
             case "told":
@@ -169,7 +176,7 @@ class Consumer:
 
     def _fold_done(self, record: Mapping[str, Any]) -> Commit:
         commit = commit_of(record)
-        self.seen.load(record.get("ids", ()))
+        self._handled(record.get("ids", ()))
         if commit.event == "Due":
             self.jobs[commit.session] = commit.at
         if commit.event == "Told":
@@ -177,6 +184,10 @@ class Consumer:
         if commit.transcript:
             self._move(record)
         return commit
+
+    def _handled(self, keys: Sequence[str]) -> None:
+        self.seen.load(keys)
+        self.retried.difference_update(keys)
 
     def _move(self, record: Mapping[str, Any]) -> Stream:
         """What a record says of its transcript. One that lies before what was known means: read again."""
@@ -265,7 +276,29 @@ class Consumer:
 
     def wants(self, prompt: Prompt, stream: Stream) -> bool:
         """Whether a prompt is new to the handler, and may be paid for."""
-        return not self.seen.has(prompt, stream.copies) and not self.too_old(prompt, stream)
+        again = bool(self.retried) and Seen.key(prompt.id) in self.retried
+        return (again or not self.seen.has(prompt, stream.copies)) and not self.too_old(prompt, stream)
+
+    def handled(self, id: str) -> bool:
+        """Whether the prompt with this id was handled or rejected, and nobody has it tried again."""
+        return self.seen.knows(id) and Seen.key(id) not in self.retried
+
+    def retry(self, path: Path, ids: Sequence[str]) -> None:
+        """Offer these prompts of a transcript again, which is read from its first byte for that. Durable when it returns.
+
+        Raises OSError, LogDamagedError: then nothing has changed.
+        """
+        with self.lock:
+            keys, now = list(map(Seen.key, ids)), self.clock.now()
+            self.log.append({"k": "retry", "at": now, "t": name_of(path), "ids": keys})
+            self.log.flush()
+            self.retried.update(keys)
+            self._set_back(path, now)
+
+    def _set_back(self, path: Path, at: float) -> None:
+        stream = self.stream(path)
+        stream.set_back()
+        stream.touched, stream.saved = at, stream.moved()
 
     def skip(self, stream: Stream, position: Position) -> None:
         """Nothing up to there is for this handler. Moves in memory; `save` writes it: reading again costs nothing."""
@@ -278,7 +311,7 @@ class Consumer:
             keys = list(map(Seen.key, ids))
             self.log.append({"k": "ids", "at": self.clock.now(), "ids": keys})
             self.log.flush()
-            self.seen.load(keys)
+            self._handled(keys)
 
     def set_back(self, stream: Stream) -> None:
         """The file is another one: read it from its first byte. What is known of its prompts stays known."""
@@ -311,7 +344,7 @@ class Consumer:
                     "d": dict(data),
                 }
                 commit = self._commits.add(self.log, record)
-                self.seen.load(keys)
+                self._handled(keys)
             stream.offset, stream.crc, stream.acted = at.offset, at.crc, at.offset
             if commit is not None:
                 stream.saved, stream.touched = stream.moved(), commit.at

@@ -383,7 +383,7 @@ class Dispatcher:
 
     def settle_rescued(self) -> None:
         """What was handled leaves the rescue log, if it did not yet; what was rejected stays. Raises OSError."""
-        known = {name: consumer.seen.knows for name, consumer in self.consumers.items()}
+        known = {name: consumer.handled for name, consumer in self.consumers.items()}
         self.rescue.settle(known, self.dead.read())
 
     def rescue_old(self) -> None:

@@ -420,10 +420,14 @@ class Engine:
             if consumer.slice.pays:
                 consumer.rewind(known, floor, only)
         for path in known:
-            self._found[path] = stamps[path].mtime_ns / 1e9
-            self.tails.reopen(path)
-            self.dispatcher.again(path, due=True)
+            self.reread(path)
         return len(known)
+
+    def reread(self, path: Path) -> None:
+        """Read a transcript that is there again, from where its handlers were set back to. Engine thread."""
+        self._found[path] = self.follower.stamps[path].mtime_ns / 1e9
+        self.tails.reopen(path)
+        self.dispatcher.again(path, due=True)
 
     def refused(self, turn: Turn, cwd: str) -> Later | None:
         """Why work must wait, whatever the handler thinks of it: paused; or it would be paid for, and the growth breaker is

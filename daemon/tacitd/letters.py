@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from loguru import logger
@@ -25,6 +25,18 @@ class Letters:
         self.append({"at": self._now(), "handler": handler, "reason": reason, **where})
         self._log.flush()
         self.count += 1
+
+    def take_back(self, handler: str, ids: Collection[str]) -> None:
+        """These prompts are tried again: no letter names them any more. Raises OSError; then the letters stay."""
+        left: list[Mapping[str, Any]] = []
+        for letter in self._log.read():
+            prompts = letter.get("prompts")
+            if letter.get("handler") != handler or not isinstance(prompts, list) or not set(prompts) & set(ids):
+                left.append(letter)
+            elif kept := [id for id in prompts if id not in ids]:
+                left.append({**letter, "prompts": kept})
+        self._log.compact(left)
+        self.count = len(left)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record as it is."""

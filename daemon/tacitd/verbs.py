@@ -21,6 +21,7 @@ from tacitd.holds import Hold
 from tacitd.notices import notice_line
 from tacitd.reload import reload
 from tacitd.report import document, due_jobs
+from tacitd.retries import retry_rejected
 
 Verb = Callable[[Mapping[str, Any]], Any]
 
@@ -37,6 +38,7 @@ def verbs(app: App) -> dict[str, Verb]:
         "scan": lambda params: _scan(app, params),
         "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
         "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.kept()]},
+        "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
         "reload": lambda _: {"changed": reload(app)},
         "stop": lambda _: _stop(app),
@@ -145,6 +147,14 @@ def _drop(app: App, params: Mapping[str, Any]) -> int:
     dropped = sum(app.engine.dispatcher.rescue.drop(id) for id in ids)
     app.engine.dispatcher.forget(ids)
     return dropped
+
+
+def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Have rejected prompts tried again: `ids`, or `all`."""
+    if bool(params.get("all")) == bool(params.get("ids")):
+        raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
+    ids = None if params.get("all") else {str(id) for id in params["ids"]}
+    return app.engine.call(lambda: retry_rejected(app, ids), None)
 
 
 def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:

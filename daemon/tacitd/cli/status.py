@@ -130,4 +130,4 @@ def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
     for text in waiting_lines(document.get("waits", ())):
         yield f"waits     {text}"
     if document["dead_letters"] or document["rescued"]:
-        yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept: `tacitd rescue`"
+        yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"

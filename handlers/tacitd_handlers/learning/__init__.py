@@ -11,7 +11,7 @@ __all__ = ["slice"]
 
 def slice() -> Slice:
     """The entry point."""
-    from tacitd_handlers.learning.handler import INIT, RECOVER, SYNTHESIZE, Learning
+    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, SYNTHESIZE, Learning
     from tacitd_handlers.learning.project_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
 
@@ -19,7 +19,7 @@ def slice() -> Slice:
         "learning",
         Learning,
         settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},
-        jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT)),
+        jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT), Job(RETRY)),
         lanes=2,
         footprint=learning_footprint,
     )

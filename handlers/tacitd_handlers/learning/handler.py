@@ -35,7 +35,7 @@ from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.saying import count_facts, learned_notices, says
 from tacitd_handlers.learning.state import COUNTED, Aside, State
-from tacitd_handlers.learning.store import CLAIMED, Files, RawAccess, append_raw, refused
+from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused, take_back
 from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesis, finish
 from tacitd_handlers.learning.view import spliceable
 
@@ -45,6 +45,7 @@ SILENT = 50
 RECOVER = "recover"
 
 INIT = "init"
+RETRY = "retry"
 
 
 class Touched:
@@ -223,8 +224,8 @@ class Learning:
         except (OSError, TacitdError):
             own = True
         if own:
-            return f"`cat` them to {files.raw} to have them tried again, or remove them"
-        return f"give them a name like {files.tmp}/learning-raw.again{CLAIMED} to have them tried again, or remove them"
+            return f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw}), or remove them"
+        return "`tacitd rescue retry --all` tries them again, or remove them"
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
         """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""
@@ -267,6 +268,9 @@ class Learning:
             case "synthesize", Project() as project:
                 self._note(project)
                 return self._synthesize(project, tools)
+            case "retry", _:
+                self._retry(tools)
+                return Done()
             case "recover", _:
                 self._recover(tools)
                 return Done()
@@ -299,6 +303,18 @@ class Learning:
             return self._inspect(root).waiting
         except (OSError, TacitdError):
             return True
+
+    def _retry(self, tools: Tools) -> None:
+        """A person has the facts tried again that were put aside."""
+        with self._lock:
+            aside = list(self._state.aside)
+        for one in aside:
+            files = Files(one.root, tools.disk)
+            if refused(files) is None and take_back(files, one.names, tools.clock.now()):
+                project = tools.project_of(str(one.root))
+                if isinstance(project, Project):
+                    tools.post(Due(SYNTHESIZE, project))
+        self._say_aside(tools)
 
     def _known_projects(self, tools: Tools) -> list[Project]:
         with self._lock:

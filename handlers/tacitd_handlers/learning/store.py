@@ -195,8 +195,7 @@ def claim(files: Files, now: float, access: RawAccess) -> int:
     if access.raw == "appended":
         return _copy_appended(files, access)
     if access.raw == "own" and _is_plain(files.raw):
-        name = f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
-        move(files.raw, files.tmp / name, files.disk)
+        move(files.raw, _new_claim(files, now), files.disk)
     return 0
 
 
@@ -212,6 +211,10 @@ def _copy_appended(files: Files, access: RawAccess) -> int:
         return 0
     replace(target, lines, disk=files.disk)
     return access.begin + len(lines)
+
+
+def _new_claim(files: Files, now: float) -> Path:
+    return files.tmp / f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
 
 
 def release(files: Files, read: Mapping[Path, int]) -> list[Path]:
@@ -250,6 +253,15 @@ def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path
     make_dirs(files.tmp, files.disk or RealDisk(), private=False)
     replace(target, b"".join(map(encode_batch, batches)), disk=files.disk)
     return target
+
+
+def take_back(files: Files, names: Iterable[str], now: float) -> bool:
+    """Claim files again that were put aside; whether there were any. With new names, because calls about the facts of a
+    file are counted by its name. Raises OSError."""
+    aside = [path for name in names if _is_plain(path := files.tmp / name)]
+    for path in aside:
+        move(path, _new_claim(files, now), files.disk)
+    return bool(aside)
 
 
 def text_of(path: Path) -> str:

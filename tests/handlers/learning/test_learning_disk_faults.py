@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages
+from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages, raw_files
 from support_disk import Crash, DiskFaults
 from support_engine import Scene, Scripted
 from tacitd.errors import TacitdError
@@ -27,6 +27,7 @@ from tacitd.events import Due, Project
 from tacitd.handler import Slice
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.process import Finished
+from tacitd.retries import retry_rejected
 from tacitd_handlers.learning import slice as learning_slice
 
 INJECTIONS = 1000
@@ -239,6 +240,10 @@ def test_facts_that_others_join_are_paid_for_twice_at_most(tmp_path: Path) -> No
         assert WORDS[3] in world.learned and WORDS[0] not in world.learned
         put_aside = [one.what for id, one in world.app.degraded.items() if "learning.aside" in id]
         assert put_aside and "twice" in put_aside[0]
+        retry_rejected(world.app, None)
+        world.live(0, 0)
+        assert sorted(world.learned) == sorted(WORDS[:4]) and not raw_files(world.root)
+        assert not any("learning.aside" in id for id in world.app.degraded)
         world.kill()
 
 

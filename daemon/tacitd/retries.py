@@ -1,0 +1,63 @@
+"""Rejected prompts that a person has tried again: `tacitd rescue retry`.
+
+Joins the logs that know something of a rejected prompt: the dead letters (where it is in which transcript), the rescue
+log (its words), the handler's own log (that it was handled) and the budget (that it was paid for twice). None of their
+rules is here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacitd.events import Due
+from tacitd.report import due_jobs
+
+if TYPE_CHECKING:
+    from tacitd.app import App
+
+RETRY = "retry"
+"""The job of handlers that put work of their own aside."""
+
+
+def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
+    """Offer rejected prompts again; `ids` None: all of them, with everything that is parked. Engine thread.
+
+    Returns `retried` (how many prompts) and `gone` (ids of prompts whose transcript is gone: their words stay in the
+    rescue log). Raises OSError, LogDamagedError. What was not done by then is done by asking once more: each prompt is
+    allowed to be paid for, then offered, and only then leaves the dead letters.
+    """
+    engine = app.engine
+    found, gone = _find_rejected(app, ids)
+    app.budget.allow(sorted({id for prompts in found.values() for id in prompts}))
+    for (handler, path), prompts in found.items():
+        engine.consumers[handler].retry(path, prompts)
+        engine.dispatcher.dead.take_back(handler, prompts)
+    for path in {path: None for _, path in found}:
+        engine.reread(path)
+    if ids is None:
+        engine.dispatcher.hurry()
+        for name in due_jobs(app.found.slices, RETRY):
+            engine.dispatcher.post(Due(RETRY), only=name)
+    return {"retried": sum(map(len, found.values())), "gone": sorted(gone)}
+
+
+def _find_rejected(
+    app: App, ids: Collection[str] | None
+) -> tuple[dict[tuple[str, Path], list[str]], set[str]]:
+    """By handler and transcript, the ids of rejected prompts; and those whose transcript is gone."""
+    kept = {(str(one.get("handler")), str(one.get("id"))) for one in app.engine.dispatcher.rescue.kept()}
+    found: dict[tuple[str, Path], list[str]] = defaultdict(list)
+    gone: set[str] = set()
+    for letter in app.engine.dispatcher.dead.read():
+        handler, path, prompts = str(letter.get("handler")), letter.get("transcript"), letter.get("prompts")
+        if handler not in app.engine.consumers or not isinstance(path, str) or not isinstance(prompts, list):
+            continue
+        wanted = [id for id in map(str, prompts) if (handler, id) in kept and (ids is None or id in ids)]
+        if Path(path) not in app.engine.follower.stamps:
+            gone.update(wanted)
+        elif wanted:
+            found[handler, Path(path)] += wanted
+    return found, gone

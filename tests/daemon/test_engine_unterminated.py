@@ -1,0 +1,164 @@
+"""A last record without a newline, through the whole engine: handled once, when its session is over or a person asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_engine import Scene, Scripted, grew_due, ids, prompts_of
+from support_examples import examples
+from tacitd.events import Event, SessionStarted, TranscriptGrew
+from tacitd.handler import Done, Later
+
+IDLE = 1801.0
+"""Seconds after which a session counts as idle."""
+
+
+def write(scene: Scene, session: str, data: bytes) -> None:
+    """Append these bytes as they are."""
+    with scene.path(session).open("ab") as out:
+        out.write(data)
+    os.utime(scene.path(session), (scene.clock.wall, scene.clock.wall))
+
+
+def record(scene: Scene, session: str, text: str) -> bytes:
+    """A prompt's record without its newline."""
+    return json.dumps(scene.typed(session, text), ensure_ascii=False).encode()
+
+
+def opening(scene: Scene, session: str) -> bytes:
+    """What interactive clients write before the first prompt: records without a directory."""
+    kinds: list[dict[str, Any]] = [
+        {"type": "mode", "mode": "normal", "sessionId": session},
+        {"type": "permission-mode", "permissionMode": "auto", "sessionId": session},
+    ]
+    return b"".join(json.dumps(one).encode() + b"\n" for one in kinds)
+
+
+def test_it_is_handled_when_its_session_is_idle(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 13: not before, because a flush may be under way; once, also after a restart."""
+    scene = Scene(tmp_path)
+    write(scene, "s", opening(scene, "s") + record(scene, "s", "one") + b"\n" + record(scene, "s", "two"))
+    scene.settle()
+    assert scene.handler.words == [["one"]]
+    scene.settle(IDLE)
+    assert scene.handler.words == [["one"], ["two"]] and len(scene.handler.ends) == 1
+    scene.restart()
+    scene.settle(IDLE)
+    assert ids(scene) == ["u1", "u2"] and scene.handler.events == []
+
+
+def test_it_is_handled_where_it_is_the_only_record(tmp_path: Path) -> None:
+    """No complete line names the session, so nothing but the file's name is known of it."""
+    scene = Scene(tmp_path)
+    write(scene, "s", record(scene, "s", "one"))
+    scene.settle()
+    assert scene.handler.words == []
+    scene.settle(IDLE)
+    assert scene.handler.words == [["one"]]
+    started = [event for event in scene.handler.events if isinstance(event, SessionStarted)]
+    assert [event.session for event in started] == ["s"] and [one.session for one in scene.handler.ends] == ["s"]
+
+
+def test_it_is_handled_after_a_restart(tmp_path: Path) -> None:
+    """The daemon was killed before the session was idle, and nothing grows any more."""
+    scene = Scene(tmp_path)
+    write(scene, "s", record(scene, "s", "one") + b"\n" + record(scene, "s", "two"))
+    scene.settle()
+    scene.restart()
+    scene.settle(IDLE)
+    assert ids(scene) == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("joint", [b"\n", b""])
+def test_a_session_that_goes_on_after_it_loses_nothing(tmp_path: Path, joint: bytes) -> None:
+    """CLAUDE_CODE section 0 fact 7, `}{`: the client may go on in the same line. Another handler that is behind gets both
+    once too, also after a restart, when both are on one line for it."""
+    slow = [True]
+
+    def answer(event: Event) -> Any:
+        if slow[0] and isinstance(event, TranscriptGrew):
+            return Later("not now")
+        return Done(data={"did": prompts_of(event)} if prompts_of(event) else {})
+
+    scene = Scene(tmp_path, Scripted(), Scripted(answer))
+    write(scene, "s", record(scene, "s", "one"))
+    scene.settle()
+    scene.settle(IDLE)
+    assert ids(scene) == ["u1"]
+    write(scene, "s", joint + record(scene, "s", "two") + b"\n")
+    scene.restart()
+    slow[0] = False
+    scene.settle()
+    scene.settle(7 * 3600)
+    assert ids(scene) == ["u1", "u2"] and ids(scene, 1) == ["u1", "u2"]
+
+
+def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:
+    """A person who asks for everything gets the last record too, though the session is not idle."""
+    scene = Scene(tmp_path, grew_due())
+    write(scene, "s", record(scene, "s", "one"))
+    scene.settle()
+    assert ids(scene) == []
+    assert scene.sync().done() and ids(scene) == ["u1"]
+    path = scene.path("t")
+    write(scene, "t", record(scene, "t", "two"))
+    scene.settle()
+    assert scene.engine.rewind([path], 0.0) == 1
+    scene.settle()
+    assert ids(scene) == ["u1", "u2"]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["piece", "piece", "piece", "idle", "restart", "sync", "look", "scan"]),
+        st.integers(1, 400),
+    ),
+    max_size=25,
+)
+
+
+@examples(150)
+@given(
+    STEPS,
+    st.lists(st.sampled_from(["ascii", "ä 二 🙂", "x" * 300, '{"type":"user"}']), min_size=1, max_size=5),
+    st.lists(st.sampled_from([b"\n", b"", b"\n\n", b" \n"]), min_size=5, max_size=5),
+)
+def test_torn_appends_give_each_prompt_once(
+    steps: list[tuple[str, int]], texts: list[str], joints: list[bytes]
+) -> None:
+    """RELIABILITY 1, 9: a transcript is written in pieces that are cut anywhere, within a character too, and glued; between
+    the pieces sessions become idle and daemons are killed. Each typed prompt is handled once, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(Path(folder))
+        # The last record has no newline either.
+        left = b"".join(
+            record(scene, "s", text) + joint for text, joint in zip(texts, joints, strict=False)
+        ).rstrip(b"\n ")
+        did: list[str] = []
+        for what, number in steps:
+            if what == "piece":
+                if left:
+                    write(scene, "s", left[:number])
+                left = left[number:]
+            elif what == "restart":
+                did = ids(scene)
+                scene.restart()
+                assert ids(scene) == did
+            elif what == "sync":
+                scene.sync()
+            elif what == "scan":
+                scene.engine.rewind([scene.path("s")], 0.0)
+            scene.settle(IDLE if what == "idle" else 1)
+        write(scene, "s", left)
+        scene.settle()
+        scene.settle(IDLE)
+        assert ids(scene) == [f"u{number}" for number in range(1, len(texts) + 1)]
+        scene.kill()

@@ -1,0 +1,130 @@
+"""Rejected prompts that a person has tried again (`tacitd rescue retry`)."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, prompts_of
+from tacitd import compaction
+from tacitd.errors import UsageError
+from tacitd.events import Event
+from tacitd.handler import Done, Outcome
+from tacitd.retries import retry_rejected
+from tacitd.verbs import verbs
+from test_runner import Asking, paid
+
+
+def lost_twice(tmp: Path) -> Scene:
+    """A scene in which the answers about two prompts were lost twice, and a third one was handled."""
+    scene = Scene(tmp, Asking(), model=paid)
+    scene.type("s", "one", "two")
+    for _ in range(2):
+        scene.dispatcher.runner._closed = True  # what is answered now is answered too late
+        scene.settle()
+        scene.restart(Asking())
+    scene.settle()
+    scene.type("s", "three")
+    scene.settle()
+    assert scene.handler.did == ["u3"] and scene.dispatcher.dead.count == 1
+    assert [one["id"] for one in scene.dispatcher.rescue.kept()] == ["u1", "u2"]
+    return scene
+
+
+def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
+    """RELIABILITY 16: what was paid for twice waits in sight; one command has it tried again, and nothing else."""
+    scene = lost_twice(tmp_path)
+    assert retry_rejected(scene.app, None) == {"retried": 2, "gone": []}
+    scene.settle()
+    assert scene.handler.did == ["u3", "u1", "u2"]
+    assert scene.dispatcher.dead.count == 0 and scene.dispatcher.rescue.kept() == []
+    scene.restart(Asking())
+    scene.settle(60)
+    assert scene.handler.words == [] and retry_rejected(scene.app, None)["retried"] == 0
+
+
+def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
+    """The others stay rejected, and stay in sight."""
+    scene = lost_twice(tmp_path)
+    assert retry_rejected(scene.app, {"u2", "unknown"})["retried"] == 1
+    scene.settle()
+    assert scene.handler.did == ["u3", "u2"]
+    assert [letter["prompts"] for letter in scene.dispatcher.dead.read()] == [["u1"]]
+    assert [one["id"] for one in scene.dispatcher.rescue.kept()] == ["u1"]
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_crash_before_they_are_handled_forgets_nothing(tmp_path: Path, compacted: bool) -> None:
+    """RELIABILITY 2: also where the handler's log was made short at that start."""
+    scene = lost_twice(tmp_path)
+    retry_rejected(scene.app, None)
+    if compacted:
+        compaction.compact(scene.engine.consumers["a"], lambda _: True, large=0)
+    scene.restart(Asking())
+    assert len(scene.dispatcher.rescue.kept()) == 2
+    scene.settle()
+    assert scene.handler.did == ["u3", "u1", "u2"] and scene.dispatcher.rescue.kept() == []
+
+
+def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> None:
+    """RELIABILITY 16: at most two payments for each time that a person asks."""
+    scene = lost_twice(tmp_path)
+    retry_rejected(scene.app, None)
+    for _ in range(3):
+        scene.dispatcher.runner._closed = True
+        scene.settle()
+        scene.restart(Asking())
+    scene.settle()
+    assert scene.app.budget.spent(scene.clock.now()).calls_total == 5
+    assert scene.dispatcher.dead.count == 1 and len(scene.dispatcher.rescue.kept()) == 2
+
+
+def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
+    """Claude Code deletes transcripts after 30 days: the words are kept, and their ids are named."""
+    scene = lost_twice(tmp_path)
+    scene.path("s").unlink()
+    scene.settle(61)
+    assert retry_rejected(scene.app, None) == {"retried": 0, "gone": ["u1", "u2"]}
+    assert len(scene.dispatcher.rescue.kept()) == 2
+
+
+def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY 3: nothing is lost, and asking once more does it."""
+    scene = lost_twice(tmp_path)
+    consumer = scene.engine.consumers["a"]
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consumer.log, "append", full)
+        with pytest.raises(OSError, match="No space"):
+            retry_rejected(scene.app, None)
+    scene.settle()
+    assert scene.handler.did == ["u3"] and scene.dispatcher.dead.count == 1
+    assert retry_rejected(scene.app, None)["retried"] == 2
+    scene.settle()
+    assert scene.handler.did == ["u3", "u1", "u2"]
+
+
+def test_dropped_words_are_not_tried_again(tmp_path: Path) -> None:
+    """A person let go of them."""
+    scene = lost_twice(tmp_path)
+    scene.dispatcher.rescue.drop("u1")
+    scene.dispatcher.forget(["u1"])
+    assert retry_rejected(scene.app, None)["retried"] == 1
+
+
+def test_what_is_asked_for_is_named(tmp_path: Path) -> None:
+    """Neither ids nor all: no guess is made."""
+
+    def answer(event: Event) -> Outcome:
+        return Done(data={"did": prompts_of(event)})
+
+    scene = Scene(tmp_path, Asking(answer), model=paid)
+    for params in ({}, {"ids": []}, {"ids": ["a"], "all": True}):
+        with pytest.raises(UsageError):
+            verbs(scene.app)["retry"](params)
