@@ -31,7 +31,11 @@ class Letters:
         left: list[Mapping[str, Any]] = []
         for letter in self._log.read():
             prompts = letter.get("prompts")
-            if letter.get("handler") != handler or not isinstance(prompts, list) or not set(prompts) & set(ids):
+            if (
+                letter.get("handler") != handler
+                or not isinstance(prompts, list)
+                or not set(prompts) & set(ids)
+            ):
                 left.append(letter)
             elif kept := [id for id in prompts if id not in ids]:
                 left.append({**letter, "prompts": kept})

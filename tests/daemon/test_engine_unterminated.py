@@ -64,7 +64,9 @@ def test_it_is_handled_where_it_is_the_only_record(tmp_path: Path) -> None:
     scene.settle(IDLE)
     assert scene.handler.words == [["one"]]
     started = [event for event in scene.handler.events if isinstance(event, SessionStarted)]
-    assert [event.session for event in started] == ["s"] and [one.session for one in scene.handler.ends] == ["s"]
+    assert [event.session for event in started] == ["s"] and [one.session for one in scene.handler.ends] == [
+        "s"
+    ]
 
 
 def test_it_is_handled_after_a_restart(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_runner import Asking, paid
 
 from support_engine import Scene, prompts_of
 from tacitd import compaction
@@ -15,7 +16,6 @@ from tacitd.events import Event
 from tacitd.handler import Done, Outcome
 from tacitd.retries import retry_rejected
 from tacitd.verbs import verbs
-from test_runner import Asking, paid
 
 
 def lost_twice(tmp: Path) -> Scene:
@@ -125,6 +125,7 @@ def test_what_is_asked_for_is_named(tmp_path: Path) -> None:
         return Done(data={"did": prompts_of(event)})
 
     scene = Scene(tmp_path, Asking(answer), model=paid)
-    for params in ({}, {"ids": []}, {"ids": ["a"], "all": True}):
+    wrong: list[dict[str, Any]] = [{}, {"ids": []}, {"ids": ["a"], "all": True}]
+    for params in wrong:
         with pytest.raises(UsageError):
             verbs(scene.app)["retry"](params)

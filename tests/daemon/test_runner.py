@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import errno
+from dataclasses import dataclass
 from pathlib import Path
 
 from support_engine import Scene, Scripted, prompts_of

@@ -9,7 +9,8 @@ from tacitd.errors import UsageError
 
 
 @click.group(
-    invoke_without_command=True, epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all"
+    invoke_without_command=True,
+    epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context

@@ -25,7 +25,8 @@ class Ask:
     """Short, because it is paid for with every call; what is wanted stands in the prompt."""
     parts: tuple[str, ...] = ()
     """Ids of what goes together in this call (prompts), where that changes from one try to the next: then each of them
-    is looked at instead of the key, and the answer names those that were begun twice."""
+    is looked at instead of the key, and the answer names those that were begun twice. An answer counts as lost if the
+    same part is asked for again, unless the handler found it of no use (`Later` with blame "work", or `Wait`)."""
     purpose: str = ""
     """One word for the budget's log: `extraction`, `synthesis`, `summary`."""
 

@@ -11,9 +11,10 @@ __all__ = ["slice"]
 
 def slice() -> Slice:
     """The entry point."""
-    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, SYNTHESIZE, Learning
+    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, Learning
     from tacitd_handlers.learning.project_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
+    from tacitd_handlers.learning.synthesize import SYNTHESIZE
 
     return Slice(
         "learning",

@@ -43,9 +43,9 @@ SILENT = 50
 """Prompts put to the model without a fact before `status` says so: silence must not look like health."""
 
 RECOVER = "recover"
-
 INIT = "init"
 RETRY = "retry"
+"""Jobs of the handler; `SYNTHESIZE` is another."""
 
 
 class Touched:

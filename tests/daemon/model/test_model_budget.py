@@ -269,7 +269,9 @@ def test_a_call_that_never_started_is_void_after_a_restart(
         path, ran = tmp_path / str(at) / "budget.jsonl", 0
         for _ in range(6):
             disk = FaultyDisk(fail_at=at, code=code, torn=torn, short_by=short_by, lasting=lasting)
-            begun = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a", "b"))
+            begun = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock()).begin(
+                "a", "fast", "", ("a", "b")
+            )
             if isinstance(begun, str):
                 ran += 1
                 continue
@@ -280,7 +282,10 @@ def test_a_call_that_never_started_is_void_after_a_restart(
         again = Budget(Log(path, terminated=True), BudgetSettings(), Clock())
         assert again.spent(NOON).calls_today == ran, at
         for _ in range(2 - ran):
-            assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",)), str)
+            assert isinstance(
+                Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",)),
+                str,
+            )
         refused = Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",))
         assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED
 
@@ -307,8 +312,12 @@ def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
     """RELIABILITY 16: a kill can come after the child started, so a record that was written counts, whatever else failed."""
     path = tmp_path / "budget.jsonl"
     for _ in range(2):
-        assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), str)
-    assert isinstance(Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), NoAnswer)
+        assert isinstance(
+            Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), str
+        )
+    assert isinstance(
+        Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), NoAnswer
+    )
 
 
 def test_what_a_person_asks_for_again_is_paid_for_twice_more() -> None:

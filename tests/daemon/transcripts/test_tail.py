@@ -246,7 +246,11 @@ def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
     one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
     write(path, one + yes + two)
     records = read(path).records(0)
-    assert [[p.text for p in record.prompts] or record.text for record in records] == [["one"], "yes", ["two"]]
+    assert [[p.text for p in record.prompts] or record.text for record in records] == [
+        ["one"],
+        "yes",
+        ["two"],
+    ]
     ends = [len(one), len(one + yes), path.stat().st_size]
     assert [(record.start, record.end) for record in records] == list(pairwise([0, *ends]))
     for start in ends:
