@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -47,9 +48,17 @@ def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any])
         "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
         "dead_letters": engine.dispatcher.dead.count,
         "rescued": len(engine.dispatcher.rescue.kept()),
+        "rescued_by_reason": _rescued_by_reason(engine),
         "degraded": [asdict(d) for d in [*engine.degradations(), *silent]],
         "slices": slices,
     }
+
+
+def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
+    """How many texts are in the rescue log for each handler and reason, most first."""
+    kept = engine.dispatcher.rescue.kept()
+    counts = Counter((str(one.get("handler", "")), str(one.get("reason", ""))) for one in kept)
+    return [{"handler": name, "reason": why, "texts": n} for (name, why), n in counts.most_common()]
 
 
 def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:

@@ -14,6 +14,7 @@ from tacitd import compaction
 from tacitd.errors import UsageError
 from tacitd.events import Event
 from tacitd.handler import Done, Outcome
+from tacitd.report import document
 from tacitd.retries import retry_rejected
 from tacitd.verbs import verbs
 
@@ -37,9 +38,11 @@ def lost_twice(tmp: Path) -> Scene:
 def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     """RELIABILITY 16: what was paid for twice waits in sight; one command has it tried again, and nothing else."""
     scene = lost_twice(tmp_path)
+    seen = document(scene.app)["rescued_by_reason"]
+    assert seen == [{"handler": "a", "reason": "begun twice", "texts": 2}]
     assert retry_rejected(scene.app, None) == {"retried": 2, "gone": []}
     scene.settle()
-    assert scene.handler.did == ["u3", "u1", "u2"]
+    assert scene.handler.did == ["u3", "u1", "u2"] and document(scene.app)["rescued_by_reason"] == []
     assert scene.dispatcher.dead.count == 0 and scene.dispatcher.rescue.kept() == []
     scene.restart(Asking())
     scene.settle(60)

@@ -130,4 +130,7 @@ def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
     for text in waiting_lines(document.get("waits", ())):
         yield f"waits     {text}"
     if document["dead_letters"] or document["rescued"]:
-        yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"
+        yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept"
+        for one in document.get("rescued_by_reason", ()):  # an older daemon's snapshot has none
+            yield f"          {one['texts']} of {one['handler']}: {one['reason']}"
+        yield "          hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"

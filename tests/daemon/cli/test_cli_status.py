@@ -36,6 +36,7 @@ DOCUMENT: dict[str, Any] = {
     ],
     "dead_letters": 1,
     "rescued": 2,
+    "rescued_by_reason": [{"handler": "learning", "reason": "lost twice", "texts": 2}],
     "degraded": [{"id": "x.y", "what": "wrong", "hint": "mend"}],
     "slices": {"learning": {"says": ["today: 1", "! look here"]}},
 }
