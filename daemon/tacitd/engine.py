@@ -106,6 +106,9 @@ class Engine:
     _found: dict[Path, float] = field(default_factory=dict)
     """Growth that was found, not watched: when each file was last written, seconds since 1970."""
 
+    _nameless: set[Path] = field(default_factory=set)
+    """Transcripts of which no complete line names a session yet."""
+
     def __post_init__(self) -> None:
         self._inbox = Inbox(self.wake)
         self.tails.on_rewritten = lambda path: self.dispatcher.again(path)
@@ -241,6 +244,7 @@ class Engine:
                 self.tails.grew(path)
         for path in changes.vanished:
             self._found.pop(path, None)
+            self._nameless.discard(path)
             self.tails.gone(path)
             self._write("rescue", lambda path=path: self.dispatcher.vanished(path))  # type: ignore[misc]
 
@@ -261,6 +265,7 @@ class Engine:
             if tail.session and not self.tails.waits(
                 path
             ):  # else an old session would end once for each slice
+                self._nameless.discard(path)
                 self._note_session(path, tail)
             elif not tail.session and not self.tails.waits(path):
                 self._note_nameless(path, tail)
@@ -276,6 +281,7 @@ class Engine:
         only the end of a session has them read. Outcome: the session has the name of its file until then."""
         stamp = self.follower.stamps.get(path)
         if stamp is not None and stamp.size > tail.read_end:
+            self._nameless.add(path)
             self.sessions.grew(path, path.stem, "", None, mtime=self._found.get(path))
 
     def _note_start(self, path: Path, tail: Tail) -> None:
@@ -304,8 +310,10 @@ class Engine:
     def ended(self, ended: Ended) -> None:
         """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
         tail = self.tails.release(ended.path)
-        if tail is not None and tail.session:
-            self._note_start(ended.path, tail)  # its only record had no newline
+        if ended.path in self._nameless:
+            self._nameless.discard(ended.path)
+            if tail is not None and tail.session:
+                self._note_start(ended.path, tail)  # its only record had no newline
         others = self.tails.of(ended.session)  # its folder was moved, or it went on elsewhere
         for path in (ended.path, *others):
             if self.tails.release(path) is not None:

@@ -84,4 +84,5 @@ def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
     assert text[-2:] == ["! wrong", "  hint: mend"]
     assert "parked    learning: /t: absent" in text and "          hint: install it" in text
     assert any("not found" in one for one in text) and any("2 texts kept" in one for one in text)
+    assert "          2 of learning: lost twice" in text and any("rescue retry --all" in one for one in text)
     assert any(one.startswith("paused    project /a") for one in text)

@@ -261,3 +261,26 @@ def test_an_answer_that_cannot_be_written_is_not_paid_for_again(tmp_path: Path) 
         check(world)
         assert len(world.learned) == 4
         world.kill()
+
+
+def test_prompts_whose_every_call_is_killed_are_paid_for_twice_at_most(tmp_path: Path) -> None:
+    """RELIABILITY 16: killed during each call of stage 1, with a new prompt each time. What was paid for twice waits in
+    sight until a person asks for it again; what joined is learned."""
+    faults = DiskFaults()
+    with faults.everywhere():
+        world = World(tmp_path, faults)
+        world.client.kill_in = EXTRACTION
+        for number in range(4):
+            world.say("s1", WORDS[number])
+            world.live(0)
+            world.again()
+        assert max(world.client.paid.values()) == 2
+        world.client.kill_in = ""
+        world.live(LONGEST_PAUSE, LONGEST_PAUSE)
+        check(world)
+        kept = {str(one["text"]) for one in world.dispatcher.rescue.kept()}
+        assert WORDS[0] in kept and kept.isdisjoint(world.learned) and WORDS[3] in world.learned
+        retry_rejected(world.app, None)
+        world.live(0, 0)
+        assert sorted(world.learned) == sorted(WORDS[:4]) and world.dispatcher.rescue.kept() == []
+        world.kill()
