@@ -181,7 +181,8 @@ class Budget:
     def allow(self, parts: Sequence[str]) -> None:
         """A person asks for these parts once more: what was lost before counts no more, and each may be paid for twice.
 
-        Durable when it returns. Raises OSError, LogDamagedError: then nothing has changed.
+        Durable when it returns. Raises OSError, LogDamagedError: then it must be asked once more. A record that became
+        visible all the same does no harm: the person wanted it.
         """
         with self._lock:
             allowed = {"at": self._clock.now(), "state": "allowed", "parts": list(parts)}
