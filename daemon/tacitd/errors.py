@@ -6,6 +6,7 @@
     ├── ParkedError          75  something waits; it is not lost
     ├── ConfigError          78  the configuration is wrong, or a state directory is from a newer version
     ├── FileRefusedError     1   this one file cannot be read or written now: the item waits, nothing else does
+    │   └── FileBusyError    1   somebody is editing the file: it is tried again, and written in the end
     └── LogDamagedError      1   a log could not be opened for writing
 
 Three branches, as everywhere in the project: an item failed (its handler parks it), a source is degraded
@@ -66,6 +67,20 @@ class ConfigError(TacitdError):
 
 class FileRefusedError(TacitdError):
     """One file that cannot be read or written as it is: not UTF-8, a link that leads out, read-only."""
+
+
+class FileBusyError(FileRefusedError):
+    """One file that is being edited: an editor has it open, or it changed within the last second.
+
+    The caller tries again after `seconds`. `files.busy` limits how long a file counts as busy.
+    """
+
+    def __init__(self, what: str, hint: str = "", *, seconds: float, editor: str = "") -> None:
+        super().__init__(what, hint)
+        self.seconds = seconds
+        """Seconds after which it is worth trying again."""
+        self.editor = editor
+        """The editor that has the file open; empty if the file only changed a moment ago."""
 
 
 class LogDamagedError(TacitdError):

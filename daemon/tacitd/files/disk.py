@@ -49,6 +49,10 @@ class Disk(Protocol):
         """The names in a directory."""
         ...
 
+    def read_link(self, path: Path) -> str:
+        """The text of a symlink."""
+        ...
+
     def may_write(self, path: Path) -> bool:
         """Whether this process may write here: permissions and read-only mounts."""
         ...
@@ -146,6 +150,9 @@ class RealDisk:
     def names(self, directory: Path) -> list[str]:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries]
+
+    def read_link(self, path: Path) -> str:
+        return os.readlink(path)
 
     def may_write(self, path: Path) -> bool:
         return os.access(path, os.W_OK)

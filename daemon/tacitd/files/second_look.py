@@ -2,11 +2,17 @@
 
 Whoever opened a file before our swap (an editor that saves in place, a shell's `>>`) goes on writing into the old one,
 which by then has no name. The kernel keeps it as long as somebody holds a descriptor; so do we, for a minute, and look
-once more. What came is somebody's words, and they win: where something was only added it is added to the file that has
-the name now; whatever else it is, it is kept in a copy beside it, which no sweep removes, and said until it is gone. The
-same is said of copies that a crash in the middle of a swap left behind.
+again: after two seconds, after ten, and after the minute. What came is somebody's words, and they win:
 
-How a swap goes is replaced.py's, what such a copy is called is temporary.py's, and when it is time is the engine's.
+- whole lines that were only added are added to the file that has the name now;
+- a file that was empty or cut off when we swapped it, and is complete now, is brought under the name, with our changes
+  made to it, if nobody but tacitd changed the file since: an editor truncated it and then wrote it, and we came in between;
+- whatever else it is, it is kept in a copy beside the file, which no sweep removes, and reported until it is gone. The
+  same is reported of copies that a crash in the middle of a swap left behind.
+
+Within the minute nothing is brought in before it was unchanged for a second, because it may be half written.
+
+How a swap goes is replaced.py's, what such a copy is called is temporary.py's, and when it is time is follow_up.py's.
 """
 
 from __future__ import annotations
@@ -21,11 +27,15 @@ from pathlib import Path
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all, write_all
-from tacitd.files.replaced import edit
+from tacitd.files.replaced import Change, edit, leave_unchanged
 from tacitd.files.temporary import LIMIT, copy_name, kept_for_a_person, look
 
 KEEP = 60.0
-"""Seconds after the swap."""
+"""Seconds after the swap, and after each time that something came."""
+LOOKS = (2.0, 10.0, KEEP)
+"""Seconds after the swap at which it is looked at."""
+REST = 1.0
+"""Seconds for which the old file must be unchanged before it is brought in."""
 AT_ONCE = 64
 """Descriptors that are kept at most; the oldest is looked at before its time where there are more."""
 
@@ -46,10 +56,28 @@ class _Kept:
     size: int
     digest: bytes
     """Of what was seen in it: its first `size` bytes."""
+    blank: bool
+    """Whether these are no words."""
+    number: int
+    """The change of ours that was made when it was swapped out; it and all later ones are missing in the old file."""
+    begun: float
+    """Monotonic seconds: when it was swapped out, or when something came last."""
     due: float
     """Monotonic seconds."""
+    moved: tuple[tuple[int, int], float] | None = None
+    """Its size and modification time when it was found to be changed, and the monotonic time of that."""
     copy: Path | None = None
     """Where its bytes were kept at the last look."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    """A change that tacitd made to a file while an older version of it is kept."""
+
+    number: int
+    change: Change
+    wrote: bytes
+    """The digest of what the file was afterwards."""
 
 
 class SecondLook:
@@ -60,44 +88,64 @@ class SecondLook:
         self._disk = disk or RealDisk()
         self._lock = threading.Lock()
         self._kept: list[_Kept] = []
+        self._ours: dict[Path, list[_Ours]] = {}
+        self._number = 0
         self._copies: dict[Path, Path | None] = {}
 
-    def keep(self, target: Path, old: Path, seen: bytes) -> None:
-        """`old` names what stood under `target`, and is about to lose that name; its bytes were `seen`."""
+    def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
+        """Keep the old file of `target`, which is about to lose its name `old`.
+
+        Its bytes were `seen`; the file is `wrote` now, which `change` made of them.
+        """
         try:
             fd = self._disk.open_read(old)
         except OSError:  # no descriptor left, or it is gone: then there is no second look
-            return
-        due = self._clock.monotonic() + KEEP
+            fd = -1
+        now = self._clock.monotonic()
         with self._lock:
-            self._kept.append(_Kept(fd, target, len(seen), _digest(seen), due))
+            self._number += 1
+            self._ours.setdefault(target, []).append(_Ours(self._number, change, _digest(wrote)))
+            if fd >= 0:
+                one = _Kept(
+                    fd, target, len(seen), _digest(seen), not seen.strip(), self._number, now, now + LOOKS[0]
+                )
+                self._kept.append(one)
             over, self._kept = self._kept[:-AT_ONCE], self._kept[-AT_ONCE:]
-        for one in over:
-            self._last(one)
+        for each in over:
+            self._last(each)
+        self._forget_changes()
 
     def look(self) -> None:
-        """Look at those whose minute is over. One that somebody wrote into is kept for another minute."""
+        """Look at those whose time has come. One that somebody wrote into is kept for another minute."""
         now = self._clock.monotonic()
         with self._lock:
             due = [one for one in self._kept if one.due <= now]
             self._kept = [one for one in self._kept if one.due > now]
         for one in due:
             try:
-                again = self._settled(one, self)
+                again = self._looked_at(one, now)
             except (OSError, FileRefusedError):  # the file cannot be written now: the next minute, again
-                again = one
+                again = replace(one, due=now + KEEP)
             if again is None:
                 self._disk.close(one.fd)
                 continue
             with self._lock:
-                self._kept.append(replace(again, due=now + KEEP))
+                self._kept.append(again)
+        self._forget_changes()
+
+    def next_in(self) -> float | None:
+        """Seconds until there is something to look at; None: nothing is kept."""
+        with self._lock:
+            due = min((one.due for one in self._kept), default=None)
+        return None if due is None else max(0.0, due - self._clock.monotonic())
 
     def close(self) -> None:
         """Look at all of them, because there will be no later."""
         with self._lock:
             kept, self._kept = self._kept, []
-        for one in kept:
+        for one in sorted(kept, key=lambda one: one.number):
             self._last(one)
+        self._forget_changes()
 
     def find(self, directories: Iterable[Path]) -> None:
         """Remember the copies that lie there since a crash."""
@@ -122,40 +170,99 @@ class SecondLook:
         """How many descriptors are kept now."""
         return len(self._kept)
 
-    def _last(self, one: _Kept) -> None:
-        """There is no other look: what cannot be brought into the file is kept beside it."""
-        try:
-            self._settled(one, None)
-        except (OSError, FileRefusedError):
-            with suppress(OSError, FileRefusedError):
-                self._beside(one, read_all(one.fd, self._disk))
-        self._disk.close(one.fd)
+    def _forget_changes(self) -> None:
+        """Forget the changes that no kept file lacks."""
+        with self._lock:
+            oldest: dict[Path, int] = {}
+            for one in self._kept:
+                oldest[one.target] = min(one.number, oldest.get(one.target, one.number))
+            self._ours = {
+                target: [each for each in self._ours[target] if each.number >= number]
+                for target, number in oldest.items()
+            }
 
-    def _settled(self, one: _Kept, second: SecondLook | None) -> _Kept | None:
-        """Bring what came since into the file, or beside it; return how the old one is now, None where nothing came.
-
-        Raises OSError and FileRefusedError; it may have been brought in all the same, and is not a second time.
-        """
+    def _looked_at(self, one: _Kept, now: float) -> _Kept | None:
+        """The same file as it is kept on; None where it need not be. Raises OSError and FileRefusedError."""
         found = self._disk.fstat(one.fd)
         if found.st_nlink or found.st_size > LIMIT:
             # It has a name still (a backup by hard links): what is written there is meant for there. Or it is no text.
             return None
         data = read_all(one.fd, self._disk)
         if len(data) == one.size and _digest(data) == one.digest:
-            return None
+            upcoming = [one.begun + seconds for seconds in LOOKS if one.begun + seconds > now]
+            return replace(one, due=upcoming[0], moved=None) if upcoming else None
+        stamp = found.st_size, found.st_mtime_ns
+        if now < one.begun + KEEP:
+            if one.moved is None or one.moved[0] != stamp:
+                return replace(one, moved=(stamp, now), due=now + REST)
+            if now - one.moved[1] < REST:
+                return replace(one, due=one.moved[1] + REST)
+        return replace(self._settle(one, data, self), begun=now, due=now + LOOKS[0], moved=None)
+
+    def _last(self, one: _Kept) -> None:
+        """There is no other look: what cannot be brought into the file is kept beside it."""
+        data = b""
+        try:
+            found = self._disk.fstat(one.fd)
+            data = b"" if found.st_nlink or found.st_size > LIMIT else read_all(one.fd, self._disk)
+            if data and (len(data) != one.size or _digest(data) != one.digest):
+                self._settle(one, data, None)
+        except (OSError, FileRefusedError):
+            with suppress(OSError, FileRefusedError):
+                self._beside(one, data)
+        self._disk.close(one.fd)
+
+    def _settle(self, one: _Kept, data: bytes, second: SecondLook | None) -> _Kept:
+        """Bring what came since into the file, or beside it; return how the old one is now.
+
+        Raises OSError and FileRefusedError; it may have been brought in all the same, and is not a second time.
+        """
+        copy = one.copy
         added = data[one.size :] if _digest(data[: one.size]) == one.digest else b""
         whole = data[one.size - 1 : one.size] in (b"", b"\n") or added.startswith((b"\n", b"\r\n"))
-        copy = one.copy
-        if not added or not whole or not self._added(one.target, added, second):
+        # To a file without words anything can be added: that is a new version as well.
+        done = bool(added) and whole and not one.blank and self._add(one.target, added, second)
+        grown = bool(added) or one.blank
+        if not done and not (grown and self._bring_under_the_name(one, data, second)):
             copy = self._beside(one, data)
-        return replace(one, size=len(data), digest=_digest(data), copy=copy)
+        return replace(one, size=len(data), digest=_digest(data), blank=not data.strip(), copy=copy)
 
-    def _added(self, target: Path, added: bytes, second: SecondLook | None) -> bool:
+    def _add(self, target: Path, added: bytes, second: SecondLook | None) -> bool:
         """Add whole lines at the end of the file, unless they stand in it already. False: there is no such file now."""
         if look(target, self._disk) is None:
             return False
         edit(target, lambda data: with_tail(data, added), disk=self._disk, second=second)
         return True
+
+    def _bring_under_the_name(self, one: _Kept, data: bytes, second: SecondLook | None) -> bool:
+        """Make the file that version, with our changes since. False: it would lose words, or tell nothing of it.
+
+        Trigger: an editor completed the old file, and the file is as we left it. Why: what we read was not what anybody
+        meant. Outcome: the completed version has the name, and our changes are made to it.
+        """
+        if not data.strip():
+            return False
+        now = look(one.target, self._disk)
+        with self._lock:
+            ours = [each for each in self._ours.get(one.target, ()) if each.number >= one.number]
+        if now is None or not ours or _digest(now.data) != ours[-1].wrote:
+            return False
+        wanted: bytes | None = data
+        for each in ours:
+            wanted = each.change(wanted)
+            if wanted is None:
+                return False
+        if wanted == now.data:
+            return now.data == data
+        expected = now.data
+        edit(
+            one.target,
+            lambda before: wanted if before == expected else None,
+            disk=self._disk,
+            second=_Unrepeated(second) if second is not None else None,
+        )
+        after = look(one.target, self._disk)
+        return after is not None and after.data == wanted
 
     def _beside(self, one: _Kept, data: bytes) -> Path | None:
         """Keep a copy, unless what it says is nothing, or stands in the file. It is the only one of this old file: what
@@ -186,6 +293,17 @@ class SecondLook:
             raise
         finally:
             self._disk.close(fd)
+
+
+class _Unrepeated:
+    """Keeps what the second look itself swapped out: making one version the file is no change to be made to another."""
+
+    def __init__(self, second: SecondLook) -> None:
+        self._second = second
+
+    def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
+        """As SecondLook.keep."""
+        self._second.keep(target, old, seen, leave_unchanged, wrote)
 
 
 def with_tail(data: bytes | None, added: bytes) -> bytes | None:

@@ -81,6 +81,23 @@ def write_temp(
     return temp
 
 
+def read_file_system_time(directory: Path, disk: Disk) -> int | None:
+    """The time of the directory's file system, in ns since 1970: that which it gives to a new file.
+
+    None if no file can be made there. It differs from the machine's clock on network file systems, and in tests.
+    """
+    probe = _new_name(directory / "probe")
+    try:
+        fd = disk.open_new(probe, 0o600)
+        try:
+            return disk.fstat(fd).st_mtime_ns
+        finally:
+            disk.close(fd)
+            disk.unlink(probe)
+    except OSError:
+        return None
+
+
 def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
     """The name under which a temporary file goes into a swap: it says which bytes may safely be removed."""
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")
