@@ -25,8 +25,11 @@ from tacitd.control.server import Server
 from tacitd.dispatch import Dispatcher
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError, said_by_system
+from tacitd.files.busy import BusyFiles
+from tacitd.files.follow_up import FollowUp
 from tacitd.files.locks import Lock, hold, private_dir
 from tacitd.files.log import Log
+from tacitd.files.replaced import EditGuards
 from tacitd.files.replaced import replace as replace_file
 from tacitd.files.second_look import SecondLook
 from tacitd.files.transaction import History
@@ -80,6 +83,8 @@ class App:
     projects: Projects
     environ: Mapping[str, str]
     second: SecondLook
+    guards: EditGuards
+    follow_up: FollowUp
     notices: Notices = field(default_factory=Notices)
     tools: dict[str, Tools] = field(default_factory=dict)
     on_level: Callable[[str], None] = lambda _: None
@@ -108,7 +113,10 @@ class App:
 
     def _each_minute(self) -> None:
         """What the engine's housekeeping leaves to the one who knows all parts."""
-        self.second.look()
+        try:
+            self.follow_up.run_once()
+        except (OSError, TacitdError) as error:
+            logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
         self._save_budget()
         report.write_snapshot(self)
@@ -139,6 +147,7 @@ class App:
 
     def run(self) -> None:
         """Until `leave`."""
+        self.follow_up.start()
         self.engine.run()
 
     def leave(self) -> None:
@@ -153,6 +162,7 @@ class App:
         steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
         steps += [self.model.sweep] if isinstance(self.model, Health) else []
         steps += [
+            self.follow_up.stop,
             self.second.close,
             self._save_budget,
             self.engine.save,
@@ -248,8 +258,11 @@ def _joined(
     own = Own(str(work), SENTINEL, own_sessions)
     model = (make_model or _claude(work, environ, clock, leaving, stores, own_sessions))(config, budget)
     second = SecondLook(clock)
-    history = History(stores.log("history.jsonl"), clock, second=second)
+    busy = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
+    guards = EditGuards(second, busy)
+    history = History(stores.log("history.jsonl"), clock, guards=guards)
     choices = Choices(stores.log("projects.jsonl"), clock, config.projects.write)
+    follow_up = FollowUp(second, history, lambda root: choices.mode(Project(root, False)) != "off")
     projects = Projects(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
@@ -283,12 +296,20 @@ def _joined(
         projects,
         environ,
         second,
+        guards,
+        follow_up,
     )
     app.degraded.update(broken)
     app.tools |= {name: _tools(c.slice, app, stores, projects) for name, c in consumers.items()}
     engine.dispatcher = _dispatcher(app, app.tools, stores)
     engine.extra = lambda: [*found.failed, *app.degraded.values(), *report.ill(app)]
     return app
+
+
+def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:
+    """Where Neovim keeps its swap files unless it is told otherwise."""
+    state = environ.get("XDG_STATE_HOME") or str(Path(paths.home) / ".local" / "state")
+    return [Path(state) / "nvim" / "swap"]
 
 
 def _consumers(
@@ -389,6 +410,7 @@ def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
         degrade=degrade,
         clear=clear,
         directives=app.directives(app.config),
+        guards=app.guards,
         write=app.config.projects.write,
         written=app.choices.mode,
         announce=app.notices.add,

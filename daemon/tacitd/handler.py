@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tacitd.files.disk import Disk
+    from tacitd.files.replaced import EditGuards
     from tacitd.files.transaction import History
 
 
@@ -138,6 +139,8 @@ class Tools:
     """The same for one project, where `share` or `exclude` said otherwise; None: `write` for all."""
     disk: Disk | None = None
     """What changes of files go through; None: the machine's own."""
+    guards: EditGuards | None = None
+    """For `tacitd.files.edit` of files that people edit too; `history` has them already. None: there are none."""
     post: Callable[[Event], None] = lambda event: None
     """Have an event without records offered to this handler soon, in the lane of its project: work that was found
     to be due while another event was handled. Thread-safe."""
@@ -169,7 +172,10 @@ class Handler(Protocol):
         ...
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event. May block on the model. Never called twice at once for one project."""
+        """Answer one event. May block on the model. Never called twice at once for one project.
+
+        FileBusyError, from a file that is being edited, may be let through: it counts as `Wait` for its seconds.
+        """
         ...
 
     def committed(self, commit: Commit, tools: Tools) -> None:

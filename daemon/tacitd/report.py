@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from loguru import logger
 
 from tacitd import status
 from tacitd.errors import TacitdError
+from tacitd.files.busy import PATIENCE
 from tacitd.files.replaced import replace
 from tacitd.handler import Degradation, Slice
 from tacitd.model.health import Health
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 def ill(app: App) -> list[Degradation]:
     """What is wrong with the parts that the engine does not know."""
-    return [*_unhealthy(app), *_unfinished(app), *_recovered(app), *outdated()]
+    return [*_unhealthy(app), *_unfinished(app), *_busy(app), *_recovered(app), *outdated()]
 
 
 def _unhealthy(app: App) -> list[Degradation]:
@@ -34,10 +36,32 @@ def _unhealthy(app: App) -> list[Degradation]:
 
 def _unfinished(app: App) -> list[Degradation]:
     """Transactions that were begun and cannot be finished now."""
-    waits = app.history.pending
+    waits = [each for each in app.history.pending if not each.busy]
     return [
         Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "it is tried again") for p in waits
     ]
+
+
+def _busy(app: App) -> list[Degradation]:
+    """Files whose change waits because an editor has them open."""
+    now = app.clock.monotonic()
+    return (
+        [
+            Degradation(
+                "files.busy",
+                f"{one.path} is open in {one.editor}; what tacitd has for it waits",
+                f"save and close it; otherwise it is written within {_minutes(one.since + PATIENCE - now)}",
+            )
+            for one in app.guards.busy.list_waiting()
+        ]
+        if app.guards.busy is not None
+        else []
+    )
+
+
+def _minutes(seconds: float) -> str:
+    count = max(1, math.ceil(seconds / 60))
+    return "a minute" if count == 1 else f"{count} minutes"
 
 
 def _recovered(app: App) -> list[Degradation]:

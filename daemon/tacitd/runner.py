@@ -15,7 +15,7 @@ from loguru import logger
 
 from tacitd.clock import SystemClock
 from tacitd.consumer import TELL, Consumer
-from tacitd.errors import TacitdError
+from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Answer, Ask, Model, NoAnswer
@@ -156,6 +156,10 @@ class Runner:
         try:
             outcome = consumer.handler.handle(offer.event, replace(tools, model=heard))
             useless = isinstance(outcome, Wait) or (isinstance(outcome, Later) and outcome.blame == "work")
+        except FileBusyError as busy:
+            # Nothing is wrong and no attempt counts: an editor has the file open, and will close it.
+            useless = False
+            return Wait(busy.seconds)
         except (OSError, TacitdError):
             useless = False
             raise

@@ -7,7 +7,8 @@ What this folder promises:
 - A replaced file is the old one or the new one, at every moment, with its mode, its owner and its symlink.
 - A transaction is finished or absent, also when the process ended in the middle: what was begun is finished
   at the next start.
-- In a file that people edit too, every byte that is not ours stays, and whatever they save wins.
+- In a file that people edit too, every byte that is not ours stays, and whatever they save wins. A file that is being
+  edited is waited for, for a limited time.
 - A file that cannot be written as it is (conflict markers, not UTF-8, a link that leads out of the project)
   raises FileRefusedError before anything was changed.
 
@@ -15,6 +16,7 @@ Every system call goes through `Disk`, so all of this is tested by failing each 
 knows of transcripts, handlers or the model.
 """
 
+from tacitd.files.busy import BusyFiles
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.intents import Pending, Transaction
 from tacitd.files.locks import Lock, hold, private_dir
@@ -33,7 +35,7 @@ from tacitd.files.operations import (
     WriteFile,
 )
 from tacitd.files.provenance import LineHistory
-from tacitd.files.replaced import edit, replace
+from tacitd.files.replaced import EditGuards, edit, replace
 from tacitd.files.second_look import Recovered, SecondLook
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
@@ -41,7 +43,9 @@ from tacitd.files.transaction import History
 __all__ = [
     "TEMP_PREFIX",
     "AppendLine",
+    "BusyFiles",
     "Disk",
+    "EditGuards",
     "Effect",
     "History",
     "LineHistory",

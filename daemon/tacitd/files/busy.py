@@ -61,6 +61,15 @@ class BusyFile:
     """Monotonic seconds: when the change was first put off."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A state of a file, the age that it had when it was first seen, and when that was (monotonic)."""
+
+    identity: _Identity
+    age: float
+    at: float
+
+
 class BusyFiles:
     """Knows which files are being edited. Thread-safe."""
 
@@ -82,7 +91,7 @@ class BusyFiles:
         self._mutex = threading.Lock()
         self._own: dict[Path, _Identity] = {}
         """What tacitd wrote last."""
-        self._first_seen: dict[Path, tuple[_Identity, float]] = {}
+        self._seen: dict[Path, _Seen] = {}
         self._restless_since: dict[Path, float] = {}
         self._waiting: dict[Path, BusyFile] = {}
         self._open_until: dict[Path, float] = {}
@@ -141,24 +150,23 @@ class BusyFiles:
     def list_waiting(self) -> tuple[BusyFile, ...]:
         """The files that are waited for now because an editor has them open."""
         with self._mutex:
-            waiting = list(self._waiting.values())
+            now = self._clock.monotonic()
+            waiting = [each for each in self._waiting.values() if now - each.since <= PATIENCE]
         return tuple(each for each in waiting if self._is_there(each.lock))
 
     def _is_at_rest(self, target: Path, seen: os.stat_result | None, now: float) -> bool:
         identity = _identify(seen)
         if identity is not None and identity == self._own.get(target):
             return True
-        before, at = self._first_seen.get(target, (identity, now))
-        if before != identity or (identity is None and now - at > _MISSING_FOR):
-            at = now
-        self._first_seen[target] = identity, at
-        if now - at >= REST:
-            return True
-        changed = seen.st_mtime_ns if seen is not None else self._directory_changed(target)
-        if changed is None:
-            return True
-        age = self._measure_age(target.parent, changed)
-        return age is None or age >= REST
+        known = self._seen.get(target)
+        outdated = known is not None and identity is None and now - known.at > _MISSING_FOR
+        if known is None or known.identity != identity or outdated:
+            changed = seen.st_mtime_ns if seen is not None else self._directory_changed(target)
+            age = self._measure_age(target.parent, changed) if changed is not None else None
+            # Nothing is known of a change in the future: a clock was set back.
+            known = _Seen(identity, REST if age is None else max(0.0, age), now)
+            self._seen[target] = known
+        return known.age + now - known.at >= REST
 
     def _directory_changed(self, target: Path) -> int | None:
         try:

@@ -152,7 +152,7 @@ class RealDisk:
             return [entry.name for entry in entries]
 
     def read_link(self, path: Path) -> str:
-        return os.readlink(path)
+        return str(path.readlink())
 
     def may_write(self, path: Path) -> bool:
         return os.access(path, os.W_OK)

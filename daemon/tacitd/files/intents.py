@@ -47,6 +47,8 @@ class Pending:
     root: Path
     reason: str
     hint: str = ""
+    busy: bool = False
+    """Whether it only waits until nobody edits a file: it is tried again every few seconds."""
 
 
 def intent_record(begun: Transaction) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,6 +91,8 @@ class SecondLook:
         self._ours: dict[Path, list[_Ours]] = {}
         self._number = 0
         self._copies: dict[Path, Path | None] = {}
+        self.on_kept: Callable[[], None] = lambda: None
+        """Called when there is something new to look at. Any thread."""
 
     def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """Keep the old file of `target`, which is about to lose its name `old`.
@@ -114,6 +116,7 @@ class SecondLook:
         for each in over:
             self._last(each)
         self._forget_changes()
+        self.on_kept()
 
     def look(self) -> None:
         """Look at those whose time has come. One that somebody wrote into is kept for another minute."""

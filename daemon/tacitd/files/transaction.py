@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import Clock, utc_millis
-from tacitd.errors import FileRefusedError, LogDamagedError, UsageError, said_by_system
+from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, said_by_system
 from tacitd.files import operations as ops
+from tacitd.files.busy import AGAIN, RESTLESS_LIMIT
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.guard import real_target, refuse_aliased, refuse_unwritable, removal
 from tacitd.files.intents import (
@@ -36,7 +38,7 @@ from tacitd.files.intents import (
 from tacitd.files.log import Log
 from tacitd.files.operations import Effect, Operation
 from tacitd.files.provenance import LineHistory, fold
-from tacitd.files.replaced import edit
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit
 from tacitd.files.second_look import SecondLook
 from tacitd.files.temporary import look
 
@@ -45,12 +47,23 @@ class History:
     """All transactions, one at a time. Thread-safe: handlers call it from worker threads."""
 
     def __init__(
-        self, log: Log, clock: Clock, disk: Disk | None = None, second: SecondLook | None = None
+        self,
+        log: Log,
+        clock: Clock,
+        disk: Disk | None = None,
+        second: SecondLook | None = None,
+        *,
+        guards: EditGuards = UNGUARDED,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`second` is short for guards with nothing but it; `sleep` waits for files that changed a moment ago."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
-        self._second = second
+        self._guards = EditGuards(second, guards.busy) if second is not None else guards
+        self._sleep = sleep
+        self.on_busy: Callable[[], None] = lambda: None
+        """Called when a transaction begins to wait for a file that is being edited. Any thread."""
         self._lock = threading.RLock()
         self._loaded = False
         self._done: dict[str, str] = {}
@@ -73,8 +86,28 @@ class History:
         The same key again returns what was done then and writes nothing, or finishes what was begun then.
         Raises FileRefusedError before anything is recorded or written where a path leads out, a file cannot
         be spliced or written, or an unfinished transaction holds one of the files. Raises OSError or
-        FileRefusedError later where the world changed meanwhile: it then stays open, in `pending`.
+        FileRefusedError later where the world changed meanwhile: it then stays open, in `pending`. So it does where
+        it raises FileBusyError because somebody edits a file; a file that changed a moment ago is waited for here,
+        outside of the lock, for a few seconds.
         """
+        slept = 0.0
+        while True:
+            try:
+                return self._run(root, operations, cause, key, also)
+            except FileBusyError as busy:
+                if busy.editor or slept >= RESTLESS_LIMIT:
+                    raise
+                self._sleep(busy.seconds)
+                slept += busy.seconds
+
+    def _run(
+        self,
+        root: Path,
+        operations: Sequence[Operation],
+        cause: Mapping[str, Any],
+        key: str,
+        also: Sequence[Path],
+    ) -> Transaction:
         with self._lock:
             self._load()
             if key in self._done:
@@ -84,13 +117,21 @@ class History:
                 return self._finish(begun, resumed=True)
             return self._finish(self._begin(root, tuple(operations), cause, key, tuple(also)), resumed=False)
 
-    def recover(self, wanted: Callable[[Path], bool] = lambda root: True) -> list[Transaction]:
-        """Finish what was begun and not done, in the projects that are wanted, given by their root. What cannot be finished now stays in `pending`, with its reason,
-        and stops no other. Returns what was finished. Raises OSError where the log cannot be read or written."""
+    def recover(
+        self, wanted: Callable[[Path], bool] = lambda root: True, *, only_busy: bool = False
+    ) -> list[Transaction]:
+        """Finish what was begun and not done, in the projects that are wanted, given by their root.
+
+        What cannot be finished now stays in `pending`, with its reason, and stops no other. With `only_busy` only those
+        are tried that wait for a file that is being edited. Returns what was finished. Raises OSError where the log
+        cannot be read or written.
+        """
         with self._lock:
             self._load()
             finished: list[Transaction] = []
             for each in [each for each in self._open.values() if wanted(each.root)]:
+                if only_busy and not self._pending[each.id].busy:
+                    continue
                 try:
                     finished.append(self._finish(each, resumed=True))
                 except (FileRefusedError, OSError) as error:
@@ -103,6 +144,22 @@ class History:
         with self._lock:
             self._load()
             return tuple(self._pending.values())
+
+    @property
+    def has_busy(self) -> bool:
+        """Whether a transaction waits for a file that is being edited."""
+        return any(each.busy for each in list(self._pending.values()))
+
+    def check_editable(self, root: Path, path: Path) -> None:
+        """Raise FileBusyError while an editor has `path` open, or a transaction in this project waits for that.
+
+        For whoever is about to pay for what goes into the file: it is to be made from what a person saves.
+        """
+        busy = next((each for each in self.pending if each.busy and each.root == root), None)
+        if busy is not None:
+            raise FileBusyError(busy.reason, busy.hint, seconds=AGAIN)
+        if self._guards.busy is not None:
+            self._guards.busy.check_editors(self._disk.resolve(path))
 
     def drop(self, id: str, reason: str) -> None:
         """Give up a transaction that can never be finished. UsageError: none with this id is open."""
@@ -193,6 +250,8 @@ class History:
                 continue
             try:
                 self._finish(each, resumed=True)
+            except FileBusyError:
+                raise
             except (FileRefusedError, OSError) as error:
                 what, hint = _in_words(error)
                 raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
@@ -208,6 +267,9 @@ class History:
                 else:
                     if target not in files:
                         seen = look(target, self._disk)
+                        if self._guards.busy is not None:
+                            # Of half a file more would be refused than of the whole one.
+                            self._guards.busy.check_at_rest(target, seen.stat if seen else None)
                         files[target] = seen.data if seen else None
                     files[target], effect = ops.applied(operation, files[target])
                 if effect != ops.NOTHING:
@@ -269,7 +331,7 @@ class History:
             return after
 
         try:
-            changed = edit(target, change, disk=self._disk, second=self._second)
+            changed = edit(target, change, disk=self._disk, guards=self._guards)
         except FileRefusedError as error:
             raise _named(operation, error) from error
         return effect if changed else ops.NOTHING
@@ -319,7 +381,10 @@ class History:
 
     def _waits(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
         what, hint = _in_words(error)
-        self._pending[begun.id] = Pending(begun.id, begun.key, begun.root, what, hint)
+        busy = isinstance(error, FileBusyError)
+        self._pending[begun.id] = Pending(begun.id, begun.key, begun.root, what, hint, busy)
+        if busy:
+            self.on_busy()
 
     def _forget(self, id: str) -> None:
         self._open.pop(id, None)
@@ -341,6 +406,6 @@ def _in_words(error: FileRefusedError | OSError) -> tuple[str, str]:
 
 
 def _named(operation: Operation, error: FileRefusedError) -> FileRefusedError:
-    if str(operation.path) in error.what:
+    if str(operation.path) in error.what or isinstance(error, FileBusyError):
         return error
     return FileRefusedError(f"{operation.path}: {error.what}", error.hint)

@@ -15,8 +15,9 @@ from typing import Any
 
 from loguru import logger
 
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, SessionEnded, TranscriptGrew
+from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
 from tacitd.model.port import Ask, NoAnswer, Why
 from tacitd_handlers.continuity import answer, material, render
@@ -44,7 +45,7 @@ class Continuity:
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Count the summaries that were made."""
-        self._store = Store.of(self._env, tools.clock, tools.home)
+        self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         for commit in commits:
             self._count(commit)
 
@@ -60,6 +61,8 @@ class Continuity:
                     self._prune(tools)
                 case _:
                     pass
+        except FileBusyError:
+            raise
         except FileRefusedError as error:
             tools.degrade(Degradation(BROKEN, error.what, error.hint))
             return Later(error.what, error.hint)

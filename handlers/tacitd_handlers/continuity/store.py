@@ -16,7 +16,7 @@ from zlib import crc32
 from tacitd.clock import Clock, SystemClock, parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.replaced import replace
+from tacitd.files.replaced import UNGUARDED, EditGuards, replace
 from tacitd.paths import state_dir
 from tacitd_handlers.continuity import names, progress
 from tacitd_handlers.continuity.progress import Progress
@@ -56,7 +56,12 @@ class Store:
     """All sessions of one user memory. Safe with any number of processes; one object for each thread."""
 
     def __init__(
-        self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
+        self,
+        directory: Path,
+        beside: Path,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+        guards: EditGuards = UNGUARDED,
     ) -> None:
         """`beside`: the folder for what is known of each session from its transcript."""
         self.directory = directory
@@ -64,13 +69,22 @@ class Store:
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self._beside = beside
+        self._guards = guards
 
     @classmethod
-    def of(cls, env: Mapping[str, str], clock: Clock | None = None, home: Path | None = None) -> Store:
+    def of(
+        cls,
+        env: Mapping[str, str],
+        clock: Clock | None = None,
+        home: Path | None = None,
+        guards: EditGuards = UNGUARDED,
+    ) -> Store:
         """The store of this environment. `home`: the handler's own directory, where that is known."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}"
-        return cls(directory, (home or state_dir(env) / "handlers" / "continuity") / name, clock)
+        return cls(
+            directory, (home or state_dir(env) / "handlers" / "continuity") / name, clock, guards=guards
+        )
 
     def path(self, session: str) -> Path:
         """Where a session's file is."""
@@ -132,7 +146,7 @@ class Store:
             return check(made, path) if made is not None else None
 
         with document.locked(self.directory, self.disk):
-            return document.change(path, checked, self.disk)
+            return document.change(path, checked, self.disk, self._guards)
 
     def edit(self, session: str, make: Callable[[Json], Json]) -> None:
         """A person's change: the session was active now (SPEC P-22)."""

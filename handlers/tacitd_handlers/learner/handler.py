@@ -14,7 +14,7 @@ from typing import Any
 from loguru import logger
 
 from tacitd.clock import local_minutes
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import (
     Due,
     Event,
@@ -26,7 +26,7 @@ from tacitd.events import (
     Told,
     TranscriptGrew,
 )
-from tacitd.files.replaced import replace
+from tacitd.files.replaced import UNGUARDED, replace
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
 from tacitd_handlers.learner.asked import asked
 from tacitd_handlers.learner.context import session_state
@@ -75,7 +75,8 @@ class Learner:
         self._settings = settings
         self._plan = Plan(settings.grow_only_when_due, settings.longest_interval)
         where = places(self._environ, settings.profile, settings.ledger, tools.home)
-        self._store = Store(where, tools.clock, settle=settings.settle)
+        guards = tools.guards or UNGUARDED
+        self._store = Store(where, tools.clock, settle=settings.settle, guards=guards)
         self._first = True
         for commit in commits:
             self._fold(commit.data)
@@ -177,6 +178,8 @@ class Learner:
         try:
             with self._store.locked():
                 done = self._store.look(first=self._first)
+        except FileBusyError:  # somebody edits one of them: it is looked at again in a minute
+            return
         except (OSError, FileRefusedError) as error:
             what = (
                 error.what if isinstance(error, FileRefusedError) else f"{error.filename}: {error.strerror}"

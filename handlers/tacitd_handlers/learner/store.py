@@ -18,7 +18,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, regular
 from tacitd.files.locks import private_dir
 from tacitd.files.log import Log
-from tacitd.files.replaced import edit, replace
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit, replace
 from tacitd.files.temporary import look as look_at
 from tacitd.files.text import append_text
 from tacitd_handlers.learner import intents as intent_log
@@ -55,13 +55,20 @@ class Store:
     """The two files, and tacitd's memory of them. For one thread; other processes are kept out by a lock."""
 
     def __init__(
-        self, places: Places, clock: Clock, *, settle: float = 300.0, disk: Disk | None = None
+        self,
+        places: Places,
+        clock: Clock,
+        *,
+        settle: float = 300.0,
+        disk: Disk | None = None,
+        guards: EditGuards = UNGUARDED,
     ) -> None:
         self.places = places
         self.clock = clock
         self.settle = settle
         self.notes = Notes(places.home, disk)
         self._disk = disk or RealDisk()
+        self._guards = guards
         self._intents = Log(places.home / "records.jsonl", disk)
         self._seen: tuple[Looked, Looked] | None = None
         self._state_file = places.home / "state.json"
@@ -127,6 +134,19 @@ class Store:
 
     # writing
 
+    def check_editable(self) -> None:
+        """Raise FileBusyError while somebody edits the ledger or the profile."""
+        busy = self._guards.busy
+        if busy is None:
+            return
+        for path in (self.places.ledger, self.places.profile):
+            target = self._disk.resolve(path)
+            try:
+                seen = self._disk.stat(target)
+            except FileNotFoundError:
+                seen = None
+            busy.check(target, seen)
+
     def add(self, intent: Intent, ledger: Ledger, *, whole: bool) -> Result:
         """Record one problem: the ledger, then the profile. `ledger` is what the row was planned with; `whole`: all of
         it is known already.
@@ -134,6 +154,7 @@ class Store:
         Call with the lock held. Raises OSError, FileRefusedError; where that concerns the profile, the row stands in
         the ledger and the profile follows later.
         """
+        self.check_editable()
         self._intents.append(intent.as_record(self.clock.now()), sync=True)
         try:
             self.append([intent.row], ledger)
@@ -154,6 +175,9 @@ class Store:
         end = newline_of(ledger.data)
         text = b"".join(format_row(row).encode() + end for row in rows)
         append_text(self.places.ledger, text, begin=HEADER, newline=end, disk=self._disk)
+        if self._guards.busy is not None:
+            target = self._disk.resolve(self.places.ledger)
+            self._guards.busy.note_written(target, self._disk.stat(target))
 
     def finish(self) -> list[Row]:
         """Write the rows that a crash kept from the ledger (SPEC L-37). Call with the lock held. Raises as `add` does.
@@ -192,11 +216,13 @@ class Store:
         """Compare the two files, and make good what is missing (SPEC L-37, L-38). Call with the lock held.
 
         `force`: a person asks, so nobody is waited for. `first`: the daemon starts, so rows that a crash kept from the
-        ledger are written. Raises OSError, FileRefusedError.
+        ledger are written. Raises OSError, FileRefusedError, and FileBusyError where somebody edits one of them.
         """
         seen = (self._looked(self.places.profile), self._looked(self.places.ledger))
         if seen == self._seen and not force and not first:
             return Done()
+        if not force:
+            self.check_editable()
         done = Done()
         known = self.intents() if force or first else {}
         done.completed = self.finish()
@@ -259,7 +285,7 @@ class Store:
 
         new = self._looked(self.places.profile) is None
         fresh = (load(remembered) or State()).fresh if new else False
-        edit(self.places.profile, change, mode=0o600 if new else None, disk=self._disk)
+        edit(self.places.profile, change, mode=0o600 if new else None, disk=self._disk, guards=self._guards)
         result = results[0]
         if new and result.data is not None and not fresh:
             result.repaired = list(SECTIONS)

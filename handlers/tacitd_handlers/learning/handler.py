@@ -12,7 +12,7 @@ from loguru import logger
 
 from tacitd import git
 from tacitd.clock import local_date, utc_seconds
-from tacitd.errors import TacitdError
+from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
     Event,
@@ -155,6 +155,8 @@ class Learning:
         self._note(event.project)
         try:
             outcome = extract(event, self._folders(event), self._bootstrap, tools)
+        except FileBusyError:
+            raise
         except TacitdError as error:  # a file is in the way: that is not the fault of these words
             outcome = Later(error.what, error.hint)
         if isinstance(outcome, Later) and outcome.blame == "work":
@@ -249,6 +251,8 @@ class Learning:
         id = f"learning.file:{project.root}"
         try:
             outcome = self._synthesis.run(project, self._state, tools)
+        except FileBusyError:
+            raise
         except TacitdError as error:
             self._shut[project.root] = error.what
             tools.degrade(Degradation(id, error.what, error.hint))

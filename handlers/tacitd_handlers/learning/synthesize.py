@@ -97,7 +97,8 @@ class Synthesis:
     def run(self, project: Project, state: State, tools: Tools) -> Outcome:
         """Make lines of everything that waits in this project.
 
-        Raises OSError and TacitdError; then nothing is lost, and the next run goes on from there.
+        Raises OSError and TacitdError; then nothing is lost, and the next run goes on from there. Raises FileBusyError
+        before the model is asked where an editor has LEARNED.md open.
         """
         files = Files(project.root, tools.disk)
         if tools.write_mode(project) == "off":
@@ -107,6 +108,7 @@ class Synthesis:
             return Done()
         if (why := refused(files)) is not None:
             return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
+        tools.history.check_editable(project.root, files.learned)
         # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
         # would be paid for again. Outcome: what came since waits until that answer is written.
         held = self._paid_batches.get(project.root) if self._paid.get(project.root) else None

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from tacitd.errors import FileRefusedError, LogDamagedError, TacitdError
+from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
 from tacitd.events import Due, Event, Project, SessionEnded, Told, TranscriptGrew
 from tacitd.files.log import Log
+from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import meta as metas
@@ -42,11 +44,12 @@ class Profiles:
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Count what was found before; finish what a crash cut in two."""
-        self._store = Store.of(self._env, tools.clock, tools.home)
+        self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         self._turns = Turns(self._store.directory, self._env)
         for commit in commits:
             self._count(commit)
-        self._guarded(self._store.settle, tools)
+        with suppress(FileBusyError):  # somebody edits it: the next change settles it
+            self._guarded(self._store.settle, tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Answer one event. Raises OSError; then it is offered again."""
@@ -159,6 +162,8 @@ class Profiles:
         it is said, and tried again; nothing is overwritten, and what was found waits."""
         try:
             work()
+        except FileBusyError:
+            raise
         except (FileRefusedError, LogDamagedError) as error:
             tools.degrade(Degradation(BROKEN, error.what, error.hint))
             return Later(error.what, error.hint)

@@ -18,6 +18,7 @@ from zlib import crc32
 from tacitd.clock import Clock, SystemClock, utc_millis
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log, encode
+from tacitd.files.replaced import UNGUARDED, EditGuards
 from tacitd.files.replaced import replace as replace_file
 from tacitd.paths import state_dir
 from tacitd_handlers.profile import beside as besides
@@ -45,8 +46,9 @@ class Store:
         user: str,
         clock: Clock | None = None,
         disk: Disk | None = None,
+        guards: EditGuards = UNGUARDED,
     ) -> None:
-        """`beside`: the file for what tacitd remembers apart from the profile."""
+        """`beside`: the file for what tacitd remembers apart from the profile. `guards`: for what a person edits too."""
         self.directory = directory
         self.user = user
         self.clock = clock or SystemClock()
@@ -55,13 +57,26 @@ class Store:
         self.known: float | None = None
         """The newest moment that a transcript vouches for: seconds since 1970, UTC."""
         self._beside = beside
+        self._guards = guards
 
     @classmethod
-    def of(cls, env: Mapping[str, str], clock: Clock | None = None, home: Path | None = None) -> Store:
+    def of(
+        cls,
+        env: Mapping[str, str],
+        clock: Clock | None = None,
+        home: Path | None = None,
+        guards: EditGuards = UNGUARDED,
+    ) -> Store:
         """The store of this environment. `home`: the handler's own directory, where that is known."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
-        return cls(directory, (home or state_dir(env) / "handlers" / "profile") / name, user_id(env), clock)
+        return cls(
+            directory,
+            (home or state_dir(env) / "handlers" / "profile") / name,
+            user_id(env),
+            clock,
+            guards=guards,
+        )
 
     # looking
 
@@ -139,9 +154,17 @@ class Store:
             beside = self._put_back(beside)
             now = self._now(beside)
             plan = make(now)
+            if plan is not None and plan.ops:
+                self._check_editors()
             if plan is not None and (plan.ops or plan.entry or plan.id or plan.meta != now.meta):
                 self._write(now, plan)
             return plan
+
+    def _check_editors(self) -> None:
+        """Raise FileBusyError before anything is begun where an editor has one of the two documents open."""
+        if self._guards.busy is not None:
+            for name in (PROFILE, META):
+                self._guards.busy.check_editors(self.disk.resolve(self.directory / name))
 
     def _now(self, beside: Beside) -> Now:
         at, profile, meta = self.clock.now(), self.profile(), self.meta()
@@ -197,9 +220,9 @@ class Store:
             return new
 
         if intent["ops"]:
-            document.change(path, changed, self.disk)
+            document.change(path, changed, self.disk, self._guards)
         if intent["ops"] or (self.directory / META).exists() or intent["meta"]["preferences"]:
-            document.change(self.directory / META, lambda before: intent["meta"], self.disk)
+            document.change(self.directory / META, lambda before: intent["meta"], self.disk, self._guards)
         self._log(intent["entry"])
         return left
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all
 from tacitd.files.locks import private_dir
-from tacitd.files.replaced import edit
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit
 from tacitd.files.temporary import look
 
 LOCK = ".tacitd.lock"
@@ -108,12 +108,17 @@ def dump(document: Json, before: bytes | None = None) -> bytes:
     return (_BOM if before and before.startswith(_BOM) else b"") + data + (b"" if bare else b"\n")
 
 
-def change(path: Path, make: Callable[[Json | None], Json | None], disk: Disk | None = None) -> bool:
+def change(
+    path: Path,
+    make: Callable[[Json | None], Json | None],
+    disk: Disk | None = None,
+    guards: EditGuards = UNGUARDED,
+) -> bool:
     """Change a document, 0600, also while somebody else saves it. True: it was changed.
 
     `make` is given the object as it stands (None: no file) and returns the new one, or None to leave it alone; it must
     be pure, because it is called again when somebody saves in between. What it raises leaves the file untouched.
-    Raises OSError, FileRefusedError, NotUnderstoodError.
+    Raises OSError, FileRefusedError, NotUnderstoodError; FileBusyError where the guards say that somebody edits it.
     """
 
     def bytes_of(before: bytes | None) -> bytes | None:
@@ -121,7 +126,7 @@ def change(path: Path, make: Callable[[Json | None], Json | None], disk: Disk | 
         new = make(old)
         return None if new is None or (old is not None and _same(new, old)) else dump(new, before)
 
-    return patiently(lambda: edit(path, bytes_of, mode=0o600, disk=disk))
+    return patiently(lambda: edit(path, bytes_of, mode=0o600, disk=disk, guards=guards))
 
 
 def patiently(work: Callable[[], T]) -> T:
@@ -132,6 +137,9 @@ def patiently(work: Callable[[], T]) -> T:
             return work()
         except NotUnderstoodError as error:
             if time.monotonic() - began >= PATIENCE or not _may_pass(error):
+                raise
+        except FileBusyError as busy:
+            if busy.editor or time.monotonic() - began >= PERSISTENCE:
                 raise
         except FileRefusedError as error:
             if time.monotonic() - began >= PERSISTENCE or "keeps editing" not in error.what:
