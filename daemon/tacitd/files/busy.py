@@ -4,9 +4,9 @@ An editor that saves in place truncates the file and then writes it. Whoever rea
 an editor that has a file open warns its user if the file changes under it (vim: W11, W12). So before a file that people
 edit too is changed:
 
-- a file that changed within the last second waits until it is unchanged for a second, five seconds at most. A file that is
-  missing in a directory that changed within the last second waits too: some editors remove the old file before they write
-  the new one.
+- a file that became empty, became shorter or disappeared within the last second waits until it is unchanged for a second,
+  five seconds at most; so does one that changed while it was looked at. (Some editors remove or rename the old file before
+  they write the new one.)
 - a file that an editor has open waits until it is closed, ten minutes at most. An editor counts as running while the
   process runs that its lock names. A lock that names no process of this machine counts while it is younger than ten
   minutes, and one that editors remove within a moment while it is younger than a second.
@@ -16,16 +16,19 @@ what is written into the old file afterwards is brought in (second_look.py). Wai
 
 What "within the last second" is measured with: modification times are the file system's, so they are compared with the
 modification time of a new temporary file there. Where that says nothing, because a clock was set, the same state has to
-be seen at two looks that are a second apart by the monotonic clock. All other times are monotonic.
+be seen at two looks that are a second apart by the monotonic clock. All other times are monotonic. What a file was before
+is known from earlier looks of this process; a part of a file that is seen first is changed, and completed later.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from tacitd.clock import Clock
 from tacitd.errors import FileBusyError
@@ -43,8 +46,7 @@ OPEN_FOR = 600.0
 """Seconds after `PATIENCE` in which the same file is not waited for again: one piece of work may need several edits."""
 AGAIN = 5.0
 """Seconds between two looks at a file that is open in an editor."""
-_MISSING_FOR = 10.0
-"""Seconds for which it is remembered that a file was missing."""
+T = TypeVar("T")
 
 _Identity = tuple[int, int, int] | None
 """Inode, size, modification time in ns; None: there is no file."""
@@ -62,12 +64,17 @@ class BusyFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A state of a file, the age that it had when it was first seen, and when that was (monotonic)."""
+class _State:
+    """What a file was when it was last seen."""
 
     identity: _Identity
-    age: float
+    suspect: bool
+    """Whether it may be half written: it is waited for until it is unchanged for a second."""
     at: float
+    """Monotonic seconds: when it was first seen like this."""
+    changed_ns: int = 0
+    """When it changed, by the file system's clock: of a missing file, when its directory did. Looking at the clock
+    changes the directory, so that is only asked once."""
 
 
 class BusyFiles:
@@ -89,9 +96,7 @@ class BusyFiles:
         self._host = os.uname().nodename if host is None else host
         self._swap_directories = tuple(swap_directories)
         self._mutex = threading.Lock()
-        self._own: dict[Path, _Identity] = {}
-        """What tacitd wrote last."""
-        self._seen: dict[Path, _Seen] = {}
+        self._states: dict[Path, _State] = {}
         self._restless_since: dict[Path, float] = {}
         self._waiting: dict[Path, BusyFile] = {}
         self._open_until: dict[Path, float] = {}
@@ -104,7 +109,8 @@ class BusyFiles:
         self.check_editors(target)
 
     def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
-        """Raise FileBusyError if the file changed within the last second, by another hand than ours."""
+        """Raise FileBusyError if the file became empty, shorter or missing within the last second, or changed while it
+        was looked at."""
         with self._mutex:
             now = self._clock.monotonic()
             if self._is_at_rest(target, seen, now):
@@ -143,9 +149,16 @@ class BusyFiles:
         )
 
     def note_written(self, target: Path, wrote: os.stat_result) -> None:
-        """Remember a file that tacitd wrote: its age does not mean that somebody is editing it."""
+        """Remember a file that tacitd wrote: that it is shorter now is nobody's editing."""
         with self._mutex:
-            self._own[target] = _identify(wrote)
+            self._states[target] = _State(_identify(wrote), False, self._clock.monotonic())
+
+    def note_changed(self, target: Path) -> None:
+        """Remember that somebody changed a file while it was looked at: there may be more to come."""
+        with self._mutex:
+            before = self._states.get(target)
+            identity = before.identity if before is not None else None
+            self._states[target] = _State(identity, True, self._clock.monotonic())
 
     def list_waiting(self) -> tuple[BusyFile, ...]:
         """The files that are waited for now because an editor has them open."""
@@ -155,24 +168,23 @@ class BusyFiles:
         return tuple(each for each in waiting if self._is_there(each.lock))
 
     def _is_at_rest(self, target: Path, seen: os.stat_result | None, now: float) -> bool:
-        identity = _identify(seen)
-        if identity is not None and identity == self._own.get(target):
-            return True
-        known = self._seen.get(target)
-        outdated = known is not None and identity is None and now - known.at > _MISSING_FOR
-        if known is None or known.identity != identity or outdated:
+        identity, before = _identify(seen), self._states.get(target)
+        if before is None or before.identity != identity:
             changed = seen.st_mtime_ns if seen is not None else self._directory_changed(target)
-            age = self._measure_age(target.parent, changed) if changed is not None else None
-            # Nothing is known of a change in the future: a clock was set back.
-            known = _Seen(identity, REST if age is None else max(0.0, age), now)
-            self._seen[target] = known
-        return known.age + now - known.at >= REST
+            before = _State(identity, _may_be_part(before, identity), now, changed)
+            self._states[target] = before
+        if before.suspect and now - before.at < REST:
+            age = self._measure_age(target.parent, before.changed_ns)
+            if age is not None and age < REST:
+                return False
+        self._states[target] = replace(before, suspect=False)
+        return True
 
-    def _directory_changed(self, target: Path) -> int | None:
+    def _directory_changed(self, target: Path) -> int:
         try:
             return self._disk.stat(target.parent).st_mtime_ns
         except OSError:
-            return None  # no directory: nobody has just removed a file in it
+            return 0  # no directory: nobody is about to write a file in it
 
     def _measure_age(self, directory: Path, changed_ns: int) -> float | None:
         """Seconds since `changed_ns` by the file system's clock; None if nothing can be written there."""
@@ -205,5 +217,31 @@ class BusyFiles:
         return True
 
 
+def retry_while_changing(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """Return what `work` returns; try it again for a few seconds while it raises FileBusyError for a file that changed
+    a moment ago. For a file that is open in an editor it is raised at once. Raises what `work` raised last.
+    """
+    slept = 0.0
+    while True:
+        try:
+            return work()
+        except FileBusyError as busy:
+            if busy.editor or slept >= RESTLESS_LIMIT:
+                raise
+            sleep(busy.seconds)
+            slept += busy.seconds
+
+
 def _identify(stat: os.stat_result | None) -> _Identity:
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if stat is not None else None
+
+
+def _may_be_part(before: _State | None, identity: _Identity) -> bool:
+    """Given what a file was and is, return whether an editor may be about to write (the rest of) it."""
+    if identity is None:
+        return before is not None and before.identity is not None
+    if identity[1] == 0:
+        return True
+    if before is None or before.identity is None:
+        return before is not None and before.suspect
+    return before.suspect or identity[1] < before.identity[1]

@@ -125,7 +125,11 @@ class _Edit:
         if self._guards.busy is not None:
             self._guards.busy.check_editors(self._target)
         make_dirs(self._target.parent, self._disk, private=self._mode is not None)
-        return self._bring_in(seen, wanted) or None
+        if self._bring_in(seen, wanted):
+            return True
+        if self._guards.busy is not None:
+            self._guards.busy.note_changed(self._target)
+        return None
 
     def _bring_in(self, seen: Seen | None, wanted: bytes) -> bool:
         """Bring `wanted` under the name. False: somebody was faster."""

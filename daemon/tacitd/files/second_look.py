@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from tacitd.clock import Clock
@@ -76,6 +77,8 @@ class _Ours:
 
     number: int
     change: Change
+    saw: bytes
+    """The digest of what the file was before."""
     wrote: bytes
     """The digest of what the file was afterwards."""
 
@@ -90,6 +93,7 @@ class SecondLook:
         self._kept: list[_Kept] = []
         self._ours: dict[Path, list[_Ours]] = {}
         self._number = 0
+        self._evicting = threading.local()
         self._copies: dict[Path, Path | None] = {}
         self.on_kept: Callable[[], None] = lambda: None
         """Called when there is something new to look at. Any thread."""
@@ -106,15 +110,16 @@ class SecondLook:
         now = self._clock.monotonic()
         with self._lock:
             self._number += 1
-            self._ours.setdefault(target, []).append(_Ours(self._number, change, _digest(wrote)))
+            self._ours.setdefault(target, []).append(
+                _Ours(self._number, change, _digest(seen), _digest(wrote))
+            )
             if fd >= 0:
                 one = _Kept(
                     fd, target, len(seen), _digest(seen), not seen.strip(), self._number, now, now + LOOKS[0]
                 )
                 self._kept.append(one)
-            over, self._kept = self._kept[:-AT_ONCE], self._kept[-AT_ONCE:]
-        for each in over:
-            self._last(each)
+        if not getattr(self._evicting, "now", False):
+            self._evict()
         self._forget_changes()
         self.on_kept()
 
@@ -147,7 +152,7 @@ class SecondLook:
         with self._lock:
             kept, self._kept = self._kept, []
         for one in sorted(kept, key=lambda one: one.number):
-            self._last(one)
+            self._last(one, None)
         self._forget_changes()
 
     def find(self, directories: Iterable[Path]) -> None:
@@ -172,6 +177,22 @@ class SecondLook:
     def waiting(self) -> int:
         """How many descriptors are kept now."""
         return len(self._kept)
+
+    def _evict(self) -> None:
+        """Look at the oldest before their time, until no more than AT_ONCE are kept.
+
+        What comes out of a file that this changes is kept in turn, so the oldest are taken again and again.
+        """
+        self._evicting.now = True
+        try:
+            while True:
+                with self._lock:
+                    if len(self._kept) <= AT_ONCE:
+                        return
+                    oldest = self._kept.pop(0)
+                self._last(oldest, self)
+        finally:
+            self._evicting.now = False
 
     def _forget_changes(self) -> None:
         """Forget the changes that no kept file lacks."""
@@ -202,14 +223,14 @@ class SecondLook:
                 return replace(one, due=one.moved[1] + REST)
         return replace(self._settle(one, data, self), begun=now, due=now + LOOKS[0], moved=None)
 
-    def _last(self, one: _Kept) -> None:
+    def _last(self, one: _Kept, second: SecondLook | None) -> None:
         """There is no other look: what cannot be brought into the file is kept beside it."""
         data = b""
         try:
             found = self._disk.fstat(one.fd)
             data = b"" if found.st_nlink or found.st_size > LIMIT else read_all(one.fd, self._disk)
             if data and (len(data) != one.size or _digest(data) != one.digest):
-                self._settle(one, data, None)
+                self._settle(one, data, second)
         except (OSError, FileRefusedError):
             with suppress(OSError, FileRefusedError):
                 self._beside(one, data)
@@ -224,18 +245,36 @@ class SecondLook:
         added = data[one.size :] if _digest(data[: one.size]) == one.digest else b""
         whole = data[one.size - 1 : one.size] in (b"", b"\n") or added.startswith((b"\n", b"\r\n"))
         # To a file without words anything can be added: that is a new version as well.
-        done = bool(added) and whole and not one.blank and self._add(one.target, added, second)
+        done = bool(added) and whole and not one.blank and self._add(one, added, second)
         grown = bool(added) or one.blank
         if not done and not (grown and self._bring_under_the_name(one, data, second)):
             copy = self._beside(one, data)
         return replace(one, size=len(data), digest=_digest(data), blank=not data.strip(), copy=copy)
 
-    def _add(self, target: Path, added: bytes, second: SecondLook | None) -> bool:
-        """Add whole lines at the end of the file, unless they stand in it already. False: there is no such file now."""
-        if look(target, self._disk) is None:
+    def _add(self, one: _Kept, added: bytes, second: SecondLook | None) -> bool:
+        """Add whole lines at the end of the file, unless they stand in it already. False: there is no such file now, or
+        somebody saved a version that has some of them: then these are the rest of an older version.
+        """
+        now = look(one.target, self._disk)
+        if now is None:
             return False
-        edit(target, lambda data: with_tail(data, added), disk=self._disk, second=second)
+        if not self._changes_since(one, now.data):
+            there = {line.strip() for line in now.data.splitlines()}
+            known = [line.strip() in there for line in added.splitlines() if line.strip()]
+            if any(known):
+                return all(known)
+        edit(one.target, lambda data: with_tail(data, added), disk=self._disk, second=second)
         return True
+
+    def _changes_since(self, one: _Kept, data: bytes) -> list[_Ours]:
+        """Given the file's bytes, return what tacitd changed in it since; [] if anybody saved it since.
+
+        Each change must have been made to what the one before it wrote, and the last one must have written these bytes.
+        """
+        with self._lock:
+            ours = [each for each in self._ours.get(one.target, ()) if each.number >= one.number]
+        unbroken = all(before.wrote == after.saw for before, after in pairwise(ours))
+        return ours if ours and unbroken and ours[-1].wrote == _digest(data) else []
 
     def _bring_under_the_name(self, one: _Kept, data: bytes, second: SecondLook | None) -> bool:
         """Make the file that version, with our changes since. False: it would lose words, or tell nothing of it.
@@ -246,9 +285,8 @@ class SecondLook:
         if not data.strip():
             return False
         now = look(one.target, self._disk)
-        with self._lock:
-            ours = [each for each in self._ours.get(one.target, ()) if each.number >= one.number]
-        if now is None or not ours or _digest(now.data) != ours[-1].wrote:
+        ours = self._changes_since(one, now.data) if now is not None else []
+        if now is None or not ours:
             return False
         wanted: bytes | None = data
         for each in ours:

@@ -22,7 +22,7 @@ from typing import Any
 from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, said_by_system
 from tacitd.files import operations as ops
-from tacitd.files.busy import AGAIN, RESTLESS_LIMIT
+from tacitd.files.busy import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.guard import real_target, refuse_aliased, refuse_unwritable, removal
 from tacitd.files.intents import (
@@ -90,15 +90,7 @@ class History:
         it raises FileBusyError because somebody edits a file; a file that changed a moment ago is waited for here,
         outside of the lock, for a few seconds.
         """
-        slept = 0.0
-        while True:
-            try:
-                return self._run(root, operations, cause, key, also)
-            except FileBusyError as busy:
-                if busy.editor or slept >= RESTLESS_LIMIT:
-                    raise
-                self._sleep(busy.seconds)
-                slept += busy.seconds
+        return retry_while_changing(lambda: self._run(root, operations, cause, key, also), self._sleep)
 
     def _run(
         self,

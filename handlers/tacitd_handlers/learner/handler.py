@@ -26,6 +26,7 @@ from tacitd.events import (
     Told,
     TranscriptGrew,
 )
+from tacitd.files.busy import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
 from tacitd_handlers.learner.asked import asked
@@ -176,8 +177,7 @@ class Learner:
     def _look(self, tools: Tools) -> None:
         """Keep the two files in step. What is wrong with them is said, and looked at again in a minute."""
         try:
-            with self._store.locked():
-                done = self._store.look(first=self._first)
+            done = retry_while_changing(self._look_locked)
         except FileBusyError:  # somebody edits one of them: it is looked at again in a minute
             return
         except (OSError, FileRefusedError) as error:
@@ -197,6 +197,10 @@ class Learner:
             self._said(done, tools)
             self._show(done.result)
             self._flag(tools)
+
+    def _look_locked(self) -> Looked:
+        with self._store.locked():
+            return self._store.look(first=self._first)
 
     def _said(self, done: Looked, tools: Tools) -> None:
         if done.healed or done.completed:

@@ -141,6 +141,7 @@ def patiently(work: Callable[[], T]) -> T:
         except FileBusyError as busy:
             if busy.editor or time.monotonic() - began >= PERSISTENCE:
                 raise
+            time.sleep(busy.seconds / 4)
         except FileRefusedError as error:
             if time.monotonic() - began >= PERSISTENCE or "keeps editing" not in error.what:
                 raise

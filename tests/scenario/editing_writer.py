@@ -1,0 +1,68 @@
+"""tacitd's writer as a process: puts lines into files as it is told to on stdin, with the guards that the daemon has.
+
+With `rushes` in place of `waits` it does not wait for files that are being edited, so that it meets each save in the
+middle, as the daemon does at the end of its patience.
+
+    put PATH LINE      put a line under `## Facts`, after {"begun": LINE}
+    settle             answer when all of them are written and all that was swapped out was looked at: one JSON line
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from tacitd.clock import SystemClock
+from tacitd.errors import FileRefusedError
+from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, SecondLook
+from tacitd.files.follow_up import FollowUp
+
+
+def main(root: Path, log: Path, waiting: str) -> None:
+    clock = SystemClock()
+    second = SecondLook(clock)
+    guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
+    history = History(Log(log), clock, guards=guards)
+    follow_up = FollowUp(second, history, lambda _: True)
+    follow_up.start()
+    refused: list[str] = []
+
+    mutex = threading.Lock()
+
+    def say(what: dict[str, object]) -> None:
+        with mutex:
+            sys.stdout.write(json.dumps(what) + "\n")
+            sys.stdout.flush()
+
+    def put(path: Path, line: str) -> None:
+        say({"begun": line})
+        try:
+            history.run(root, [PutLine(path, "Facts", line, "Learned")], {}, line)
+        except FileRefusedError as error:
+            refused.append(error.what)
+
+    begun: list[Future[None]] = []
+    with ThreadPoolExecutor(8) as pool:
+        for command in sys.stdin:
+            verb, *rest = command.split()
+            if verb == "put":
+                begun.append(pool.submit(put, Path(rest[0]), rest[1]))
+                continue
+            for each in begun:
+                each.result()
+            begun.clear()
+            while history.has_busy:
+                time.sleep(0.1)
+            time.sleep(4.0)
+            copies = {str(one.path): str(one.target) for one in second.recovered}
+            say({"copies": copies, "refused": refused})
+    follow_up.stop()
+    second.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
