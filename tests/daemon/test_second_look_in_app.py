@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
 from support_engine import Scene
+from tacitd.errors import FileBusyError
 from tacitd.files import PutLine
 from tacitd.files.second_look import KEEP
 from tacitd.handler import Degradation
@@ -73,3 +77,22 @@ def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
         writer.write("- late\n")
     scene.app.close()
     assert path.read_text() == LEARNED + "- ours\n- late\n" and scene.app.second.waiting == 0
+
+
+def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
+    """The issue, point 9: "LEARNED.md is open in vim; what tacitd has for it waits"."""
+    scene = Scene(tmp_path)
+    path = learned(scene)
+    lock = path.with_name(".#LEARNED.md")
+    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
+    with pytest.raises(FileBusyError):
+        put(scene, path)
+    (said,) = [one for one in scene.engine.degradations() if one.id.startswith("files.")]
+    assert said.id == "files.busy" and f"{path} is open in Emacs" in said.what and "10 minutes" in said.hint
+    scene.settle(KEEP)
+    assert path.read_text() == LEARNED
+    lock.unlink()
+    assert not [one for one in scene.engine.degradations() if one.id.startswith("files.")]
+    scene.settle(KEEP)
+    assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending
+    scene.app.close()

@@ -55,9 +55,12 @@ def main(root: Path, log: Path, waiting: str) -> None:
             for each in begun:
                 each.result()
             begun.clear()
-            while history.has_busy:
-                time.sleep(0.1)
-            time.sleep(4.0)
+            quiet = 0
+            while quiet < 6:
+                # After its first look a file that nobody wrote into is next looked at in some seconds.
+                soon = second.next_in()
+                quiet = quiet + 1 if not history.has_busy and (soon is None or soon > 3.0) else 0
+                time.sleep(0.25)
             copies = {str(one.path): str(one.target) for one in second.recovered}
             say({"copies": copies, "refused": refused})
     follow_up.stop()

@@ -65,7 +65,7 @@ class Writer:
     def settle(self) -> dict[str, Any]:
         """Wait until all is written and looked at; what the writer says then."""
         self._tell("settle")
-        return self.settled.get(timeout=120)
+        return self.settled.get(timeout=240)
 
     def close(self) -> None:
         """End it."""
@@ -153,7 +153,7 @@ def test_edits_while_tacitd_writes_lose_nothing(
         writer.close()
     for name, count in found.counts.items():
         record_property(name, count)
-    print(dict(found.counts))
+    print(dict(found.counts))  # noqa: T201  with `-s`, for a full run
     assert not found.lost, f"{len(found.lost)} lost: {found.lost[:5]}"
     assert not found.damaged, f"{len(found.damaged)} damaged: {found.damaged[:3]}"
     assert found.counts["edits"] >= edits

@@ -369,3 +369,89 @@ def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
         second.look()
     assert len(os.listdir("/dev/fd")) == before and second.waiting == 0
     assert path.read_bytes().count(b"\n") == 100 and os.listdir(tmp_path) == ["a.md"]
+
+
+@pytest.mark.parametrize("seen", [b"", b"\n", BEFORE[:6], BEFORE[:-3]])
+def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
+    tmp_path: Path, seen: bytes
+) -> None:
+    """The issue, point 9: no stub for a minute, and no document appended below it: theirs, and our line in it."""
+    path, clock = tmp_path / "LEARNED.md", FakeClock()
+    second = SecondLook(clock)
+    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
+    path.write_bytes(seen)
+    with path.open("r+b", buffering=0) as writer:
+        operations = [PutLine(path, "A", "ours", "T"), PutLine(path, "A", "more", "T")]
+        history.run(tmp_path, operations, {}, "k")
+        writer.seek(len(seen) if BEFORE.startswith(seen) else 0)
+        writer.write(BEFORE[len(seen) if BEFORE.startswith(seen) else 0 :])
+    clock.pass_(second_look.LOOKS[0])
+    second.look()
+    assert b"- one" not in path.read_bytes(), "it was brought in before it was unchanged for a second"
+    clock.pass_(second_look.REST)
+    second.look()
+    assert path.read_bytes() == BEFORE + b"- ours\n- more\n" and not second.recovered
+    clock.pass_(KEEP)
+    second.look()
+    second.close()
+    assert path.read_bytes() == BEFORE + b"- ours\n- more\n" and not second.recovered
+
+
+def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path: Path) -> None:
+    """RELIABILITY 11: somebody saved again under the name, and tacitd wrote once more: the old version stays beside."""
+    path, clock = tmp_path / "LEARNED.md", FakeClock()
+    second = SecondLook(clock)
+    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
+    path.write_bytes(b"")
+    with path.open("r+b", buffering=0) as writer:
+        history.run(tmp_path, [PutLine(path, "A", "ours", "T")], {}, "k")
+        path.write_bytes(BEFORE + b"- newer\n")
+        history.run(tmp_path, [PutLine(path, "A", "more", "T")], {}, "k2")
+        writer.write(BEFORE + b"- older\n")
+    clock.pass_(KEEP)
+    second.look()
+    second.close()
+    assert path.read_bytes() == BEFORE + b"- newer\n- more\n"
+    (copy,) = second.recovered
+    assert copy.path.read_bytes() == BEFORE + b"- older\n"
+
+
+def test_the_rest_of_an_older_version_is_not_appended_to_a_newer_one(tmp_path: Path) -> None:
+    """RELIABILITY 11: whole lines came late, and a save under the name has some of them already."""
+    path, clock = tmp_path / "LEARNED.md", FakeClock()
+    second = SecondLook(clock)
+    path.write_bytes(BEFORE)
+    with path.open("ab", buffering=0) as writer:
+        edit(path, lambda data: (data or b"") + b"- ours\n", second=second)
+        path.write_bytes(BEFORE + b"- two\n- three\n")
+        writer.write(b"- two\n- four\n")
+    clock.pass_(KEEP)
+    second.look()
+    second.close()
+    assert path.read_bytes() == BEFORE + b"- two\n- three\n"
+    (copy,) = second.recovered
+    assert copy.path.read_bytes() == BEFORE + b"- two\n- four\n"
+
+
+def test_what_was_swapped_in_and_taken_back_is_looked_at(tmp_path: Path) -> None:
+    """RELIABILITY 11: a person opened ours in the moment in which it had the name, and saved into it."""
+    path, clock, held = tmp_path / "LEARNED.md", FakeClock(), list[BinaryIO]()
+
+    class Saved(FaultyDisk):
+        def exchange(self, one: Path, other: Path) -> bool:
+            if not held:
+                other.write_bytes(BEFORE + b"- first save\n")
+            done = super().exchange(one, other)
+            if not held:
+                held.append(path.open("ab", buffering=0))
+            return done
+
+    second = SecondLook(clock)
+    path.write_bytes(BEFORE)
+    edit(path, lambda data: (data or b"") + b"- ours\n", disk=Saved(), second=second)
+    held[0].write(b"- second save\n")
+    held[0].close()
+    clock.pass_(KEEP)
+    second.look()
+    second.close()
+    assert path.read_bytes() == BEFORE + b"- first save\n- ours\n- second save\n"
