@@ -91,6 +91,8 @@ class SecondLook:
         self._disk = disk or RealDisk()
         self._lock = threading.Lock()
         self._kept: list[_Kept] = []
+        self._in_work: list[_Kept] = []
+        """Those that a thread looks at now. What tacitd changed since is needed for them too."""
         self._ours: dict[Path, list[_Ours]] = {}
         self._number = 0
         self._evicting = threading.local()
@@ -129,30 +131,35 @@ class SecondLook:
         with self._lock:
             due = [one for one in self._kept if one.due <= now]
             self._kept = [one for one in self._kept if one.due > now]
+            self._in_work += due
         for one in due:
             try:
                 again = self._looked_at(one, now)
             except (OSError, FileRefusedError):  # the file cannot be written now: the next minute, again
                 again = replace(one, due=now + KEEP)
+            with self._lock:
+                self._in_work.remove(one)
+                if again is not None:
+                    self._kept.append(again)
             if again is None:
                 self._disk.close(one.fd)
-                continue
-            with self._lock:
-                self._kept.append(again)
         self._forget_changes()
 
     def next_in(self) -> float | None:
         """Seconds until there is something to look at; None: nothing is kept."""
         with self._lock:
-            due = min((one.due for one in self._kept), default=None)
+            due = min((one.due for one in (*self._kept, *self._in_work)), default=None)
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     def close(self) -> None:
         """Look at all of them, because there will be no later."""
         with self._lock:
             kept, self._kept = self._kept, []
+            self._in_work += kept
         for one in sorted(kept, key=lambda one: one.number):
             self._last(one, None)
+        with self._lock:
+            self._in_work.clear()
         self._forget_changes()
 
     def find(self, directories: Iterable[Path]) -> None:
@@ -190,7 +197,10 @@ class SecondLook:
                     if len(self._kept) <= AT_ONCE:
                         return
                     oldest = self._kept.pop(0)
+                    self._in_work.append(oldest)
                 self._last(oldest, self)
+                with self._lock:
+                    self._in_work.remove(oldest)
         finally:
             self._evicting.now = False
 
@@ -198,10 +208,10 @@ class SecondLook:
         """Forget the changes that no kept file lacks."""
         with self._lock:
             oldest: dict[Path, int] = {}
-            for one in self._kept:
+            for one in (*self._kept, *self._in_work):
                 oldest[one.target] = min(one.number, oldest.get(one.target, one.number))
             self._ours = {
-                target: [each for each in self._ours[target] if each.number >= number]
+                target: [each for each in self._ours.get(target, ()) if each.number >= number]
                 for target, number in oldest.items()
             }
 
