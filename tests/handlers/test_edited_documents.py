@@ -1,0 +1,120 @@
+"""The documents that people edit beside LEARNED.md wait for editors and get the second look too (RELIABILITY 11)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support_continuity import World
+from support_learner import Desk, row
+from support_profile import Box
+from tacitd.errors import FileBusyError
+from tacitd.files import BusyFiles, EditGuards
+from tacitd.files.second_look import KEEP, SecondLook
+from tacitd.testing import FakeClock
+from tacitd_handlers.learner.store import Store as LearnerStore
+from tacitd_handlers.profile.merge import Said
+from tacitd_handlers.profile.store import Store as ProfileStore
+
+
+def open_in_editor(path: Path) -> Path:
+    """Mark a file as open in an Emacs that runs."""
+    lock = path.with_name(f".#{path.name}")
+    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
+    return lock
+
+
+def guards(clock: FakeClock) -> tuple[SecondLook, EditGuards]:
+    """Those that the daemon gives to handlers."""
+    second = SecondLook(clock)
+    return second, EditGuards(second, BusyFiles(clock))
+
+
+@pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
+def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
+    """The issue, point 9: nothing is begun while one of the two is open, and nothing is lost."""
+    box = Box(tmp_path)
+    box.learn(interests=("chess",))
+    _, given = guards(box.clock)
+    store = ProfileStore.of(box.env, box.clock, guards=given)
+    before = {each.name: each.read_bytes() for each in box.directory.glob("*.json*")}
+    lock = open_in_editor(box.directory / name)
+    with pytest.raises(FileBusyError, match=f"{name} is open in Emacs"):
+        store.learn(Said({"interests": ("go",)}), "s", "i1")
+    assert {each.name: each.read_bytes() for each in box.directory.glob("*.json*")} == before
+    box.store.update("bio", "mine")
+    lock.unlink()
+    store.learn(Said({"interests": ("go",)}), "s", "i1")
+    assert box.profile["interests"] == ["chess", "go"] and box.profile["bio"] == "mine"
+
+
+@pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
+def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str) -> None:
+    """The issue, point 9: the late look, as for LEARNED.md."""
+    box = Box(tmp_path)
+    box.learn(interests=("chess",))
+    second, given = guards(box.clock)
+    late = json.dumps(json.loads((box.directory / name).read_text()) | {"hand": "mine"}).encode()
+    with (box.directory / name).open("r+b", buffering=0) as writer:
+        ProfileStore.of(box.env, box.clock, guards=given).learn(Said({"interests": ("go",)}), "s", "i1")
+        writer.truncate(0)
+        writer.write(late)
+    box.clock.pass_(KEEP)
+    second.look()
+    second.close()
+    (copy,) = [one for one in second.recovered if one.target == box.directory / name]
+    assert copy.path.read_bytes() == late and box.profile["interests"] == ["chess", "go"]
+
+
+def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
+    """The issue, point 9: sessions/*.json; the handler waits, and nothing is parked."""
+    world = World(tmp_path)
+    path = world.path("s1") if hasattr(world, "path") else tmp_path / "memory" / "sessions" / "session-s1.json"
+    path.parent.mkdir(parents=True)
+    lock = open_in_editor(path)
+    world.type("s1", "Build the parser") if hasattr(world, "type") else world.say("s1", "Build the parser")
+    world.settle(600)
+    assert not path.exists() and not world.parked()
+    lock.unlink()
+    world.settle(60)
+    assert path.exists()
+
+
+def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
+    """The issue, point 9: ledger and profile; nothing is recorded by halves."""
+    for name in ("ledger", "profile"):
+        desk = Desk(tmp_path / name)
+        desk.record()
+        _, given = guards(desk.clock)
+        store = LearnerStore(desk.where, desk.clock, guards=given)
+        lock = open_in_editor(getattr(desk.where, name))
+        with pytest.raises(FileBusyError, match="is open in Emacs"):
+            store.check_editable()
+        with store.locked(), pytest.raises(FileBusyError):
+            store.look(first=True)
+        lock.unlink()
+        store.check_editable()
+        store.close()
+
+
+def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -> None:
+    """The issue, point 9: an editor that saved into the old file of the profile."""
+    desk = Desk(tmp_path)
+    desk.record()
+    second, given = guards(desk.clock)
+    store = LearnerStore(desk.where, desk.clock, guards=given)
+    late = desk.where.profile.read_bytes() + b"\nA note of mine.\n"
+    with desk.where.profile.open("r+b", buffering=0) as writer:
+        desk.write_rows(row(1))
+        with store.locked():
+            store.look(force=True)
+        assert second.waiting == 1
+        writer.write(late)
+    desk.clock.pass_(KEEP)
+    second.look()
+    second.close()
+    assert b"A note of mine." in desk.where.profile.read_bytes()
+    store.close()
