@@ -40,11 +40,11 @@ def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
     box.learn(interests=("chess",))
     _, given = guards(box.clock)
     store = ProfileStore.of(box.env, box.clock, guards=given)
-    before = {each.name: each.read_bytes() for each in box.directory.glob("*.json*")}
+    before = {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")}
     lock = open_in_editor(box.directory / name)
     with pytest.raises(FileBusyError, match=f"{name} is open in Emacs"):
         store.learn(Said({"interests": ("go",)}), "s", "i1")
-    assert {each.name: each.read_bytes() for each in box.directory.glob("*.json*")} == before
+    assert {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")} == before
     box.store.update("bio", "mine")
     lock.unlink()
     store.learn(Said({"interests": ("go",)}), "s", "i1")
@@ -72,10 +72,10 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
 def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
     """The issue, point 9: sessions/*.json; the handler waits, and nothing is parked."""
     world = World(tmp_path)
-    path = world.path("s1") if hasattr(world, "path") else tmp_path / "memory" / "sessions" / "session-s1.json"
-    path.parent.mkdir(parents=True)
+    path = world.store.path("s1")
+    path.parent.mkdir(parents=True, exist_ok=True)
     lock = open_in_editor(path)
-    world.type("s1", "Build the parser") if hasattr(world, "type") else world.say("s1", "Build the parser")
+    world.type("s1", "Build the parser")
     world.settle(600)
     assert not path.exists() and not world.parked()
     lock.unlink()
@@ -108,10 +108,11 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
     store = LearnerStore(desk.where, desk.clock, guards=given)
     late = desk.where.profile.read_bytes() + b"\nA note of mine.\n"
     with desk.where.profile.open("r+b", buffering=0) as writer:
-        desk.write_rows(row(1))
+        desk.write_rows(row(2, "hash lookup", "three-sum"))
         with store.locked():
             store.look(force=True)
-        assert second.waiting == 1
+        assert second.waiting >= 1
+        writer.truncate(0)
         writer.write(late)
     desk.clock.pass_(KEEP)
     second.look()

@@ -1,0 +1,64 @@
+"""Synthesis while a person has LEARNED.md open: nothing is paid for twice, and nothing is lost (RELIABILITY 11)."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd.errors import FileBusyError
+from tacitd.files import BusyFiles, EditGuards, History, Log
+from tacitd.model.port import Ask
+
+
+@pytest.fixture
+def guarded(bench: Bench) -> Bench:
+    """The bench, with the guards that the daemon has."""
+    guards = EditGuards(None, BusyFiles(bench.clock))
+    bench.history = History(Log(bench.state / "history.jsonl"), bench.clock, guards=guards)
+    return bench
+
+
+def open_in_editor(bench: Bench) -> None:
+    """An Emacs that runs has LEARNED.md open."""
+    owner = f"me@{os.uname().nodename}.{os.getpid()}:1"
+    (bench.root / ".#LEARNED.md").symlink_to(owner)
+
+
+def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench) -> None:
+    """The issue, point 9: lines are made from what the person saves, and come when they close it."""
+    guarded.put("LEARNED.md", "# Mine\n")
+    open_in_editor(guarded)
+    guarded.type(PNPM)
+    for _ in range(3):
+        with pytest.raises(FileBusyError, match="open in Emacs"):
+            guarded.end()
+    assert not guarded.asked(SYNTHESIS) and guarded.learned == "# Mine\n" and not guarded.degraded
+    (guarded.root / ".#LEARNED.md").unlink()
+    guarded.end()
+    assert guarded.bullets == [PNPM] and len(guarded.asked(SYNTHESIS)) == 1
+
+
+def test_an_answer_is_not_paid_for_again_where_an_editor_opens_meanwhile(guarded: Bench) -> None:
+    """RELIABILITY 16: the transaction is on record; new facts wait until it is finished."""
+
+    def open_and_answer(ask: Ask) -> str:
+        open_in_editor(guarded)
+        return lines(PNPM)
+
+    guarded.put("LEARNED.md", "# Mine\n")
+    guarded.answer((SYNTHESIS, open_and_answer), (EXTRACTION, PNPM))
+    guarded.type(PNPM)
+    with pytest.raises(FileBusyError):
+        guarded.end()
+    guarded.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"]}\n')
+    with pytest.raises(FileBusyError):
+        guarded.end()
+    assert guarded.history.has_busy and len(guarded.asked(SYNTHESIS)) == 1
+    (guarded.root / ".#LEARNED.md").unlink()
+    guarded.history.recover(only_busy=True)
+    assert guarded.bullets == [PNPM]
+    guarded.answer((SYNTHESIS, lines("Prefers tabs")), (EXTRACTION, PNPM))
+    guarded.end()
+    assert guarded.bullets == [PNPM, "Prefers tabs"] and not guarded.history.pending
