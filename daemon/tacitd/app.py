@@ -25,6 +25,7 @@ from tacitd.control.server import Server
 from tacitd.dispatch import Dispatcher
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError, said_by_system
+from tacitd.events import Project
 from tacitd.files.busy import BusyFiles
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.locks import Lock, hold, private_dir

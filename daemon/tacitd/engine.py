@@ -22,8 +22,8 @@ from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation, Later
 from tacitd.holds import Hold, Holds
 from tacitd.inbox import Inbox
-from tacitd.schedule import Schedule
 from tacitd.model.port import NoAnswer, Why
+from tacitd.schedule import Schedule
 from tacitd.sources import Sources
 from tacitd.syncs import Syncs, Waiting
 from tacitd.tails import Tails

@@ -226,7 +226,9 @@ class Learning:
         except (OSError, TacitdError):
             own = True
         if own:
-            return f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw}), or remove them"
+            return (
+                f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw}), or remove them"
+            )
         return "`tacitd rescue retry --all` tries them again, or remove them"
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:

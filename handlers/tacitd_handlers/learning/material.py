@@ -146,14 +146,13 @@ def take(
                 lines.setdefault(line.batch or f"{path.name}:{at}", (line, path))
     unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
     for made in unfiled:
-        lines |= {made.id: (line, _place_of(files, made)) for line in parse(encode_batch(made)).lines}
+        for line in parse(encode_batch(made)).lines:
+            lines[made.id] = (line, _place_of(files, made))
     known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
     id = _id(claimed, found)
-    return Material(
-        id, found, origins, claimed, read, whole, tuple(bad), tuple(settled), count, unfiled
-    )
+    return Material(id, found, origins, claimed, read, whole, tuple(bad), tuple(settled), count, unfiled)
 
 
 def _place_of(files: Files, batch: Extracted) -> Path:

@@ -112,9 +112,7 @@ class Synthesis:
         # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
         # would be paid for again. Outcome: what came since waits until that answer is written.
         held = self._paid_batches.get(project.root) if self._paid.get(project.root) else None
-        material = take(
-            project, files, state, tools.history, self._ownership, tools.clock.now(), only=held
-        )
+        material = take(project, files, state, tools.history, self._ownership, tools.clock.now(), only=held)
         outcome = self._synthesized(project, material, state, tools)
         if held is not None and not isinstance(outcome, Later) and self._has_more(project, files, state):
             tools.post(Due(SYNTHESIZE, project))
@@ -158,7 +156,10 @@ class Synthesis:
         """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight. Of facts
         whose calls were lost twice only their own files are put aside; what joined them since goes on."""
         settings: SynthesisSettings = tools.settings["synthesis"]
-        root, given_up = desk.project.root, tuple(dict.fromkeys((*desk.material.claimed, *desk.material.origins)))
+        root, given_up = (
+            desk.project.root,
+            tuple(dict.fromkeys((*desk.material.claimed, *desk.material.origins))),
+        )
         if isinstance(outcome, Later):
             self._failures[root] += outcome.blame == "work"
             if self._failures[root] < settings.tries:
@@ -169,7 +170,9 @@ class Synthesis:
         self._failures.pop(root, None)
         self._paid.pop(root, None)
         files, material = Files(root, tools.disk), desk.material
-        aside = [path.name for path in put_aside(files, [path for path in given_up if path in material.claimed])]
+        aside = [
+            path.name for path in put_aside(files, [path for path in given_up if path in material.claimed])
+        ]
         if unfiled := material.unfiled_in(given_up):
             aside.append(put_lines_aside(files, material.id, unfiled).name)
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
