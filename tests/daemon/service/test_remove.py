@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -99,9 +100,9 @@ def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
         raise RuntimeError(environ)
 
     slices = [
-        Slice("a", object, footprint=broken),
-        Slice("b", object, footprint=lambda _: Footprint([Path("/x")])),
-    ]  # type: ignore[arg-type]
+        Slice("a", cast(Any, object), footprint=broken),
+        Slice("b", cast(Any, object), footprint=lambda _: Footprint([Path("/x")])),
+    ]
     assert footprints_of(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 
 

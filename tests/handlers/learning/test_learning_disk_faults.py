@@ -139,8 +139,6 @@ class World(Scene):
         try:
             self.start(Scripted())
         except (OSError, TacitdError, Crash):
-            with suppress(Exception):
-                self.app.schedule.stop()
             self.app.lock.release()
         else:
             self.running = True
