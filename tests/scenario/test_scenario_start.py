@@ -131,7 +131,7 @@ def test_ending_it_during_the_start_does_no_harm(make: MakeDaemon, number: signa
         process = spawn_prepared(daemon, "run")
         time.sleep(moment)
         process.send_signal(number)
-        code = process.wait(15)
+        code = process.wait(60)
         assert code in (0, -number, 128 + number), f"{moment:.3f} s after its first line: {code}"
         assert not daemon.socket.exists() or code != 0
     assert "Traceback" not in daemon.said() and "KeyboardInterrupt" not in daemon.said()

@@ -30,10 +30,11 @@ from tacitd_handlers.learning.begin import begin
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.extract import extract
 from tacitd_handlers.learning.folders import folders_of
+from tacitd_handlers.learning.learned_notices import learned_notices
 from tacitd_handlers.learning.looks import is_news, look
 from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
-from tacitd_handlers.learning.saying import count_facts, learned_notices, says
+from tacitd_handlers.learning.saying import count_facts, says
 from tacitd_handlers.learning.state import COUNTED, Aside, State
 from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused, take_back
 from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesis, finish

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import hold
-from tacitd.handler import Footprint, Slice
+from tacitd.handler import Footprint, Handler, Slice
 from tacitd.paths import Paths
 from tacitd.service.managers import Ran, Systemd
 from tacitd.service.remove import STATE_FILES, footprints_of, remove
@@ -99,9 +99,10 @@ def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
     def broken(environ: Mapping[str, str]) -> Footprint:
         raise RuntimeError(environ)
 
+    made = cast(Handler, None)
     slices = [
-        Slice("a", cast(Any, object), footprint=broken),
-        Slice("b", cast(Any, object), footprint=lambda _: Footprint([Path("/x")])),
+        Slice("a", lambda: made, footprint=broken),
+        Slice("b", lambda: made, footprint=lambda _: Footprint([Path("/x")])),
     ]
     assert footprints_of(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 
