@@ -211,7 +211,7 @@ def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
     """It had grown, and was removed before it was read: nobody comes to read it, and nobody would look at it again."""
     scene = Scene(tmp_path, held=True, lanes=1)
     for session in "st":
-        scene.append(session, scene.title(session))
+        scene.append(session, scene.title(session) | {"cwd": str(scene.root)})  # so it is announced before
     scene.settle()
     _work_off(scene)
     monkeypatch.setattr(tails_module, "KEPT", 0)

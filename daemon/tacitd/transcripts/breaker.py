@@ -21,8 +21,8 @@ from tacitd.handler import Degradation
 HOUR = 3600.0
 LIMIT = 30
 """New sessions from one working directory within an hour that a person may still start."""
-LIMIT_OF_ALL = 60
-"""The same for all working directories together: one a minute."""
+LIMIT_OF_ALL = 90
+"""The same for all working directories together: three in two minutes, for an hour."""
 SHOWN = 3
 """Directories that a degradation names; the others are counted."""
 
@@ -158,7 +158,7 @@ class Breaker:
             shut[SHOWN:] = [f"{len(shut) - SHOWN} more directories"]
         where = [f"in {', '.join(shut)} (limit {self._limit} in each)"] if shut else []
         if self._all.closed:
-            places = sum(1 for place in self._places.values() if not place.closed)
+            places = len(set(self._all.held.values()))
             where.append(
                 f"in {places} directories together ({len(self._all.known)}, limit {self._all.limit})"
             )

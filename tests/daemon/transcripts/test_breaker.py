@@ -108,7 +108,7 @@ def test_a_loop_over_many_directories_is_stopped_too() -> None:
     (problem,) = breaker.degradations()
     assert (
         problem.id == "breaker.closed"
-        and "61 directories" in problem.what
+        and f"{LIMIT_OF_ALL + 1} directories" in problem.what
         and "tacitd resume" in problem.hint
     )
 
@@ -117,7 +117,7 @@ def test_what_closed_all_waits_as_long_as_the_loop_goes_on() -> None:
     """A session of the loop is not let go because it is older than an hour."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
-    _everywhere(breaker, hand, 300, gap=40.0)
+    _everywhere(breaker, hand, 300, gap=30.0)
     assert breaker.closed("/w3", "s3") and breaker.closed("/w3")
     where, seconds = breaker.reason("/w3", "s3") or ("", 0.0)
     assert "all directories" in where and 0 < seconds < HOUR
