@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from collections.abc import Sequence
 
@@ -99,6 +100,24 @@ def test_sleep_costs_one_run() -> None:
     schedule, clock = _schedule(Job("j", EVERY), Job("k", EVERY))
     clock.pass_(12 * HOUR)
     assert schedule.take_due() == [("x", "j"), ("x", "k")] and schedule.take_due() == []
+
+
+def test_summer_time_ends_without_a_second_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 12: an hour occurs twice on local clocks, and intervals are counted in UTC."""
+    monkeypatch.setenv("TZ", "Europe/Amsterdam")
+    time.tzset()
+    try:
+        schedule, clock = _schedule(
+            Job("j", HOUR), clock=FakeClock(wall=1_792_886_400.0)
+        )  # 2026-10-25T00:00Z
+        runs = []
+        for _ in range(4 * 4):
+            clock.pass_(HOUR / 4)
+            runs.append(schedule.take_due())
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert runs == [[], [], [], [("x", "j")]] * 4
 
 
 def test_a_jump_right_after_a_run_does_not_repeat_it() -> None:
