@@ -30,7 +30,11 @@ def test_of_many_simultaneous_starts_exactly_one_survives(make: MakeDaemon) -> N
     daemon = make()
     starting = {number: daemon.spawn("run", output=f"output-{number}") for number in range(STARTS)}
     try:
-        until(lambda: sum(one.poll() is None for one in starting.values()) <= 1, 60 + 5 * STARTS, daemon.terminal)
+        until(
+            lambda: sum(one.poll() is None for one in starting.values()) <= 1,
+            60 + 5 * STARTS,
+            daemon.terminal,
+        )
         (survivor,) = (number for number, one in starting.items() if one.poll() is None)
         until(lambda: daemon.cli("status").returncode == 0, 60, daemon.terminal)
         assert daemon.status()["pid"] == starting[survivor].pid
