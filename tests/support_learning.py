@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd.errors import TacitdError
+from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
     Event,
@@ -31,7 +31,7 @@ from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.git import find
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Ask, NoAnswer
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import Learning
@@ -174,6 +174,8 @@ class Bench:
         """Offer an event and settle the answer, as the engine does."""
         try:
             outcome = self.handler.handle(event, self.tools())
+        except FileBusyError as busy:
+            outcome = Wait(busy.seconds)
         except (OSError, TacitdError) as error:
             outcome = Later(str(error), getattr(error, "hint", ""))
         if isinstance(outcome, Done | Rejected):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support_engine import Scene, Scripted, done, grew, prompts_of, words_of
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Rejected
 
@@ -51,6 +51,25 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
         scene.settle(600)
     assert scene.dispatcher.dead.count == 1, "a single record that fails three times is put aside"
     assert scene.engine.fault is None
+
+
+def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None:
+    """FileBusyError that a handler lets through is `Wait` for its seconds: nothing is parked, and no attempt counts."""
+    editing = [True]
+
+    def answer(event: TranscriptGrew) -> Any:
+        if editing:
+            raise FileBusyError("x is open in vim", seconds=5.0, editor="vim")
+        return done(event)
+
+    scene = Scene(tmp_path, grew(answer))
+    scene.type("s", "one")
+    for _ in range(5):
+        scene.settle(10)
+    assert scene.parked() == [] and scene.handler.did == [] and scene.dispatcher.dead.count == 0
+    editing.clear()
+    scene.settle(10)
+    assert scene.handler.did == ["u1"]
 
 
 @pytest.mark.parametrize("answer", [None, "done", 7, SystemExit(1)], ids=str)

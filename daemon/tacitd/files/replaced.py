@@ -140,14 +140,11 @@ class _Edit:
             if not _unchanged(target, seen, disk):
                 disk.unlink(temp)
                 return False
-            if seen is None:
-                done = _placed(temp, target, disk)
-            else:
-                old = swap_name(temp, wanted, seen.data)
+            old = swap_name(temp, wanted, seen.data) if seen is not None else temp
+            if seen is not None:
                 disk.replace(temp, old)
-        if seen is not None:
-            with removed_on_failure(old, disk):
-                done = self._swap(old, seen, wanted)
+        with removed_on_failure(old, disk):
+            done = _placed(old, target, disk) if seen is None else self._swap(old, seen, wanted)
         if done and self._guards.busy is not None:
             self._guards.busy.note_written(target, made)
         return done

@@ -255,26 +255,29 @@ class SecondLook:
         added = data[one.size :] if _digest(data[: one.size]) == one.digest else b""
         whole = data[one.size - 1 : one.size] in (b"", b"\n") or added.startswith((b"\n", b"\r\n"))
         # To a file without words anything can be added: that is a new version as well.
-        done = bool(added) and whole and not one.blank and self._add(one, added, second)
+        done = bool(added) and whole and not one.blank and self._add(one, data, added, second)
         grown = bool(added) or one.blank
         if not done and not (grown and self._bring_under_the_name(one, data, second)):
             copy = self._beside(one, data)
         return replace(one, size=len(data), digest=_digest(data), blank=not data.strip(), copy=copy)
 
-    def _add(self, one: _Kept, added: bytes, second: SecondLook | None) -> bool:
-        """Add whole lines at the end of the file, unless they stand in it already. False: there is no such file now, or
-        somebody saved a version that has some of them: then these are the rest of an older version.
+    def _add(self, one: _Kept, late: bytes, added: bytes, second: SecondLook | None) -> bool:
+        """Add the whole lines `added`, the end of `late`, to the file, unless they are in it already. False: there is no such file now, it
+        is empty, or it has some of the lines: then these are no additions, but the rest of a version.
         """
-        now = look(one.target, self._disk)
-        if now is None:
-            return False
-        if not self._changes_since(one, now.data):
-            there = {line.strip() for line in now.data.splitlines()}
-            known = [line.strip() in there for line in added.splitlines() if line.strip()]
-            if any(known):
-                return all(known)
-        edit(one.target, lambda data: with_tail(data, added), disk=self._disk, second=second)
-        return True
+        is_added = True
+
+        def change(data: bytes | None) -> bytes | None:
+            nonlocal is_added
+            known = find_known_lines(data or b"", added)
+            # Where the file has the lines, it must have what was before them too: somebody may have saved a version without.
+            is_added = bool(data and data.strip()) and (
+                not any(known) or all(find_known_lines(data or b"", late))
+            )
+            return with_tail(data, added) if is_added and not any(known) else None
+
+        edit(one.target, change, disk=self._disk, second=second)
+        return is_added
 
     def _changes_since(self, one: _Kept, data: bytes) -> list[_Ours]:
         """Given the file's bytes, return what tacitd changed in it since; [] if anybody saved it since.
@@ -298,11 +301,10 @@ class SecondLook:
         ours = self._changes_since(one, now.data) if now is not None else []
         if now is None or not ours:
             return False
-        wanted: bytes | None = data
+        wanted = data
         for each in ours:
-            wanted = each.change(wanted)
-            if wanted is None:
-                return False
+            after = each.change(wanted)
+            wanted = wanted if after is None else after
         if wanted == now.data:
             return now.data == data
         expected = now.data
@@ -312,8 +314,8 @@ class SecondLook:
             disk=self._disk,
             second=_Unrepeated(second) if second is not None else None,
         )
-        after = look(one.target, self._disk)
-        return after is not None and after.data == wanted
+        there = look(one.target, self._disk)
+        return there is not None and there.data == wanted
 
     def _beside(self, one: _Kept, data: bytes) -> Path | None:
         """Keep a copy, unless what it says is nothing, or stands in the file. It is the only one of this old file: what
@@ -355,6 +357,12 @@ class _Unrepeated:
     def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """As SecondLook.keep."""
         self._second.keep(target, old, seen, leave_unchanged, wrote)
+
+
+def find_known_lines(data: bytes, added: bytes) -> list[bool]:
+    """Given a file's bytes and lines, return for each line that is not empty whether the file has it."""
+    there = {line.strip() for line in data.splitlines()}
+    return [line.strip() in there for line in added.splitlines() if line.strip()]
 
 
 def with_tail(data: bytes | None, added: bytes) -> bytes | None:
