@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tacitd.redact import has_secret
 from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
+from tacitd_handlers.learning.headings import known_group
 from tacitd_handlers.learning.phrasing import tidied
 from tacitd_handlers.learning.prompting import instructions, sentences_of
 from tacitd_handlers.learning.sameness import normalise
@@ -107,7 +108,12 @@ def _is_json(line: str) -> bool:
 def _is_talk(line: str, after_none: bool) -> bool:
     """An introduction, a heading, a closing word, why there is nothing: what a model says around its list."""
     text = without_marks(line)
-    if line.lstrip().startswith("#") or text.rstrip("*_ ").endswith((":", "：")) or _NUMBERED.fullmatch(text):
+    if (
+        line.lstrip().startswith("#")
+        or known_group(text.strip("*_")) is not None
+        or text.rstrip("*_ ").endswith((":", "："))
+        or _NUMBERED.fullmatch(text)
+    ):
         return True
     if line.strip() != text:
         return False

@@ -11,6 +11,7 @@ At most 49 lines, none of them cut. Reads texts and returns a text; who writes i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,17 @@ TITLE = "# Known facts"
 LINES_LIMIT = 49
 ANSWER_LIMIT = 32_768
 _HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<bold>\*\*[^*]+\*\*:?)|(?P<plain>[A-Z][\w &/-]{2,40}:))\s*$"
+    r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<bold>(?:\*\*|__)[^*_]+(?:\*\*|__):?)|(?P<plain>[A-Z][\w &/-]{2,40}:))\s*$"
+)
+_BARE_TITLE = re.compile(
+    r"\s*(?:\d{1,2}[.)]\s+|[-*+]\s+)?[*_]*(?P<title>[^\W\d_][\w &/()+-]{1,40}?)[*_]*:?[*_]*\s*"
+)
+_MARKED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_TITLE_WORDS = 4
+"""Words of a heading at most: "Error handling and logging"."""
+_TITLE_NOISE = re.compile(
+    r"\s*\(.*\)$|\s+(?:style|conventions?|preferences?|rules|standards?|guidelines|practices|requirements|patterns|principles)$",
+    re.IGNORECASE,
 )
 
 
@@ -97,38 +108,71 @@ def _lines_of(source: Source) -> Iterator[_Line]:
 
 def _answer_lines(answer: str) -> Iterator[_Line]:
     group: str | None = None
-    for line in answer.splitlines():
-        heading = _HEADING.match(line)
-        if heading:
-            title = without_marks(heading["marked"] or heading["bold"] or heading["plain"]).strip("*: ")
-            group = known_group(title)
-        elif line.strip() and not is_fence(line):
+    lines = [line for line in answer.splitlines() if line.strip() and not is_fence(line)]
+    for at, line in enumerate(lines):
+        title = _heading_of(line, lines[at + 1] if at + 1 < len(lines) else "")
+        if title is not None:
+            group = known_group(title) or known_group(_TITLE_NOISE.sub("", title))
+        else:
             text = without_marks(line)
             if not is_none(text) and not text.endswith(":"):
                 yield _Line(group or group_of(text), text)
 
 
+def _heading_of(line: str, following: str) -> str | None:
+    """The title in a line that is a heading, None for a statement.
+
+    A heading without a mark is the name of a group, or a few words above a bullet that has none itself.
+    """
+    heading = _HEADING.match(line)
+    if heading:
+        return without_marks(heading["marked"] or heading["bold"] or heading["plain"]).strip("*_: ")
+    bare = _BARE_TITLE.fullmatch(line)
+    if bare is None:
+        return None
+    title = bare["title"].strip()
+    if known_group(title) or known_group(_TITLE_NOISE.sub("", title)):
+        return title
+    above = _MARKED.match(following) is not None and _MARKED.match(line) is None
+    return title if above and len(title.split()) <= _TITLE_WORDS and title[:1].isupper() else None
+
+
 def _rendered(lines: Iterable[_Line]) -> str:
-    """Take lines while they fit, then show them by group; within a group they keep their order."""
+    """Show the lines by group, as many as there is room for; within a group they keep their order (SPEC S-41)."""
     groups: dict[str, list[str]] = {name: [] for name in GROUPS}
+    arrived: list[str] = []
     seen: set[str] = set()
-    height = 1
     for line in lines:
         text = shortened(without_user(line.text), FACT_LIMIT)
         key = normalise(text)
-        group = line.group if line.group in groups else GENERAL
         secret = has_secret(line.text) or has_secret(text)
-        if not key or key in seen or secret or height + _cost(groups[group]) > LINES_LIMIT:
-            continue
-        seen.add(key)
-        height += _cost(groups[group])
-        groups[group].append(text)
+        if key and key not in seen and not secret:
+            seen.add(key)
+            arrived.append(line.group if line.group in groups else GENERAL)
+            groups[arrived[-1]].append(text)
+    quotas = _quotas(arrived)
     blocks = [
-        f"## {name}\n" + "\n".join(f"- {text}" for text in texts) for name, texts in groups.items() if texts
+        f"## {name}\n" + "\n".join(f"- {text}" for text in texts[: quotas[name]])
+        for name, texts in groups.items()
+        if texts
     ]
     return "\n\n".join([TITLE, *blocks]) + "\n"
 
 
-def _cost(group: Sequence[str]) -> int:
-    """Lines that one more statement takes: a group's first also takes a blank line and the heading."""
-    return 1 if group else 3
+def _quotas(arrived: Sequence[str]) -> Counter[str]:
+    """Given the group of each line in order, return how many lines each group may show.
+
+    Each group has an equal share of the room; what one does not need goes to the lines that come first.
+    """
+    wanted = Counter(arrived)
+    room = LINES_LIMIT - 1 - 2 * len(wanted)  # the title; for each group a blank line and its heading
+    share = room // len(wanted) if wanted else 0
+    quotas = Counter({group: min(number, share) for group, number in wanted.items()})
+    left = room - quotas.total()
+    met: Counter[str] = Counter()
+    for group in arrived:
+        met[group] += 1
+        if left and met[group] > share:
+            quotas[group] += 1
+            left -= 1
+    return quotas

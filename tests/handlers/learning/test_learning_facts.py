@@ -21,6 +21,12 @@ NONES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("heading", ["Coding", "**Testing**", "Communication:", "## Architecture", "General"])
+def test_the_name_of_a_group_is_no_fact(heading: str) -> None:
+    """S-03: a model that groups its list writes headings in all spellings."""
+    assert parse_facts(f"{heading}\nUse pnpm") == Facts(("Use pnpm",))
+
+
 @pytest.mark.parametrize("answer", NONES)
 def test_none_in_all_its_spellings(answer: str) -> None:
     """S-03: NONE means nothing and is never a fact."""
@@ -128,7 +134,7 @@ def test_what_is_no_list_is_unusable(answer: str, reason: str) -> None:
 
 def test_the_whole_prompt_echoed_is_refused() -> None:
     """S-35: whatever was in it."""
-    assert isinstance(parse_facts(extraction_prompt("- Use tabs", [Message("use pnpm")])), Unusable)
+    assert isinstance(parse_facts(extraction_prompt("- Use tabs", [Message("use pnpm, not npm")])), Unusable)
     assert isinstance(parse_facts(template("extraction")[:700]), Unusable)
 
 

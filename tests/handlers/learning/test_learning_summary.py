@@ -89,6 +89,12 @@ def test_never_more_than_49_lines(documents: list[list[str]]) -> None:
         "## Coding\n- Use pnpm\n\n## Testing\n- Use pytest\n",
         "Coding:\n1. Use pnpm\n\nTesting:\n1. Use pytest",
         "**Coding**\n* Use pnpm\n**Testing:**\n* User use pnpm.\n* Use pytest",
+        "Coding\n- Use pnpm\nTesting\n- Use pytest",
+        "**Coding**\nUse pnpm\n\n__Testing__\nUse pytest",
+        "- Coding\n- Use pnpm\n- Testing:\n- Use pytest",
+        "1. Coding\n- Use pnpm\n2. **Testing**\n- Use pytest",
+        "Coding Style\n- Use pnpm\n\nTesting conventions:\n- Use pytest",
+        "Package manager\n- Use pnpm\n\nHow to test\n- Use pytest",
         "```markdown\n# Coding\nUse pnpm\n# Testing\nUse pytest\n```",
         "Here are the statements:\n- Use pnpm\n- Use pytest",
     ],
@@ -97,6 +103,30 @@ def test_the_models_answer_in_our_form(answer: str) -> None:
     """S-41, S-42: grouped and cleaned, whichever way the model wrote its headings."""
     expected = "# Known facts\n\n## Coding\n- Use pnpm\n\n## Testing\n- Use pytest\n"
     assert parse_summary_answer(answer.replace("User use pnpm.", "use pnpm.")) == expected
+
+
+@pytest.mark.parametrize(
+    "statement", ["Testing matters", "Code is typed", "Coding without comments", "Short answers"]
+)
+def test_a_short_statement_is_no_heading(statement: str) -> None:
+    """S-41: only the name of a group, or a few words above a list, is a heading."""
+    text = parse_summary_answer(f"- {statement}\n- Use pnpm")
+    assert isinstance(text, str) and statement in summary_lines(text)
+
+
+def test_the_cut_keeps_every_group() -> None:
+    """S-41: a long first group leaves the others their share, and room that they do not need goes to the newest."""
+    blocks = [
+        f"## {group}\n" + "\n".join(f"- {group} rule {n}" for n in range(size))
+        for group, size in (("Coding", 90), ("Testing", 90), ("Communication", 3), ("Architecture", 90))
+    ]
+    text = parse_summary_answer("\n\n".join(blocks))
+    assert isinstance(text, str) and len(text.splitlines()) == LINES_LIMIT
+    shown = {
+        group: sum(line.startswith(f"- {group}") for line in text.splitlines())
+        for group in ("Coding", "Testing", "Communication", "Architecture")
+    }
+    assert shown == {"Coding": 17, "Testing": 10, "Communication": 3, "Architecture": 10}
 
 
 def test_the_models_answer_is_capped() -> None:
