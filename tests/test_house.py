@@ -69,8 +69,14 @@ NAMES = """
     answers cleaning confidence estimate facts folders gather headings phrasing placement plan sameness saying
     statements summary synthesis tombstones wording
 """
-RULES = frozenset(f"tacitd_handlers.learning.{name}" for name in NAMES.split())
-"""Pure rules of the learning slice."""
+SHARED = """
+    concrete_tokens dangerous_kinds grounding number_words numeric_readings relative_dates text_parts token_aliases
+    token_index word_stems
+"""
+RULES = frozenset(f"tacitd_handlers.learning.{name}" for name in NAMES.split()) | frozenset(
+    f"tacitd_handlers.shared.{name}" for name in SHARED.split()
+)
+"""Pure rules of the learning slice, and those that several slices share."""
 
 
 def test_slices_do_not_know_each_other() -> None:

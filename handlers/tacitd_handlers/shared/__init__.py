@@ -1,0 +1,1 @@
+"""Pure rules that several handlers use. A module here knows no handler, no clock, no disk and no model."""

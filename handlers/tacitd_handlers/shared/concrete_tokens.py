@@ -1,0 +1,164 @@
+"""The concrete tokens of a fact: what can be right or wrong to the letter, and so must have been typed by somebody.
+
+Paths, commands, addresses, hosts, packages, flags, variables, numbers, dates, code in backticks and identifiers. Prose
+is not concrete: its words may be translated and paraphrased. Pure; whether a token is grounded is `token_index`'s.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tacitd_handlers.shared.numeric_readings import counting_words, find_numbers
+from tacitd_handlers.shared.relative_dates import find_dates
+from tacitd_handlers.shared.text_parts import CJK, compose, list_words, split_parts
+from tacitd_handlers.shared.token_aliases import alias_table, is_abbreviation, is_prose_pair, join_name
+
+TokenKind = Literal["code", "address", "flag", "variable", "path", "name", "package", "number", "date"]
+
+_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
+_PLACEHOLDER = re.compile(r"<[a-z][\w -]{1,30}>|(?<!\$)\{[a-z]\w{0,30}\}")
+"""`<name>` and `{id}` stand for something that is not named."""
+_CHUNK = re.compile(rf"[^\s{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20]+")
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://.+|(?:javascript|data|vbscript|file|mailto|tel|ssh|git):\S.*|www\..+|[^@\s]+@[\w-]+\.[\w.-]+",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\]\((?P<target>[^)\s]+)[^)]*\)")
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*")
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*(?:=\S*)?")
+_SIZED = re.compile(
+    r"[<>=~^v≤≥]*\d[\d.,:'’]*\s?(?:%|x|px|r?em|pt|ms|s|m|h|d|w|min|mins|sec|secs|hrs?|k|[kKMGT]i?[bB]?|st|nd|rd|th|er|e|ème|º|ª|"
+    r"fps|pm|am|°|€|\$|£|\+|ish|col|cols|chars?)?",
+    re.IGNORECASE,
+)
+_COUNT_COMPOUND = re.compile(r"(\d[\d.,]*)((?:-[^\W\d_]+)+)")
+_DOTTED = re.compile(r"\.?[\w@-]+(?:\.[\w@*-]+)+|\.[A-Za-z][\w-]*|\*\.[\w.*-]+")
+_CAMEL = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2,}[a-z]{2,}")
+_PLURAL_CAPITALS = re.compile(r"[A-Z]{2,}(?:s|es|ed|ing|d)")
+_INSTALLER = re.compile(
+    r"(?<![\w-])(?:(?:npm|pnpm|yarn|bun|pip3?|uv|uv pip|cargo|gem|brew|apt(?:-get)?|go|conda|composer)\s+"
+    r"(?:install|i|add|get|dlx|exec|x|require)|npx|bunx|uvx|pipx(?:\s+(?:run|install))?)(?:\s+-\S+)*\s+(?P<name>[@\w][\w@/.-]*)",
+    re.IGNORECASE,
+)
+_EDGES = "\"'“”‘’«»()[]{}<>,;:!?*…–—|。、"
+_SMALL_WORDS = frozenset(
+    list_words("a an and or the to of in on at for with it is all as by no not only from via per your our")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One concrete token, as it is written in the fact."""
+
+    kind: TokenKind
+    text: str
+
+
+def find_tokens(text: str) -> tuple[Token, ...]:
+    """Return the concrete tokens of one fact or line, each once, in the order of their discovery."""
+    plain = compose(text)
+    found: dict[Token, None] = {}
+    plain = _PLACEHOLDER.sub(" ", plain)
+    spans = [match[2] for match in _SPAN.finditer(plain)]
+    rest = _SPAN.sub(" \u2022 ", plain).replace("`", " ")
+    for written, *_ in find_dates(rest):
+        found[Token("date", written)] = None
+        rest = rest.replace(written, " \u2022 ", 1)
+    for span in spans:
+        found.update(dict.fromkeys(_tokens_of_code(span)))
+    for match in _INSTALLER.finditer(rest):
+        if match["name"].casefold() not in _SMALL_WORDS:
+            found[Token("package", match["name"])] = None
+    for match in _LINK.finditer(rest):
+        found[Token("address", match["target"])] = None
+    for chunk in _CHUNK.findall(_LINK.sub("] ", rest)):
+        found.update(dict.fromkeys(_tokens_of_chunk(chunk)))
+    for written, value in counting_words(rest):
+        found[Token("number", f"{value} ({written})")] = None
+    return tuple(found)
+
+
+def _tokens_of_code(span: str) -> Iterator[Token]:
+    """Everything within backticks is concrete; what has a kind of its own is judged as that."""
+    for chunk in span.split():
+        found = list(_tokens_of_chunk(chunk))
+        yield from found
+        if not found and sum(char.isalnum() for char in chunk) > 1:
+            yield Token("code", chunk)
+
+
+def _tokens_of_chunk(chunk: str) -> Iterator[Token]:
+    core = _core_of(chunk)
+    if not any(char.isalnum() for char in core):
+        return
+    if _ADDRESS.fullmatch(core):
+        yield Token("address", core)
+    elif _is_mixed_script(core):
+        yield Token("name", core)
+    elif _FLAG.fullmatch(core):
+        yield Token("flag", core)
+    elif _VARIABLE.fullmatch(core):
+        yield Token("variable", core)
+    elif _SIZED.fullmatch(core) or not any(char.isalpha() for char in core):
+        yield from (Token("number", number) for number in find_numbers(core))
+    elif compound := _COUNT_COMPOUND.fullmatch(core):
+        yield Token("number", compound[1])
+        yield from (token for word in compound[2].split("-") for token in _tokens_of_word(word))
+    elif "/" in core or "\\" in core or core.startswith("~"):
+        yield from _tokens_of_slashes(core)
+    elif _DOTTED.fullmatch(core.removesuffix("()")) and not is_abbreviation(core):
+        yield Token("path", core)
+    else:
+        yield from _tokens_of_word(core)
+
+
+def _tokens_of_slashes(core: str) -> Iterator[Token]:
+    pieces = [piece for piece in re.split(r"[/\\]", core) if piece]
+    if is_prose_pair(core) or (len(pieces) > 1 and all(piece.isdigit() for piece in pieces)):
+        yield from (token for piece in pieces for token in _tokens_of_chunk(piece) if piece != core)
+    elif core.startswith("@"):
+        yield Token("package", core)
+    else:
+        yield Token("path", core)
+
+
+def _tokens_of_word(word: str) -> Iterator[Token]:
+    """A word without a sign that makes it concrete: an identifier by its form, or a tool's name."""
+    if "_" in word.strip("_") or word.startswith("@") or "(" in word or "=" in word or "::" in word:
+        yield Token("code", word)
+        return
+    if any(char.isdigit() for char in word) and any(char.isalpha() for char in word):
+        yield Token("name", word)
+        return
+    for piece in word.split("-"):
+        named = join_name(piece)
+        camel = _CAMEL.search(piece) and not _PLURAL_CAPITALS.fullmatch(piece)
+        if camel or named in alias_table().unambiguous or (piece.isdigit()):
+            yield Token("number" if piece.isdigit() else "name", piece)
+
+
+def _core_of(chunk: str) -> str:
+    """The chunk without quotes, brackets, emphasis, punctuation and the possessive around it."""
+    core = re.sub(r"\((?:s|es|e|n|en)\)", "", chunk).strip(_EDGES)
+    core = core.strip("*_") if core.startswith(("*", "_")) and not core.startswith(("*.", "__")) else core
+    core = core.rstrip(".") if not core.endswith("...") or any(char.isalpha() for char in core) else core
+    core = re.sub(r"'s?$", "", core.strip(_EDGES + "#&"))
+    opened = core.count("(") > core.count(")")
+    return core.replace("(", " ").split()[0] if opened and core.replace("(", " ").split() else core
+
+
+def _is_mixed_script(word: str) -> bool:
+    """Whether letters of Latin and of a script that resembles it are in one word, as in a homoglyph host."""
+    if word.isascii():
+        return False
+    scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
+    return len(scripts & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}) > 1
+
+
+def parts_of(token: Token) -> list[str]:
+    """Return the token's parts, folded."""
+    return split_parts(token.text)

@@ -1,0 +1,224 @@
+"""Kinds of sentences that are dangerous as an instruction, and which of their words make them so.
+
+A sentence that a session loads can make an agent read credentials, skip a check or obey a stranger. Such a sentence is
+not refused: people do write "skip the hooks on a draft branch". It needs the words that were typed, see `grounding`.
+
+A clause counts by its polarity: "skip the hooks" is dangerous, "never skip the hooks" is not; "delete the branch" is,
+"never delete the branch" is not. Languages: those of `word_stems.JUDGED`. A pattern is searched in the folded clause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tacitd_handlers.shared.text_parts import compose
+
+Scope = Literal["clause", "to the end", "to the start"]
+"""Negations of the whole clause, those up to the trigger's last word, or those before its first word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """A dangerous clause."""
+
+    kind: str
+    """What it is about, as a noun phrase for a message."""
+    trigger: str
+    """The words that make it dangerous."""
+    odd: bool
+    """Whether an odd number of negations governs the trigger: what a person typed must have the same."""
+    scope: Scope
+    """Which negations of a clause govern the trigger."""
+
+
+_ASKING = (
+    r"(?:\bask(?:s|ed|ing)?\b|confirm\w*|permission|approv\w*|prompt(?:s|ed|ing)?\b|consent|sign-?off|check(?:ing)? (?:in )?with"
+    r"|(?:tell|inform|notify|warn|show|mention)\w* (?:it |this |that )?(?:to )?(?:the user|anyone|anybody|me|him|her|the person|the developer)"
+    r"|wait(?:ing)? for (?:the |an? |my |any )?(?:answer|user|ok\b|reply|go)"
+    r"|frag\w*|bestätig\w*|rückfrage\w*|nachfrag\w*|zustimmung|erlaubnis|demander|confirmation|autorisation|preguntar\w*|confirmar\w*|permiso"
+    r"|確認|許可|承認|尋ね|聞か)"
+)
+_CHECKED = (
+    r"(?:checks?\b|hooks?\b|pre-?commit|pre-?push|tests?\b|lint\w*|\bci\b|verif\w*|validat\w*|safety|security|sandbox\w*|guard\w*"
+    r"|reviews?\b|signatures?|signing|gpg|certificate\w*|type-?check\w*|scans?\b|audits?|firewall|antivirus|protections?"
+    r"|prüfung\w*|sicherheit\w*|überprüf\w*|vérification\w*|contrôles?|sécurité|verificaci\w*|comprobaci\w*|seguridad"
+    r"|チェック|フック|検証|テスト|セキュリティ)"
+)
+_SKIPPING = (
+    r"(?:skip\w*|disabl\w*|bypass\w*|ignor\w*|turn\w* off|switch\w* off|circumvent\w*|suppress\w*|omit\w*|deactivat\w*"
+    r"|(?:not|never|n't|without|no longer) (?:\w+ )?(?:run|use|enable|requir|need|execut|perform|wait|do)\w*|without (?:any |the |a |\w+ )?(?=\w+)|\bno (?:\w+ )?(?=\w+)"
+    r"|überspring\w*|deaktivier\w*|umgeh\w*|ohne|abschalt\w*|ausschalt\w*|désactiv\w*|saute[rz]?\b|contourn\w*|sans|desactiv\w*|omit\w*|salt\w*|sin\b"
+    r"|スキップ|無効|省略|無視|回避|せずに|なしで)"
+)
+_SECRET = (
+    r"(?:credentials?\b|passwords?\b|passphrases?\b|secrets?\b|api[ _-]?keys?\b|(?:access|auth\w*|bearer|session|refresh|login|api) ?tokens?\b"
+    r"|(?:private|ssh|access|secret|signing) ?keys?\b|\.env\b"
+    r"|wallets?\b"
+    r"|zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|geheimnis\w*|schlüssel\w*|identifiants?\b|mots? de passe|clés? (?:privées?|api|ssh|secrètes?)"
+    r"|credenciales|contraseñas?|claves? (?:privadas?|api|ssh|secretas?)|認証情報|パスワード|秘密|鍵|トークン)"
+)
+_SECRET_PLACE = r"\bid_(?:rsa|ed25519|ecdsa)\b|\.ssh\b|\.aws\b|\.netrc\b|\.pgpass\b|\.npmrc\b|\bkeychain\b|\bkeyring\b|/etc/(?:passwd|shadow)|seed phrases?"
+_HANDLING = (
+    r"(?:\b(?:read|open|print|send|sent|show|cop(?:y|ie)|paste|post|upload|log|share|forward|includ|append|reveal|output|echo|cat|embed|transmit"
+    r"|exfiltrat|report|quot|giv|mail|email|dump|collect|list|expos|commit|put|writ|add|sav|leak|disclos|publish|attach|look(?:ing)? (?:at|up|for|into))\w*"
+    r"|\b(?:lies|lese|lesen|sende|schick|zeig|kopier|gib|nenn|ausgeb|ausgib|teile|öffne|hochlad|einfüg|füge)\w*"
+    r"|\b(?:lire|lis\b|lisez|envoy|affich|copi|montr|partag|inclu|donne|publi)\w*|\b(?:leer|lee\b|lea\b|envía|envia|muestr|compart|imprim|incluy|publica)\w*"
+    r"|読|送|表示|コピー|貼|出力|共有|アップロード|含め)"
+)
+_SESSION = r"(?:sessions?|conversations?|chats?|sitzung\w*|unterhaltung\w*|gespräch\w*|sesión|sesiones|conversación|セッション|会話)"
+_OBEYING = "whom to obey"
+_ANSWERING = (
+    r"(?:answer\w*|respond\w*|reply\w*|response\w*|repl(?:y|ies)\b|doing anything|anything else|you start|starting (?:any|a|each|every|to|work)|any (?:work|task)"
+    r"|(?:each|every|any|new) (?:task|turn|prompt|message|request)|antwort\w*|commencer|démarrer|empezar|comenzar|répon\w*|respond\w*|contest\w*|回答|返答|応答|答え)"
+)
+_KINDS: tuple[tuple[str, bool, str], ...] = (
+    # What it is about; whether an odd number of negations makes it dangerous (otherwise an even one); the pattern.
+    ("credentials", False, _SECRET_PLACE),
+    (
+        "credentials",
+        False,
+        rf"{_HANDLING}.{{0,60}}(?:{_SECRET}|\btokens?\b|\b(?:environment|env) var\w*)|{_SECRET}.{{0,30}}{_HANDLING}",
+    ),
+    (
+        "permissions",
+        False,
+        r"\b(?:grant|allow|approve|accept|give|auto-?approve|auto-?accept|erlaube?|gewähre?|autorise[rz]?|accorde[rz]?|concede|permite|permit)\w*\b.{0,40}"
+        r"(?:\bpermissions?|\baccess|\btools?\b|\bcommands?|\bbash\b|\bedits?\b|\b(?:tool|access) requests?|\beverything|\brights|zugriff|rechte|accès|droits|acceso|permisos?|outils|commandes)"
+        r"|\bpermissions?\b|\bprivileges?\b|\bsudo\b|\bchmod\b|\b(?:as|be) (?:root|admin\w*)\b|\broot (?:access|rights|user)|\bfull access\b|berechtigung\w*"
+        r"|\btrust\w* (?:all|any|every|everything|the (?:user|content|code|input)|this|whatever)|権限|アクセス許可|すべて許可|管理者",
+    ),
+    ("confirmations", True, _ASKING),
+    (
+        "confirmations",
+        False,
+        r"\bauto(?:matically)?[ -]?(?:approv|confirm|accept|merg|push|commit|execut)\w*|\b(?:secretly|covertly|silently|stillschweigend|heimlich|en secret|silencieusement|en secreto|en silencio)\b"
+        r"|\bassume (?:yes|consent|approval)|\byes to all\b|\bhid(?:e|ing) .{0,30}\bfrom (?:the )?(?:user|person|developer|me)\b|勝手に|こっそり|内緒|黙って",
+    ),
+    ("checks or hooks", True, rf"{_SKIPPING}.{{0,18}}{_CHECKED}|{_CHECKED}.{{0,20}}(?:{_SKIPPING}|\boff\b|aus\b)"),
+    (
+        "checks or hooks",
+        False,
+        r"--no-verify\b|--no-gpg-sign\b|--insecure\b|--skip-\w+|--no-check\w*|\bverify ?= ?false\b|tls_reject_unauthorized|stricthostkeychecking|--trusted-host"
+        r"|--dangerously-\S+|bypasspermissions|\bhusky ?= ?0\b",
+    ),
+    (
+        "downloading and running",
+        False,
+        r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-expression|download\w*|fetch(?:es|ed)?|herunterlad\w*|lade\b|télécharg\w*|descarg\w*)\b.{0,120}"
+        r"(?:\||\b(?:run|runs|execute\w*|exec|ba?sh|zsh|sh|eval|source|pipe|install\w*|starte\w*|führe|ausführ\w*|exécut\w*|lance[rz]?|ejecut\w*)\b)"
+        r"|\b(?:run|execute|install|führe|starte|exécute[rz]?|ejecuta)\w*\b.{0,60}\b(?:from (?:the )?(?:internet|web|url|https?|net)|script (?:at|from)|https?://)"
+        r"|\b(?:npx|bunx|uvx|pipx)\s+(?:-\S+\s+)*[@\w]|\beval\b|\bbase64\b|\bdecod\w+ (?:and|then|it|this)|ダウンロード.{0,40}実行|をインストール|実行して.{0,20}https?",
+    ),
+    (
+        "deleting",
+        False,
+        r"\b(?:delet|remov|wip|eras|purg|destroy|drop|truncat|overwrit|discard|lösch|entfern|überschreib|supprim|efface|écras|borr|elimin|sobrescrib)\w*\b.{0,40}"
+        r"(?:\bfiles?\b|director(?:y|ies)|\bfolders?\b|\bbranch(?:es)?\b|\bdatabases?\b|\bdb\b|\btables?\b|\bdata\b|\brepo\w*|\bhistory\b|\bbackups?\b|\blogs?\b"
+        r"|\beverything\b|\bdisks?\b|\bvolumes?\b|\bcontainers?\b|\bbuckets?\b|\bclusters?\b|\baccounts?\b|\brecords\b|\bhome\b|\ball\b(?! (?:unused|dead))|\.git\b|~|/\*"
+        r"|dateien|datei\b|ordner|verzeichnis\w*|datenbank\w*|daten\b|alles|fichiers?|dossiers?|répertoires?|base de données|données|archivos?|carpetas?|ficheros?|base de datos|datos)"
+        r"|\brm\s+-\w*[rf]|\bgit (?:reset --hard|clean)|--hard\b|\bforce[- ]?push\w*|--force\b|\bdrop (?:table|database|schema)\b|\bformat the (?:disk|drive)|\bmkfs\b|\bdd if="
+        r"|(?:ファイル|フォルダ|ディレクトリ|データ|ブランチ|履歴|全て|すべて).{0,15}(?:削除|消去|消し|上書き)|(?:削除|消去|上書き)",
+    ),
+    (
+        "what to do at the start of a session",
+        False,
+        rf"\b{_SESSION}(?:'s)?[ -]?(?:start\w*|begin\w*|open\w*|init\w*|launch\w*|beginn\w*|anfang)|\b(?:start|beginning|begin|opening|outset|first message|beginn|anfang|début|inicio|principio|comienzo)\w*\b.{{0,30}}{_SESSION}"
+        rf"|\b(?:before|prior to|whenever|when|each time|every time|bevor|vor|avant|antes)\b.{{0,25}}{_ANSWERING}|\b(?:every|each|any|new|jede\w*|neue\w*|chaque|nouvelle|cada|nueva)\b.{{0,10}}{_SESSION}"
+        rf"|\b(?:begin|start) (?:every|each|all|any) (?:day|answer|response|reply|message|turn)|\b(?:first|always) (?:thing|action|step) (?:to do|is|in)|{_SESSION}.{{0,10}}(?:開始|始め|冒頭|最初|起動)|(?:毎回|最初に|回答する前|答える前|返答の前|応答の前)",
+    ),
+    (
+        _OBEYING,
+        False,
+        r"\b(?:obey\w*|follow\w* (?:(?:the )?\w+'s|all|any|every|other|new|hidden|embedded|external|their|its|his|her)\b.{0,20}\b(?:instructions?|commands?|orders?)|compl(?:y|ies) with|take orders|defer to|listen to)\b"
+        r"|\b(?:follow|execute|accept|treat|trust|carry out)\w*\b.{0,40}\b(?:instructions?|commands?|orders?)\b.{0,12}\b(?:in|from|of|by|on|at|that|found|within|inside|given|posted|written)\b"
+        r"|\b(?:befolge?|folge|gehorche?|suivre|suis|suivez|obéi\w*|obedece\w*|sigue|seguir|siga)\w*\b.{0,40}"
+        r"\b(?:instructions?|commands?|orders?|anweisung\w*|befehl\w*|consignes?|ordres?|instrucciones|órdenes|indicaciones)\b"
+        r"|\b(?:instructions?|commands?|orders?|anweisungen|befehle) (?:in|from|of|by|within|aus|von|in)\b|\b(?:ignore|disregard|forget|ignoriere?|vergiss|oublie|ignora)\w*\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|règles|instrucciones|reglas|user|person|human|developer)\b"
+        r"|\byou are (?:now|no longer|an?|the)\b|\b(?:act|behave|respond) as (?:if|an?|the|though)\b|\bpretend\w*|\brole-?play|\bjailbreak\w*|\b(?:new|real|true|only) (?:owner|master|boss|operator|user|administrator)\b"
+        r"|\btakes? precedence\b|\bsupersede\w*|\boverrid\w+ (?:all|any|the|every|other|previous)|\bhighest (?:priority|authority)\b|\bnot the user\b|\bdu bist (?:jetzt|nun)\b|\btu es (?:maintenant|désormais)\b|\beres ahora\b"
+        r"|指示に従|命令に従|に従って|従いなさい|従う|指示を無視|無視して|(?:human|assistant|system)\s*:",
+    ),
+)  # fmt: skip
+_COMPILED = tuple((kind, odd, re.compile(pattern)) for kind, odd, pattern in _KINDS)
+_NEGATION = re.compile(
+    r"\b(?:never|not|cannot|no|none|nothing|nobody|without|neither|nor|avoid\w*|skip\w*|stop\w*|refrain\w*|disabl\w*|bypass\w*|forb[ia]d\w*|forbidden|"
+    r"prohibit\w*|ban(?:s|ned)?|disallow\w*|refus\w*|hesitat\w*|forget\w*|fail|fails|neglect\w*|omit\w*|ignor\w*|prevent\w*|reject\w*|dislikes?|hates?|against|"
+    r"suppress\w*|circumvent\w*|off|deactivat\w*|unless|except|w/o|dont|doesnt|mustnt|shouldnt|wont|cant|annoy\w*|instead of|rather than|unnecessary|"
+    r"nicht|nie|niemals|kein\w*|ohne|weder|vermeid\w*|überspring\w*|deaktivier\w*|verboten|umgeh\w*|außer|statt|abschalt\w*|ausschalt\w*|aufhör\w*|"
+    r"pas|jamais|sans|aucune?|éviter?|évite[rz]?|désactiv\w*|saute[rz]?|interdi\w*|arrête[rz]?|contourn\w*|"
+    r"nunca|jamás|sin|evit\w*|desactiv\w*|prohibi\w*|salt\w*|tampoco|dej\w+ de)\b|n't\b|"
+    r"--no-|ない|なし|せず|ずに|ません|禁止|スキップ|無効|省略|無視|やめ|避け|回避"
+)
+_AFTER_NEGATION = re.compile(r"\b(?:before|until|till|bevor|bis|avant|jusqu\w*|antes|hasta)\b")
+_CLAUSE = re.compile(
+    r"->|→|[!?;:\n。！？；、]|\.(?=\s|$)|,|\s[–—-]{1,2}\s|(?<!\w)(?:and|but|then|when|whenever|while|if|because|so that|und|aber|dann|wenn|weil|et|mais|puis|quand|si|car"
+    r"|y|pero|luego|cuando|porque)(?!\w)"
+)
+_INTERJECTION = re.compile(r"^\s*(?:no|nope|nein|non|never mind|not again|いや|いいえ)\s*[,!.;:–—-]+\s*")
+_PROTECTED = re.compile(
+    r"\b(?:ask\w*|confirm\w*|check with|get \w* ?(?:approval|permission|confirmation|sign-?off)|require\w*|wait\w* for|frag\w*|bestätig\w*|demander?|demandez|confirmer?|pregunta\w*|confirma\w*)\b.{0,40}"
+    r"\b(?:before|prior to|first|when|bevor|vor|avant|antes)\b"
+)
+_PROTECTABLE = frozenset(
+    {"deleting", "permissions", "downloading and running", "what to do at the start of a session"}
+)
+_PREDICATE = re.compile(
+    r"\W*(?:\w+\W+){0,3}?(?:must|should|shall|may|can|are|is|do|does|will|be|dürfen|sollen|werden|doivent|deben)?\s*"
+    r"(?:not|never|no longer|n't|nie|niemals|nicht|jamais|nunca)\b"
+)
+"""What makes a prohibition of a noun in front of it."""
+_ACROSS = frozenset({"downloading and running", "what to do at the start of a session", _OBEYING})
+"""Kinds that are recognised over several clauses: "download it, then run it"."""
+
+
+def find_dangers(text: str) -> tuple[Danger, ...]:
+    """Return the dangerous clauses of a fact or line."""
+    plain = _INTERJECTION.sub("", compose(text).casefold().replace("`", " ").replace("*", ""))
+    found = [danger for clause in split_clauses(plain) for danger in _dangers_of(clause)]
+    found += [danger for danger in _dangers_of(plain) if danger.kind in _ACROSS]
+    return tuple({danger.kind: danger for danger in reversed(found)}.values())
+
+
+def split_clauses(text: str) -> list[str]:
+    """Return the clauses of a text, folded: a negation in one says nothing of the others."""
+    plain = compose(text).casefold().replace("`", " ")
+    return [clause.strip() for clause in _CLAUSE.split(plain) if clause and clause.strip()]
+
+
+def is_odd(clause: str) -> bool:
+    """Whether an odd number of negations is in a folded clause. "Never X before Y" is as "not without"."""
+    negations = list(_NEGATION.finditer(clause))
+    count = len(negations)
+    if negations and _AFTER_NEGATION.search(clause, negations[0].end()):
+        count += 1
+    return count % 2 == 1
+
+
+def _dangers_of(clause: str) -> Iterator[Danger]:
+    guarded = _PROTECTED.search(clause)
+    for kind, dangerous_if_odd, pattern in _COMPILED:
+        match = pattern.search(clause)
+        if match is None:
+            continue
+        scope: Scope = "clause" if dangerous_if_odd else "to the start" if kind == _OBEYING else "to the end"
+        if is_odd(_governing(clause, match, scope)) != dangerous_if_odd:
+            continue
+        if not dangerous_if_odd and guarded and kind in _PROTECTABLE:
+            continue
+        yield Danger(kind, match[0], dangerous_if_odd, scope)
+
+
+def _governing(clause: str, match: re.Match[str], scope: Scope) -> str:
+    """The part of the clause whose negations count.
+
+    "Never delete without asking": what follows the trigger takes nothing back of "never delete", except as a predicate
+    ("credentials must not be logged"). "Ignore the rules": the trigger's own verb is no negation of it.
+    """
+    if scope == "clause":
+        return clause
+    passive = _PREDICATE.match(clause, match.end())
+    before = clause[: match.end() if scope == "to the end" else match.start()]
+    return f"{before} {passive[0]}" if passive else before

@@ -1,0 +1,241 @@
+"""Was this said? Whether a text that a model wrote is grounded in the words it was made from (SPEC S-67). Pure.
+
+Every concrete token of the text must be in its sources. A text of a dangerous kind also needs the content words of what
+was typed; the assistant's words are not enough for it. Where the language of a text does not let that be determined, it
+waits for a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from tacitd_handlers.shared.concrete_tokens import Token, find_tokens
+from tacitd_handlers.shared.dangerous_kinds import Danger, find_dangers, is_odd, split_clauses
+from tacitd_handlers.shared.text_parts import is_cjk, pairs_of_characters, split_words
+from tacitd_handlers.shared.token_index import TokenIndex, index_texts
+from tacitd_handlers.shared.word_stems import (
+    JUDGED,
+    Language,
+    content_stems,
+    language_of,
+    stem_words,
+    text_stems,
+)
+
+_SHARE = 0.5
+"""Of the content words of a dangerous text, the part that must have been typed."""
+_PARAPHRASED = 4
+"""Content words: a shorter text may be a paraphrase that shares none of them with its message."""
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|->|→|[。！？]")
+_SYNONYMS = tuple(
+    frozenset(words.split())
+    for words in (
+        "ask confirm confirmation approval approve permission prompt consent question check ok okay tell inform notify",
+        "delete remove drop wipe erase rm purge destroy clean clear cleanup discard rid",
+        "skip bypass disable omit ignore suppress no-verify noverify off without circumvent deactivate",
+        "credential credentials secret secrets",
+        "password passwords passphrase",
+        "start begin beginning open opening launch first",
+        "session sessions conversation chat",
+        "download fetch curl wget get",
+        "run execute start launch call exec",
+        "answer respond reply response",
+        "modify change edit touch alter",
+        "database db",
+        "production prod",
+        "verify verification validation check checks hook hooks precommit commit",
+        "force forced",
+        "löschen lösche löscht gelöscht entferne entfernen",
+        "fragen frage fragt nachfragen rückfrage bestätigung bestätigen bestätige zustimmung erlaubnis",
+        "supprimer supprime supprimez effacer efface",
+        "demander demande confirmation confirmer autorisation",
+        "borrar borra eliminar elimina",
+        "preguntar preguntes confirmar confirmes confirmación permiso",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """The text was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ungrounded:
+    """The text names what no source names: it is refused."""
+
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Whether the text was said cannot be determined, or it is dangerous and was not: a person decides."""
+
+    reason: str
+
+
+Verdict = Grounded | Ungrounded | Waits
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The texts that a model made something from. Build it with `read_sources`."""
+
+    typed: tuple[str, ...]
+    """What a person typed, or text that was found grounded in it."""
+    index: TokenIndex = field(repr=False)
+    """Of `typed` and of what is only context."""
+
+
+def read_sources(
+    typed: Sequence[str], context: Sequence[str] = (), times: Sequence[float | None] = ()
+) -> Sources:
+    """Return the sources for `judge_grounding`.
+
+    `typed`: what a person typed. `context`: what may be named, but proves nothing dangerous: the assistant's words, facts
+    of other tools. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
+    """
+    return Sources(tuple(typed), index_texts([*typed, *context], times))
+
+
+def judge_grounding(text: str, sources: Sources) -> Verdict:
+    """Return whether a fact, a line, a profile value or a lesson was said."""
+    missing = [token for token in find_tokens(text) if not sources.index.holds(token)]
+    missing = [token for token in missing if not _is_cut(token, text, sources)]
+    if missing:
+        return Ungrounded(tuple(token.text for token in missing))
+    language = language_of(text)
+    for danger in find_dangers(text):
+        if not _was_typed(text, danger, language, sources.typed):
+            return Waits(f"it is about {danger.kind}, and its words were not typed")
+    for sentence in _SENTENCE.split(text):
+        theirs = language_of(sentence)
+        if theirs not in JUDGED and not _shares_words(sentence, theirs, sources.typed):
+            return Waits(
+                "what it asks for cannot be determined in its language, and its words were not typed"
+            )
+    return Waits("none of its words were typed") if _is_foreign(text, language, sources) else Grounded()
+
+
+def judge_names(text: str, sources: Sources) -> Verdict:
+    """Return whether a value that consists of names was said: every word of it is concrete, as in "VS Code, helix"."""
+    names = [
+        Token("name", one.strip()) for one in re.split(r"[,;/()+&]| and | und | et | y ", text) if one.strip()
+    ]
+    words = [
+        Token("name", word)
+        for name in names
+        if not sources.index.holds(name)
+        for word in name.text.split()
+        if content_stems(word, "en") or not word.isalpha()
+    ]
+    missing = [word for word in words if any(map(str.isalnum, word.text)) and not sources.index.holds(word)]
+    return Ungrounded(tuple(word.text for word in missing)) if missing else judge_grounding(text, sources)
+
+
+def explain(verdict: Ungrounded | Waits) -> str:
+    """Return the reason for a person, in one line."""
+    match verdict:
+        case Ungrounded(tokens):
+            return f"nobody mentioned {', '.join(tokens[:5])}"
+        case Waits(reason):
+            return reason
+
+
+def _is_cut(token: Token, text: str, sources: Sources) -> bool:
+    """Whether a token is the end of a text that was shortened within it: then its beginning is in the sources."""
+    cut = text.rstrip().removesuffix("…")
+    return cut != text.rstrip() and cut.endswith(token.text) and token.text.casefold() in sources.index.plain
+
+
+def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[str]) -> bool:
+    """Whether a person typed the words that make a text dangerous, with the same polarity, and half of the others."""
+    if is_cjk(danger.trigger) or (is_cjk(text) and language not in JUDGED):
+        return _shares_characters(text, danger, typed)
+    words = split_words(danger.trigger)
+    # "delete the temporary files": the verb and its object must have been typed, what is between them counts as the rest.
+    ends = " ".join([*words[:1], *words[-1:]])
+    keys = (
+        content_stems(ends, language)
+        or content_stems(danger.trigger, language)
+        or text_stems(danger.trigger, language)
+    )
+    rest = content_stems(text, language) - keys
+    said = frozenset().union(*(text_stems(words, language) for words in typed))
+    shared = sum(_is_said(stem, said, language) for stem in rest)
+    if not all(_is_said(key, said, language) for key in keys) or shared < int(len(rest) * _SHARE):
+        return False
+    clauses = (clause for words in typed for clause in split_clauses(words))
+    return any(_has_polarity(clause, danger, keys, language) for clause in clauses)
+
+
+def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: Language) -> bool:
+    """Whether a typed clause is about the same and negated as often: "never skip the hooks" does not say "skip them"."""
+    found = [
+        match
+        for match in re.finditer(r"[^\W\d_]+", clause)
+        if any(_is_said(key, stem_words([match[0]], language), language) for key in keys)
+    ]
+    if not found:
+        return False
+    match danger.scope:
+        case "clause":
+            governing = clause
+        case "to the end":
+            governing = clause[: found[-1].end()]
+        case "to the start":
+            governing = clause[: found[0].start()]
+    return is_odd(governing) == danger.odd
+
+
+def _is_said(stem: str, said: frozenset[str], language: Language) -> bool:
+    return bool(({stem} | _synonyms(language).get(stem, frozenset())) & said)
+
+
+@cache
+def _synonyms(language: Language) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for words in _SYNONYMS:
+        stems = stem_words(words, language)
+        for stem in stems:
+            found[stem] = found.get(stem, frozenset()) | stems
+    return found
+
+
+def _shares_characters(text: str, danger: Danger, typed: Sequence[str]) -> bool:
+    """Without spaces between words, pairs of characters stand for content words, and the trigger is searched as it is."""
+    said = "\n".join(typed).casefold()
+    pairs, theirs = pairs_of_characters(text), pairs_of_characters(said)
+    keys = pairs_of_characters(danger.trigger)
+    return len(keys & theirs) >= len(keys) * 0.7 and len(pairs & theirs) >= len(pairs) * _SHARE
+
+
+def _is_foreign(text: str, language: Language, sources: Sources) -> bool:
+    """Whether a text of some length has no word of its sources, though they are in its language.
+
+    Trigger: no token is concrete, and none of four or more content words is in the sources. Why: a paraphrase of a short
+    message may share nothing with it ("too verbose", "prefers concise answers"), but the longer a text is, the less it can
+    be one. Outcome: it waits. A translation shares no words, so a text in another language than the messages is not judged.
+    """
+    words = content_stems(text, language)
+    if len(words) < _PARAPHRASED or language not in JUDGED or is_cjk(text) or find_tokens(text):
+        return False
+    if any(language_of(typed) != language for typed in sources.typed):
+        return False
+    said = text_stems(sources.index.plain, language)
+    return not any(_is_said(word, said, language) for word in words)
+
+
+def _shares_words(text: str, language: Language, typed: Sequence[str]) -> bool:
+    """Whether half of the words were typed; one is enough where nothing speaks for another language."""
+    if is_cjk(text):
+        pairs, theirs = pairs_of_characters(text), pairs_of_characters("\n".join(typed))
+        return len(pairs & theirs) >= len(pairs) * _SHARE
+    words = content_stems(text, language)
+    said = frozenset().union(*(text_stems(one, language) for one in typed))
+    plain = {word for one in typed for word in split_words(one)}
+    shared = sum(word in said or word in plain for word in words)
+    return shared >= (len(words) * _SHARE if language else min(1, len(words)))
