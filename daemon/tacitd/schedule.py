@@ -59,7 +59,7 @@ class Schedule:
         """
         if job.every > _LONGEST:
             return
-        trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)
+        trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)  # pyright: ignore[reportArgumentType] # the type says int; it takes fractions
         now = self._now()
         pause = first_pause(job, last, now.wall)
         self._planned.append(

@@ -14,6 +14,8 @@ from typing import Any, Protocol, cast
 
 from loguru import logger
 
+from tacitd_handlers.shared.grounding import Sources
+
 EXTRACTION = ("tacitd_handlers.profile.rider",)
 """Ride on Stage 1, over the words that a person typed."""
 SYNTHESIS = ("tacitd_handlers.lessons.rider",)
@@ -33,6 +35,31 @@ class Rider(Protocol):
     def split(self, answer: str) -> tuple[Any | None, str]:
         """What it found (JSON; None for nothing) and the answer without its part. Raises nothing."""
         ...
+
+    def ground(self, found: Any, sources: Sources) -> GroundedFinding:
+        """What of a finding was said, by the words or facts that the question was about (SPEC S-67). Raises nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPart:
+    """A part of a finding that is not passed on."""
+
+    kind: str
+    """What it would have become: `profile`, `lesson`."""
+    text: str
+    reason: str
+    waits: bool = False
+    """Whether a person is to decide; otherwise it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedFinding:
+    """What of a finding was said, and what was not."""
+
+    found: Any
+    """JSON; None: nothing is left."""
+    refused: tuple[RefusedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +99,19 @@ def parted(answer: str, aboard: Iterable[Rider]) -> Parted:
         if mine:
             found[rider.name] = mine
     return Parted(answer, found)
+
+
+def ground_findings(
+    found: Mapping[str, Any], aboard: Iterable[Rider], sources: Sources
+) -> tuple[dict[str, Any], list[RefusedPart]]:
+    """Given findings by rider, return what of them was said, and every part that was not."""
+    kept: dict[str, Any] = {}
+    refused: list[RefusedPart] = []
+    for rider in aboard:
+        if rider.name not in found:
+            continue
+        judged = rider.ground(found[rider.name], sources)
+        refused += judged.refused
+        if judged.found:
+            kept[rider.name] = judged.found
+    return kept, refused

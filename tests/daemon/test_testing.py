@@ -14,7 +14,7 @@ from tacitd.testing import DAY, FakeClock
 
 def test_the_option_sets_each_clock(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """`pytest --days-ahead N`: the process's clock is N days ahead of the kernel's, FakeClock N days behind it."""
-    ahead = pytestconfig.getoption("--days-ahead") * DAY
+    ahead = float(pytestconfig.getoption("--days-ahead") or 0) * DAY
     kernel = _kernel_time(tmp_path)
     assert time.time() - kernel == pytest.approx(ahead, abs=120)
     assert SystemClock().now() - kernel == pytest.approx(ahead, abs=120)

@@ -48,6 +48,11 @@ _ALWAYS = (
         r"\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|instrucciones|instructies)\b",
         "it tells an agent to ignore its instructions",
     ),
+    (r"\b(?:(?:javascript|vbscript):(?=\S)|data:[a-z]+/[a-z])", "it holds an address that runs code"),
+    (
+        r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:",
+        "it imitates a turn of a conversation",
+    ),
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
     (r"\byou are now\b|\b(?:developer|god|dan) mode\b|\bjailbreak", "it tells an agent to be another"),
 )

@@ -21,10 +21,19 @@ from tacitd.errors import PARKED, UsageError
 @click.option(
     "--withheld", "offered", is_flag=True, help="Lines that you removed, and that were said again since."
 )
-def learned(project: str | None, as_json: bool, offered: bool) -> None:
+@click.option(
+    "--refused",
+    "refused",
+    is_flag=True,
+    help="What the model proposed in the last 90 days and was not stored, and why.",
+)
+def learned(project: str | None, as_json: bool, offered: bool, refused: bool) -> None:
     """What was learned in a project: every line that tacitd wrote and that still stands."""
     from tacitd_handlers.learning.inventory import inventory
 
+    if refused:
+        _refused(directory(project), as_json)
+        return
     if offered:
         _withheld(directory(project), as_json)
         return
@@ -54,6 +63,26 @@ def _withheld(project: Path, as_json: bool) -> None:
         click.echo(f"{file}: {one}")
     if not found:
         talk("nothing is withheld here")
+
+
+def _refused(project: Path, as_json: bool) -> None:
+    """They are shown, not stored: write one into LEARNED.md by hand to accept it."""
+    from tacitd.clock import utc_seconds
+    from tacitd_handlers.learning.inventory import refusals
+
+    found = refusals(project, paths().state_dir)
+    if as_json:
+        data([{**one, "at": utc_seconds(float(one["at"]))} for one in found])
+        return
+    for one in found:
+        click.echo(f"{utc_seconds(float(one['at']))}  {one['verdict']}  {one['kind']}: {one['text']}")
+        click.echo(f"  because {one['reason']}")
+        for words in one["words"]:
+            click.echo(f"  from: {words}")
+    if found:
+        talk("to accept one, write it into LEARNED.md by hand")
+    else:
+        talk("nothing was refused here in the last 90 days")
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")

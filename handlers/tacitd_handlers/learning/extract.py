@@ -23,18 +23,22 @@ from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.facts import parse_facts
 from tacitd_handlers.learning.gather import Gathered, gather, quiet_for, shortened, speaks
 from tacitd_handlers.learning.known import Documents
+from tacitd_handlers.learning.refusals import Refusal, RefusalLog, keep_refusals
+from tacitd_handlers.learning.said_or_not import message_sources, sift_facts
 from tacitd_handlers.learning.sameness import known
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import Files, refused
-from tacitd_handlers.riders import EXTRACTION, asked_besides, laden, parted, riders
+from tacitd_handlers.riders import EXTRACTION, asked_besides, ground_findings, laden, parted, riders
 
 WORDS_LIMIT = 200
 """Characters of each prompt that are kept, secrets blanked, so that it can be said from which words a line came."""
 
 
-def extract(event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap, tools: Tools) -> Outcome:
+def extract(
+    event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap, refusals: RefusalLog, tools: Tools
+) -> Outcome:
     """Answer growth of a transcript. Raises OSError and TacitdError; the batch is then offered again."""
     settings: ExtractionSettings = tools.settings["extraction"]
     prompts = [p for record in event.records for p in record.prompts]
@@ -49,7 +53,7 @@ def extract(event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap,
         return Wait(settings.settle - quiet)
     if (why := refused(Files(place.root))) is not None:
         return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
-    return _ask(event, place, gathered, folders, bootstrap, tools)
+    return _ask(event, place, gathered, folders, bootstrap, refusals, tools)
 
 
 def _skipped(seen: int, why: str) -> Done:
@@ -74,6 +78,7 @@ def _ask(
     gathered: Gathered,
     folders: Sequence[str],
     bootstrap: Bootstrap,
+    refusals: RefusalLog,
     tools: Tools,
 ) -> Outcome:
     documents = bootstrap.ensure(project, tools)
@@ -94,12 +99,21 @@ def _ask(
         return Later(f"the model's answer cannot be used: {parsed.reason}", "it is asked again", blame="work")
     words = [shortened(message.text, WORDS_LIMIT) for message in messages]
     data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": words}
-    if said.found:
-        data["tell"] = dict(said.found)
+    sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
+    told = documents.lines()
+    said_before = [fact for fact in parsed.facts if known(fact, told) is not None]
+    fresh, refused = sift_facts([fact for fact in parsed.facts if fact not in said_before], sources)
+    found, unsaid = ground_findings(said.found, aboard, sources)
+    refused += [Refusal(part.kind, part.text, part.reason, part.waits) for part in unsaid]
+    if found:
+        data["tell"] = found
+    if refused:
+        keep_refusals(refusals, refused, project.root, _batch(event, gathered), words, tools)
+        data["refused"] = len(refused)
     left_out = {SECRET_FACT: parsed.withheld, TOO_MANY_FACTS: parsed.over}
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
-    return _facts(event, project, gathered, parsed.facts, documents, data)
+    return _facts(event, project, gathered, [*said_before, *fresh], documents, data)
 
 
 def _last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
@@ -132,11 +146,16 @@ def _facts(
     new = [fact for fact in facts if known(fact, lines) is None]
     again = [line for fact in facts if (line := known(fact, learned)) is not None]
     ids = [p.id for p in gathered.prompts]
-    batch = hashlib.sha256("\0".join([event.session, *ids]).encode(errors="replace")).hexdigest()[:16]
     seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
-    made = {"kind": "batch", "id": batch, "project": str(project.root), "prompts": ids}
+    made = {"kind": "batch", "id": _batch(event, gathered), "project": str(project.root), "prompts": ids}
     counts = {"seen": seen, "asked": len(ids), "facts": len(new), "dropped": len(facts) - len(new)}
     return Done(gathered.upto, {**made, "new": new, "again": again, **data, **counts})
+
+
+def _batch(event: TranscriptGrew, gathered: Gathered) -> str:
+    """The id of a call's facts: the same prompts of the same session have the same."""
+    ids = [prompt.id for prompt in gathered.prompts]
+    return hashlib.sha256("\0".join([event.session, *ids]).encode(errors="replace")).hexdigest()[:16]
 
 
 def unanswered(no: NoAnswer, upto: int | None = None) -> Later | Rejected:

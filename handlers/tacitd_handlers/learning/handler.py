@@ -34,6 +34,7 @@ from tacitd_handlers.learning.learned_notices import learned_notices
 from tacitd_handlers.learning.looks import is_news, look
 from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
+from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
 from tacitd_handlers.learning.saying import count_facts, says
 from tacitd_handlers.learning.state import COUNTED, Aside, State
 from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused, take_back
@@ -86,6 +87,7 @@ class Learning:
         self._ownership: RawOwnership
         self._bootstrap: Bootstrap
         self._synthesis: Synthesis
+        self._refusals: RefusalLog
         self._tools: Tools
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
@@ -98,7 +100,9 @@ class Learning:
                 logger.warning("a commit of {} is not understood: {}", commit.event, error)
         self._ownership = RawOwnership(tools.home, tools.clock, dict(self._state.since), tools.disk)
         self._bootstrap = Bootstrap(tools.home, self._ownership, tools.disk)
-        self._synthesis = Synthesis(self._bootstrap, self._ownership, tools.home, tools.disk)
+        self._refusals = RefusalLog(tools.home, tools.disk)
+        self._load_refusals(tools)
+        self._synthesis = Synthesis(self._bootstrap, self._ownership, self._refusals, tools.home, tools.disk)
         for root in [root for root, made in self._state.waiting.items() if made]:
             self._project_raw(root, done_batches(tools.history, root))
         self._say_silence(tools)
@@ -155,7 +159,7 @@ class Learning:
     def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note(event.project)
         try:
-            outcome = extract(event, self._folders(event), self._bootstrap, tools)
+            outcome = extract(event, self._folders(event), self._bootstrap, self._refusals, tools)
         except FileBusyError:
             raise
         except TacitdError as error:  # a file is in the way: that is not the fault of these words
@@ -192,6 +196,18 @@ class Learning:
         if kind == "synthesis":
             for notice in learned_notices(root, commit.data):
                 tools.announce(notice)
+
+    def _load_refusals(self, tools: Tools) -> None:
+        """A log of refusals that cannot be read keeps nothing else from working: it only counts anew."""
+        try:
+            self._refusals.load()
+            self._refusals.prune(tools.clock.now())
+        except (OSError, TacitdError) as error:
+            what = f"{self._refusals.path} cannot be read: {getattr(error, 'strerror', None) or error}"
+            hint = "make it a file that tacitd may read, or move it away; until then refused texts are not counted"
+            tools.degrade(Degradation(UNUSABLE, what, hint))
+        else:
+            tools.clear(UNUSABLE)
 
     def _say_silence(self, tools: Tools) -> None:
         asked = self._state.since_fact
@@ -296,6 +312,7 @@ class Learning:
         """SPEC S-52: facts of projects without a live session, in files or in the log alone. Each project's synthesis is
         an event of its own, so that one that fails stops no other, and none overlaps another of its project."""
         self._say_aside(tools)
+        self._load_refusals(tools)
         finish(tools)
         for project in self._known_projects(tools):
             if self._has_facts(project.root) and not tools.live(project):
@@ -382,6 +399,7 @@ class Learning:
             withheld = sum(len(lines) for lines in state.withheld.values())
             roots = [root for root, seen in state.looks.items() if seen]
         found: dict[str, Any] = counted | {
+            "refused": dict(self._refusals.count()),
             "facts_waiting": {root: n for root, n in waiting.items() if n},
             "waits": [
                 {"project": root, "what": count_facts(n), "until": "its session ends", "job": SYNTHESIZE}

@@ -17,6 +17,7 @@ from tacitd.handler import Commit
 from tacitd_handlers.learning.confidence import Standing, confidence, seen
 from tacitd_handlers.learning.context import root_of
 from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.refusals import read_refusals
 from tacitd_handlers.learning.state import State
 
 LIMIT = 16 << 20
@@ -82,6 +83,15 @@ def withheld(directory: Path, state_dir: Path) -> dict[str, str]:
     """Given a directory in the project, return the lines that a person removed and that were said again, with the file
     that they are meant for."""
     return dict(state_of(state_dir).withheld.get(root_of(directory), {}))
+
+
+def refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
+    """Given a directory in the project, return what of the model's proposals was not stored in the last 90 days.
+
+    Raises OSError.
+    """
+    home = state_dir / "handlers" / "learning"
+    return read_refusals(home, SystemClock().now(), root_of(directory))
 
 
 def state_of(state_dir: Path) -> State:

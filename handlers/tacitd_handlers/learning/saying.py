@@ -26,6 +26,11 @@ def says(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"{number} {what} were left out: {why}"
     if status["withheld"]:
         yield f"{status['withheld']} lines that you removed were said again: `tacitd learned --withheld`"
+    refused = status["refused"]
+    if refused["waits"]:
+        yield f"! {refused['waits']} proposals of the model wait for you to decide: `tacitd learned --refused`"
+    if refused["refused"]:
+        yield f"{refused['refused']} proposals of the model were refused: `tacitd learned --refused`"
     for root in status["not_referred_to"]:
         yield f"! nothing refers to {root}/LEARNED.md: `tacitd link {root}`"
     for what in status["files_refused"]:

@@ -3,7 +3,7 @@
 Data of its commits, by their `kind`:
 
     batch      one call of the fast tier: id, project, prompts (ids), new facts, folders, asked; `again`: lines of
-               LEARNED.md that a fact repeated
+               LEARNED.md that a fact repeated; `refused`: how many texts of the answer were not stored
     skipped    prompts that were looked at and not put to the model, and why
     (batch and synthesis: `left_out`, how many facts were kept nowhere, by reason)
     synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look,
@@ -137,7 +137,7 @@ class State:
     def _fold_batch(self, commit: Commit) -> None:
         data = commit.data
         facts, root = tuple(data.get("new", ())), Path(data["project"])
-        alive = facts or data.get("dropped") or data.get("left_out")
+        alive = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
         self.since_fact = 0 if alive else self.since_fact + int(data.get("asked", 0))
         self._reinforce(root, data.get("again", ()), commit.at)
         if not facts or data["id"] in self.synthesised:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,15 @@ from tacitd_handlers.learning.material import Material, portions, take
 from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
 from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
 from tacitd_handlers.learning.raw_ownership import RawOwnership
+from tacitd_handlers.learning.refusals import Refusal, RefusalLog, keep_refusals
+from tacitd_handlers.learning.said_or_not import Origins, sift_lines, sift_raw
 from tacitd_handlers.learning.sameness import known, normalise
 from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.state import SECRET_FACT, State
 from tacitd_handlers.learning.store import Files, put_aside, put_lines_aside, refused, release
 from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
 from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
-from tacitd_handlers.riders import SYNTHESIS, asked_besides, laden, parted, riders
+from tacitd_handlers.riders import SYNTHESIS, asked_besides, ground_findings, laden, parted, riders
 
 SYNTHESIZE = "synthesize"
 """The job's name."""
@@ -57,6 +59,8 @@ class Desk:
     """Lines of LEARNED.md that other facts repeated."""
     shared: Mapping[str, Shared]
     closed: Mapping[str, str]
+    origins: Origins
+    """What lines are judged by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,17 @@ class Synthesis:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
     def __init__(
-        self, bootstrap: Bootstrap, ownership: RawOwnership, home: Path, disk: Disk | None = None
+        self,
+        bootstrap: Bootstrap,
+        ownership: RawOwnership,
+        refusals: RefusalLog,
+        home: Path,
+        disk: Disk | None = None,
     ) -> None:
         self._bootstrap = bootstrap
         self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
-        self._refused = Log(home / "refused.jsonl", disk)
+        self._refusals = refusals
         self._paid: dict[Path, dict[str, Answered]] = {}
         """By the project's root, answers by their key."""
         self._paid_batches: dict[Path, frozenset[str]] = {}
@@ -125,7 +134,8 @@ class Synthesis:
     def _synthesized(self, project: Project, material: Material, state: State, tools: Tools) -> Outcome:
         if not material.facts:
             return self._finish(project, material, {}, state, tools)
-        desk = _desk(project, material, self._bootstrap, tools)
+        desk, unsaid = _desk(project, material, self._bootstrap, state, tools)
+        keep_refusals(self._refusals, unsaid, project.root, material.id, (), tools)
         answered = self._plan(desk, state, tools)
         if not isinstance(answered, Answered):
             return answered
@@ -182,8 +192,12 @@ class Synthesis:
 
     def _write(self, desk: Desk, answered: Answered, state: State, tools: Tools) -> Outcome:
         project, material = desk.project, desk.material
-        placed, refusals = _placed(desk, answered.plan)
-        self._note_refusals(project, refusals, tools)
+        candidates, misplaced = _placed(desk, answered.plan)
+        self._note_misplaced(project, misplaced, tools)
+        placed, unsaid = sift_lines(candidates, desk.origins)
+        answered, parts = _grounded_findings(answered, desk.origins)
+        unsaid += [*map(_misplacement, misplaced), *parts]
+        keep_refusals(self._refusals, unsaid, project.root, material.id, desk.origins.words, tools)
         now, _ = read_all(project, _folders([*desk.shared, *(one.path for one in placed)]))
         decision = decide(
             placed,
@@ -200,20 +214,20 @@ class Synthesis:
             also = reach.allowed(project)
             done = tools.history.run(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered, state)
+        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
         data |= _paid_for(desk, answered, state)
         return self._finish(project, material, data | _learned(decision, desk), state, tools)
 
-    def _note_refusals(self, project: Project, refusals: Sequence[Refused], tools: Tools) -> None:
+    def _note_misplaced(self, project: Project, misplaced: Sequence[Refused], tools: Tools) -> None:
         id = f"learning.refused:{project.root}"
-        if not refusals:
+        if not misplaced:
             tools.clear(id)
             return
-        for one in refusals:
-            file = redact(one.item.file[:200])[0]
-            self._refused.append({"project": str(project.root), "file": file, "reason": one.reason})
-        what = f"{len(refusals)} proposals of the model were refused in {project.root}: {refusals[0].reason}"
-        tools.degrade(Degradation(id, what, "nothing of them was stored"))
+        what = (
+            f"{len(misplaced)} proposals of the model were refused in {project.root}: {misplaced[0].reason}"
+        )
+        hint = f"nothing of them was stored; `tacitd learned --refused {project.root}` shows their words"
+        tools.degrade(Degradation(id, what, hint))
 
     def _finish(
         self, project: Project, material: Material, data: Mapping[str, Any], state: State, tools: Tools
@@ -258,15 +272,28 @@ def finish(tools: Tools) -> None:
         tools.history.recover(lambda root: tools.write_mode(Project(root, False)) != "off")
 
 
-def _desk(project: Project, material: Material, bootstrap: Bootstrap, tools: Tools) -> Desk:
-    """Read what the facts may end up in, and leave out what is said already. Raises FileRefusedError."""
+def _desk(
+    project: Project, material: Material, bootstrap: Bootstrap, state: State, tools: Tools
+) -> tuple[Desk, list[Refusal]]:
+    """Read what the facts may end up in, and leave out what is said already and what of other tools is dangerous.
+
+    Raises FileRefusedError.
+    """
     shared, closed = read_all(project, open_folders(project, material.folders))
     _say_closed(project, closed, tools)
     documents = bootstrap.read(project, tools)
+    waiting = state.waiting.get(project.root, {})
+    worded, unworded, unsaid = sift_raw(material.lines, {id: made.facts for id, made in waiting.items()})
     lines, more = shared[LEARNED].said, documents.lines()
-    again = {fact: line for fact in material.facts if (line := known(fact, lines)) is not None}
-    facts = tuple(f for f in material.facts if f not in again and known(f, more) is None)
-    return Desk(project, material, facts, tuple(dict.fromkeys(again.values())), shared, closed)
+    again = {fact: line for fact in (*worded, *unworded) if (line := known(fact, lines)) is not None}
+    wanted = {*worded, *unworded} - again.keys()
+    facts = tuple(f for f in material.facts if f in wanted and known(f, more) is None)
+    words = tuple(word for id in material.batches if id in waiting for word in waiting[id].words)
+    existing = {name: one.said for name, one in shared.items()}
+    origins = Origins(tuple(worded), tuple(unworded), words, material.folders, existing)
+    return Desk(
+        project, material, facts, tuple(dict.fromkeys(again.values())), shared, closed, origins
+    ), unsaid
 
 
 def _say_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
@@ -333,18 +360,36 @@ def _paid_for(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
     return {"from": len(_cause(desk.material)["prompts"]), "usd": round(facts + answered.usd, 6)}
 
 
-def _tell(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
+def _grounded_findings(answered: Answered, origins: Origins) -> tuple[Answered, list[Refusal]]:
+    """What of the riders' findings the facts say, and a refusal for each other part."""
+    aboard, sources = riders(SYNTHESIS), origins.sources()
+    kept: dict[str, list[Any]] = {}
+    refused: list[Refusal] = []
+    for name, findings in answered.found.items():
+        for one in findings:
+            found, parts = ground_findings({name: one}, aboard, sources)
+            kept.setdefault(name, []).extend(found.values())
+            refused += [Refusal(part.kind, part.text, part.reason, part.waits) for part in parts]
+    found = {name: what for name, what in kept.items() if what}
+    return replace(answered, found=found), refused
+
+
+def _misplacement(one: Refused) -> Refusal:
+    """SPEC S-24: of a fact that was refused for its place the words are kept."""
+    where = "" if one.item.file == LEARNED else f" ({one.item.file[:200]})"
+    return Refusal("line", one.item.fact, f"{one.reason}{where}")
+
+
+def _tell(desk: Desk, answered: Answered) -> dict[str, Any]:
     """What riders found, with the words that it came from: told once the lines are durable."""
     if not answered.found:
         return {}
-    waiting = state.waiting.get(desk.project.root, {})
-    words = [word for id in desk.material.batches if id in waiting for word in waiting[id].words]
     cause = _cause(desk.material)
     origin = {
         "sessions": cause["sessions"],
         "prompts": cause["prompts"],
         "facts": list(desk.facts),
-        "words": words,
+        "words": list(desk.origins.words),
     }
     return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
 

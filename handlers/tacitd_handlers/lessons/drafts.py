@@ -151,6 +151,12 @@ def decide_draft(draft: Draft, folded: Folded) -> Decision:
     return Draft(pattern.format(parts), scope)
 
 
+def find_fault(draft: Draft) -> str:
+    """Return why a draft is no lesson that may be taken from a model; "" for a sound one."""
+    checked = _checked(draft)
+    return checked.reason if isinstance(checked, Invalid) else ""
+
+
 def take(store: Store, drafts: Sequence[Draft], provenance: Provenance) -> Taken:
     """Add the drafts that are new, with where they came from. Again with the same drafts it adds nothing.
 

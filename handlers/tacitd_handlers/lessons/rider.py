@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,20 @@ from loguru import logger
 
 from tacitd.clock import SystemClock
 from tacitd.errors import LogDamagedError
-from tacitd_handlers.lessons.drafts import Draft, note, parse_again, parse_drafts, prompt_addition, take
+from tacitd_handlers.lessons.drafts import (
+    Draft,
+    find_fault,
+    note,
+    parse_again,
+    parse_drafts,
+    prompt_addition,
+    take,
+)
 from tacitd_handlers.lessons.origins import Provenance
 from tacitd_handlers.lessons.scopes import of_name
 from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.riders import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.grounding import Grounded, Sources, Verdict, Waits, explain, judge_grounding
 
 name = "lessons"
 """Whom the finding is for."""
@@ -36,6 +47,27 @@ def split(answer: str) -> tuple[Any | None, str]:
     drafts, rest = parse_drafts(answer)
     found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
     return found, rest
+
+
+def ground(found: Any, sources: Sources) -> GroundedFinding:
+    """Given drafts, return those that are lessons and that the facts say (SPEC S-67)."""
+    drafts, refused = list[list[str]](), list[RefusedPart]()
+    for text, scope in found.get("drafts", ()):
+        fault = find_fault(Draft(text, scope))
+        verdict = _judge_parts(text, sources)
+        if fault:
+            refused.append(RefusedPart("lesson", text, fault))
+        elif isinstance(verdict, Grounded):
+            drafts.append([text, scope])
+        else:
+            refused.append(RefusedPart("lesson", text, explain(verdict), isinstance(verdict, Waits)))
+    return GroundedFinding({**found, "drafts": drafts}, tuple(refused))
+
+
+def _judge_parts(text: str, sources: Sources) -> Verdict:
+    """The first part of a draft that was not said, else that all was."""
+    verdicts = (judge_grounding(part, sources) for part in re.split(r"->|→", text))
+    return next((verdict for verdict in verdicts if not isinstance(verdict, Grounded)), Grounded())
 
 
 def took(store: Store, told: Mapping[str, Any], session: str, at: float, project: str) -> tuple[str, ...]:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from tacitd_handlers.profile.fields import FIELDS
+from tacitd_handlers.profile.merge import Said
 from tacitd_handlers.profile.said import NO_LONGER, as_partial, said
+from tacitd_handlers.riders import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.grounding import Grounded, Sources, Waits, explain, judge_grounding, judge_names
 
 name = "profile"
 """Whom the finding is for."""
@@ -25,6 +29,8 @@ _BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
 """The rest of the line, and what looks like more of an object below it."""
 _BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
 _KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
+_NAMES = frozenset({"work.languages", "codePreferences.preferredStacks", "tools.editor", "tools.infra"})
+"""Fields whose values are names of tools and languages: each capitalised word in them is concrete."""
 _ECHO = 30
 """Characters: a line of the prompt at least so long is no answer."""
 
@@ -44,6 +50,36 @@ def split(answer: str) -> tuple[Any | None, str]:
     if rest == text:
         found, rest = _taken_out(text, _BARE, marked=False)
     return found, rest.strip("\n")
+
+
+def ground(found: Any, sources: Sources) -> GroundedFinding:
+    """Given a finding, return the values in it that the person mentioned (SPEC S-67).
+
+    A choice such as the tone is one of three words of the schema, and is no text of the model's.
+    """
+    what, refused = said(found), list[RefusedPart]()
+
+    def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
+        kept = list[str]()
+        for value in values:
+            judge = judge_names if path in _NAMES else judge_grounding
+            verdict = Grounded() if FIELDS[path] == "choice" else judge(value, sources)
+            if isinstance(verdict, Grounded):
+                kept.append(value)
+            else:
+                waits = isinstance(verdict, Waits)
+                refused.append(RefusedPart("profile", f"{path}: {value}", explain(verdict), waits))
+        return tuple(kept)
+
+    values: dict[str, str | tuple[str, ...]] = {}
+    for path, value in what.values.items():
+        kept = judged(path, (value,) if isinstance(value, str) else value)
+        if kept:
+            values[path] = kept[0] if isinstance(value, str) else kept
+    gone = {path: judged(path, named) for path, named in what.gone.items()}
+    # An empty tuple means all of a path: only what named nothing from the beginning may stay one.
+    gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
+    return GroundedFinding(as_partial(Said(values, gone)) or None, tuple(refused))
 
 
 def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:

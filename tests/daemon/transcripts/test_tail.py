@@ -251,8 +251,9 @@ def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
         "yes",
         ["two"],
     ]
-    ends = [len(one), len(one + yes), path.stat().st_size]
-    assert [(record.start, record.end) for record in records] == list(pairwise([0, *ends]))
+    begin = len(BEGUN)
+    ends = [begin + len(one), begin + len(one + yes), path.stat().st_size]
+    assert [(record.start, record.end) for record in records] == list(pairwise([begin, *ends]))
     for start in ends:
         assert read(path, start).records(start) == tuple(one for one in records if one.start >= start)
 
@@ -268,7 +269,7 @@ def test_a_last_record_without_a_newline_is_taken_at_the_end(path: Path) -> None
     assert said(tail) == [("typed", "one")]
     assert tail.take_unterminated() == 0
     assert said(tail) == [("typed", "one"), ("typed", "two")]
-    assert tail.read_end == tail.safe_end == len(first + last)
+    assert tail.read_end == tail.safe_end == len(BEGUN + first + last)
     assert tail.take_unterminated() == 0 and len(said(tail)) == 2
 
 
@@ -300,7 +301,7 @@ def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
     write(path, glued + whole[:-cut])
     tail = read(path)
     assert tail.take_unterminated() == len(whole) - cut
-    assert said(tail) == [("typed", "one")] and tail.read_end == len(glued)
+    assert said(tail) == [("typed", "one")] and tail.read_end == len(BEGUN + glued)
     write(path, whole[-cut:])
     assert tail.take_unterminated() == 0
     assert said(tail) == [("typed", "one"), ("typed", "二つの記録")]

@@ -133,6 +133,7 @@ def test_resume(run: Run, world: World) -> None:
     world.clock.pass_(7200)
     world.type("newer", "hello")
     world.settle()
+    (world.project / "src").mkdir(exist_ok=True)
     text = run("resume", str(world.project / "src")).stdout
     assert text.splitlines() == [
         "## The last session here (2 h ago, 1 task done)", "Built the parser.",

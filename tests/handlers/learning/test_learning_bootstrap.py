@@ -22,14 +22,14 @@ def told(bench: Bench) -> Bench:
 
 def test_without_sources_it_is_a_header_and_costs_nothing(bench: Bench) -> None:
     """SPEC S-40: no source at all, no call."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert bench.files.summary.read_text() == "# Known facts\n"
     assert not bench.asked(SUMMARY) and len(bench.model.asked) == 1
 
 
 def test_the_model_is_asked_once_before_the_first_extraction(told: Bench) -> None:
     """SPEC S-04, S-43: once, not for each message; the extraction then has it in its prompt."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     told.type("and again")
     assert len(told.asked(SUMMARY)) == 1
     assert "Prefers small functions" in told.asked(EXTRACTION)[0]
@@ -38,7 +38,7 @@ def test_the_model_is_asked_once_before_the_first_extraction(told: Bench) -> Non
 
 def test_what_it_said_is_kept_for_every_later_summary(told: Bench) -> None:
     """SPEC S-43: after a synthesis it is made again from the files, without the model, also after a restart."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     told.restart()
     told.end()
     assert len(told.asked(SUMMARY)) == 1
@@ -65,7 +65,7 @@ def test_a_persons_edit_of_learned_is_known_without_a_call(told: Bench) -> None:
 
 def test_a_changed_directive_is_asked_about(told: Bench) -> None:
     """SPEC S-43."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     told.clock.pass_(3600.0)
     told.put("AGENTS.md", "- Write tiny functions\n")
     told.answer((SUMMARY, "## Coding\n- Prefers tiny functions\n"), (EXTRACTION, PNPM))
@@ -78,7 +78,7 @@ def test_a_changed_directive_is_asked_about(told: Bench) -> None:
 def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None:
     """DESIGN "no surprises in money": saved every minute for an hour, it is asked about every half hour at most, and the
     document's own lines stand in until then."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     for minute in range(60):
         told.clock.pass_(60.0)
         told.put("AGENTS.md", f"- Rule number {minute}\n")
@@ -94,7 +94,7 @@ def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None
 
 def test_init_by_hand_asks_at_once(told: Bench) -> None:
     """Issue "`tacitd init [DIR]`": whoever asks does not wait."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     told.put("AGENTS.md", "- Another rule\n")
     told.due("init", told.project)
     assert len(told.asked(SUMMARY)) == 2
@@ -106,7 +106,7 @@ def test_init_by_hand_asks_at_once(told: Bench) -> None:
 def test_without_an_answer_the_documents_own_lines_do(told: Bench, said: str | NoAnswer) -> None:
     """SPEC S-44."""
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     summary = told.files.summary.read_text()
     assert "- Write small functions" in summary and "- Test first" in summary
 
@@ -114,7 +114,7 @@ def test_without_an_answer_the_documents_own_lines_do(told: Bench, said: str | N
 def test_it_stays_under_fifty_lines(told: Bench) -> None:
     """SPEC S-41: 49 at most, whole ones."""
     told.put("LEARNED.md", "## Coding\n" + "".join(f"- Rule {n} about thing{n}\n" for n in range(500)))
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     summary = told.files.summary.read_text().splitlines()
     assert len(summary) == 49 and "- Rule 499 about thing499" in summary
 
@@ -129,7 +129,7 @@ def test_a_directive_is_read_beside_the_projects_own(bench: Bench, tmp_path: Pat
     bench.put("AGENTS.md", "- Rule of the project\n")
     bench.answer((SUMMARY, SAID), (EXTRACTION, PNPM))
     bench.restart()
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     shared, own = bench.asked(SUMMARY)
     assert "Rule of a" in shared and "Rule of b" in shared and "the project" not in shared
     assert "Rule of the project" in own and "Rule of a" not in own
@@ -151,9 +151,9 @@ def test_what_projects_share_is_distilled_once(bench: Bench, shared: Path) -> No
     """DESIGN "no surprises in money": by its contents, in however many projects, also after a restart."""
     others = [bench.new_project(f"p{number}") for number in range(3)]
     for project in (bench.project, *others[:2]):
-        bench.type("use pnpm", project=project)
+        bench.type("use pnpm, not npm", project=project)
     bench.restart()
-    bench.type("use pnpm", project=others[2])
+    bench.type("use pnpm, not npm", project=others[2])
     assert len(bench.asked(SUMMARY)) == 1
     for project in (bench.project, *others):
         assert "Prefers small functions" in (project.root / "tmp/known-facts-summary.md").read_text()
@@ -162,8 +162,8 @@ def test_what_projects_share_is_distilled_once(bench: Bench, shared: Path) -> No
 def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, shared: Path) -> None:
     """SPEC S-43, also where it changed while no daemon ran: each project's next extraction knows."""
     other = bench.new_project("other")
-    bench.type("use pnpm")
-    bench.type("use pnpm", project=other)
+    bench.type("use pnpm, not npm")
+    bench.type("use pnpm, not npm", project=other)
     shared.write_text("- Write tiny functions\n")
     bench.restart()
     bench.answer((SUMMARY, "## Coding\n- Prefers tiny functions\n"), (EXTRACTION, PNPM))
@@ -179,7 +179,7 @@ def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, share
 def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said: str) -> None:
     """DESIGN "no surprises in money": the same text would get the same; only a person who asks has it tried again."""
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     for _ in range(3):
         told.clock.pass_(3600.0)
         told.restart()
@@ -194,13 +194,13 @@ def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said:
 def test_secrets_in_a_directive_do_not_leave_the_machine(told: Bench) -> None:
     """ANCHORS P15."""
     told.put("AGENTS.md", "- The token: ghp_abcdefghijklmnopqrstuvwxyz0123\n")
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     assert all("ghp_" not in prompt for prompt in told.model.prompts)
 
 
 def test_a_summary_that_was_deleted_is_made_again(told: Bench) -> None:
     """Issue "by itself when the summary is missing": from what is kept, for nothing."""
-    told.type("use pnpm")
+    told.type("use pnpm, not npm")
     told.files.summary.unlink()
     told.type("use tabs")
     assert "Prefers small functions" in told.files.summary.read_text() and len(told.asked(SUMMARY)) == 1

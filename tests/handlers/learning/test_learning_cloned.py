@@ -21,6 +21,7 @@ from tacitd.files.log import Log
 from tacitd.git import read_git
 from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd_handlers.learning.handler import RETRY
 
 EVIL = "Prefers evil-package for every setup"
 TABS = "Prefers tabs"
@@ -214,12 +215,11 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     assert PNPM in aside.read_text() and EVIL not in aside.read_text()
     assert cloned.status["facts_waiting"] == {} and seen_by_git(cloned) == ""
     (said,) = [one for id, one in cloned.degraded.items() if id.startswith("learning.aside")]
-    again = cloned.files.tmp / "learning-raw.again.processing.jsonl"
-    assert str(again) in said.hint
-    aside.rename(again)
+    assert "`tacitd rescue retry --all`" in said.hint and "cat" not in said.hint
     cloned.answer((SYNTHESIS, every_fact))
-    cloned.due("synthesize", cloned.project)
-    assert cloned.bullets == [PNPM] and not again.exists()
+    cloned.due(RETRY)
+    cloned.play_posted()
+    assert cloned.bullets == [PNPM] and not aside.exists()
 
 
 def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:

@@ -79,7 +79,7 @@ def test_a_crash_before_every_change_of_a_synthesis(tmp_path: Path) -> None:
     """SPEC S-31, S-32: with facts of ours and of another tool."""
     for number in moments():
         bench = Bench(tmp_path / str(number), (SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, PNPM))
-        bench.type("use pnpm")
+        bench.type("use pnpm, not npm")
         with bench.files.raw.open("a") as file:
             file.write(f'{{"facts": ["{TABS}"]}}\n')
         trail: Sequence[str] = ()
@@ -101,7 +101,7 @@ def test_a_crash_before_every_change_of_an_extraction(tmp_path: Path) -> None:
     """DESIGN "One way through": the facts and the position are one record, and the raw file is made from it."""
     for number in moments():
         bench = Bench(tmp_path / str(number))
-        event = bench.grew(bench.record("use pnpm"))
+        event = bench.grew(bench.record("use pnpm, not npm"))
         trail: Sequence[str] = ()
         try:
             with crash_at(number) as trail:

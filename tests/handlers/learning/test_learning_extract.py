@@ -21,7 +21,7 @@ SETTLE = 600.0
 
 def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
     """SPEC S-01: the wait is what is left of the quiet, and nothing is asked or written meanwhile."""
-    event = bench.grew(bench.record("use pnpm", age=120.0))
+    event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
     assert bench.play(event) == Wait(SETTLE - 120.0)
     assert not bench.model.asked and not bench.files.tmp.exists()
     bench.clock.pass_(SETTLE - 120.0)
@@ -30,12 +30,12 @@ def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
 
 def test_prompts_that_are_due_do_not_wait(bench: Bench) -> None:
     """Issue "sync makes gathered work due"."""
-    assert isinstance(bench.play(bench.grew(bench.record("use pnpm", age=0.0), due=True)), Done)
+    assert isinstance(bench.play(bench.grew(bench.record("use pnpm, not npm", age=0.0), due=True)), Done)
 
 
 def test_quiet_is_counted_from_the_newest_prompt(bench: Bench) -> None:
     """SPEC S-01: who goes on typing is waited for."""
-    old, new = bench.record("use pnpm", age=5000.0), bench.record("and tabs", age=1.0)
+    old, new = bench.record("use pnpm, not npm", age=5000.0), bench.record("and tabs", age=1.0)
     assert bench.play(bench.grew(old, new)) == Wait(SETTLE - 1.0)
 
 
@@ -116,7 +116,7 @@ def test_a_secret_in_the_summary_does_not_leave_the_machine(bench: Bench) -> Non
     bench.put(
         "tmp/known-facts-summary.md", "# Known facts\n\n- The token: ghp_abcdefghijklmnopqrstuvwxyz0123\n"
     )
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert "ghp_" not in bench.asked(EXTRACTION)[0] and "The token: [secret]" in bench.asked(EXTRACTION)[0]
 
 
@@ -124,7 +124,7 @@ def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
     """SPEC S-67, DESIGN "it explains itself": how many and why, never what they said, also after a restart."""
     secret = "Uses the token ghp_abcdefghijklmnopqrstuvwxyz0123"
     bench.answer((EXTRACTION, "\n".join([secret, *(f"Prefers thing{n} for topic{n}" for n in range(23))])))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     for _ in range(2):
         skipped = bench.status["skipped"]
         assert skipped == {"looks like a secret": 1, "more than 20 facts in one answer": 3}
@@ -142,9 +142,11 @@ def test_shell_commands_are_seen_and_not_put_to_the_model(bench: Bench) -> None:
 def test_words_beside_a_shell_command_go_out_without_it(bench: Bench) -> None:
     """SPEC S-05, two kinds in one batch."""
     bench.play(
-        bench.grew(bench.record("rm -rf x", kind="bash"), bench.record("use pnpm", kind="queued"), due=True)
+        bench.grew(
+            bench.record("rm -rf x", kind="bash"), bench.record("use pnpm, not npm", kind="queued"), due=True
+        )
     )
-    assert "rm -rf" not in bench.model.prompts[-1] and "use pnpm" in bench.model.prompts[-1]
+    assert "rm -rf" not in bench.model.prompts[-1] and "use pnpm, not npm" in bench.model.prompts[-1]
     assert bench.status["total"] == {"seen": 2, "asked": 1, "facts": 1, "lines": 0}
 
 
@@ -168,7 +170,7 @@ def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
     """SPEC S-02, S-30: `{"ts","facts"}` of seed 003, then session, prompts, folders and batch."""
     bench.clock.wall = MORNING
     edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(bench.root / "src/auth/a.py")}).encode())
-    bench.play(bench.grew(bench.record("use pnpm"), bench.record(tools=[edit]), due=True))
+    bench.play(bench.grew(bench.record("use pnpm, not npm"), bench.record(tools=[edit]), due=True))
     text = bench.files.raw.read_text()
     made = json.loads(text)
     assert text.endswith("}\n") and text.count("\n") == 1
@@ -183,7 +185,7 @@ def test_folders_are_counted_once_however_often_they_are_offered(bench: Bench) -
     def use(name: str) -> ToolUse:
         return ToolUse(name, "Read", json.dumps({"file_path": str(bench.root / name / "x.py")}).encode())
 
-    first = bench.record("use pnpm", age=0.0, tools=[use("rare")])
+    first = bench.record("use pnpm, not npm", age=0.0, tools=[use("rare")])
     for _ in range(5):
         bench.play(bench.grew(first))
     more = [bench.record(tools=[use("often")]) for _ in range(2)]
@@ -199,7 +201,7 @@ def test_folders_of_a_linked_worktree_are_the_projects(bench: Bench, tmp_path: P
     tree = tmp_path / "tree"
     git(bench.root, "worktree", "add", "-q", str(tree))
     edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(tree.resolve() / "src/a.py")}).encode())
-    bench.play(bench.grew(bench.record("use pnpm", tools=[edit], cwd=tree.resolve()), due=True))
+    bench.play(bench.grew(bench.record("use pnpm, not npm", tools=[edit], cwd=tree.resolve()), due=True))
     assert bench.raw[0].folders == ("src",)
 
 
@@ -225,7 +227,7 @@ def test_what_is_known_is_dropped_whatever_the_model_says(bench: Bench, where: s
     else:
         bench.put(where, "## Coding\n- Use pnpm, never npm\n")
     bench.answer((SUMMARY, "NONE"), (EXTRACTION, f"{PNPM}\n{SHORT}"))
-    bench.type("use pnpm", "short answers please")
+    bench.type("use pnpm, not npm", "short answers please")
     assert bench.raw[0].facts == (SHORT,)
     total = bench.status["total"]
     assert total["facts"] == 1
@@ -235,13 +237,14 @@ def test_the_contrary_of_what_is_known_is_new(bench: Bench) -> None:
     """SPEC S-06: order- and negation-aware."""
     bench.put("LEARNED.md", "- Use npm, not pnpm\n")
     bench.answer((EXTRACTION, "Use pnpm, not npm"))
-    bench.type("no, the other way round")
+    record = bench.record("no, the other way round", context="I used npm, not pnpm.")
+    bench.play(bench.grew(record, due=True))
     assert bench.raw[0].facts == ("Use pnpm, not npm",)
 
 
 def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
     """SPEC S-67: neither in the raw file nor in the log."""
     bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
-    bench.type("the key is …, use pnpm")
+    bench.type("the key is …, use pnpm, not npm")
     kept = bench.files.raw.read_text() + bench.log.path.read_text()
     assert "sk-ant" not in kept and PNPM in kept

@@ -29,7 +29,7 @@ from tacitd.model.port import NoAnswer, Why
 def test_an_unusable_answer_is_asked_again_and_blames_the_work(bench: Bench, said: str) -> None:
     """SPEC S-23, S-35: nothing is stored, the position stays, `status` says so until an answer is good."""
     bench.answer((EXTRACTION, said))
-    event = bench.grew(bench.record("use pnpm"))
+    event = bench.grew(bench.record("use pnpm, not npm"))
     outcome = bench.play(event)
     assert isinstance(outcome, Later) and outcome.blame == "work"
     assert not bench.files.raw.exists() and list(bench.commits()) == []
@@ -46,7 +46,7 @@ WORK = {Why.TOO_LONG}
 def test_every_reason_for_no_answer_has_its_outcome(bench: Bench, why: Why) -> None:
     """Issue "Errors told apart": the world makes it wait, the work itself may be halved, twice begun is given up."""
     bench.answer((EXTRACTION, NoAnswer(why, "because", "do this", 5.0)))
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     if why is Why.REPEATED:
         assert isinstance(outcome, Rejected) and outcome.upto == 100
         return
@@ -71,17 +71,17 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def test_a_read_only_project_is_asked_about_before_the_model_is(bench: Bench, read_only: list[Path]) -> None:
     """Bad input: no money for what cannot be written; it goes on by itself when it can."""
     read_only.append(bench.root)
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "read-only" in outcome.reason and "tacitd exclude" in outcome.hint
     assert not bench.model.asked
     read_only.clear()
-    assert isinstance(bench.type("use pnpm"), Done)
+    assert isinstance(bench.type("use pnpm, not npm"), Done)
 
 
 def test_a_file_where_tmp_should_be_is_said_before_the_model_is_asked(bench: Bench) -> None:
     """Bad input: `tmp` that is no directory."""
     bench.put("tmp", "")
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "not a directory" in outcome.reason and not bench.model.asked
 
 
@@ -95,7 +95,7 @@ def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Pat
         target.write_text("mine")
         bench.files.tmp.mkdir()
     (bench.root / name).symlink_to(target)
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "link" in outcome.reason and not bench.model.asked
     assert [p.name for p in outside.iterdir()] == ([] if name == "tmp" else ["bashrc"])
     assert name == "tmp" or target.read_text() == "mine"
@@ -106,7 +106,7 @@ def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: s
     """DESIGN "Hints and truth": a FIFO must not hang anything."""
     bench.files.tmp.mkdir()
     os.mkfifo(bench.files.tmp / name)
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "not an ordinary file" in outcome.reason
 
 
@@ -114,13 +114,13 @@ def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: s
 def test_a_fifo_among_the_documents_hangs_nothing(bench: Bench, name: str) -> None:
     """The same for what is only read."""
     os.mkfifo(bench.root / name)
-    assert isinstance(bench.type("use pnpm"), Done)
+    assert isinstance(bench.type("use pnpm, not npm"), Done)
 
 
 def test_an_excluded_project_costs_nothing_and_gets_no_file(bench: Bench) -> None:
     """Issue "tacitd exclude": its words are counted as seen, and no call is made."""
     bench.modes[bench.root] = "off"
-    assert isinstance(bench.type("use pnpm"), Done)
+    assert isinstance(bench.type("use pnpm, not npm"), Done)
     assert not bench.model.asked and not bench.files.tmp.exists()
     assert bench.status["skipped"] == {f"{bench.root} is excluded": 1}
 
@@ -128,14 +128,16 @@ def test_an_excluded_project_costs_nothing_and_gets_no_file(bench: Bench) -> Non
 def test_words_in_the_home_directory_belong_to_no_project(bench: Bench) -> None:
     """Bad input: a project that is `$HOME`."""
     place = NoProject("/home/dev", "it is the home directory")
-    assert isinstance(bench.play(bench.grew(bench.record("use pnpm"), due=True, project=place)), Done)
+    assert isinstance(
+        bench.play(bench.grew(bench.record("use pnpm, not npm"), due=True, project=place)), Done
+    )
     assert bench.status["skipped"] == {"it is the home directory": 1} and not bench.model.asked
 
 
 def test_words_of_a_directory_that_is_gone_wait(bench: Bench) -> None:
     """Bad input: a record whose `cwd` does not exist any more."""
     place = NoProject("/gone", "the working directory does not exist", gone=True)
-    outcome = bench.play(bench.grew(bench.record("use pnpm"), due=True, project=place))
+    outcome = bench.play(bench.grew(bench.record("use pnpm, not npm"), due=True, project=place))
     assert isinstance(outcome, Later) and "/gone" in outcome.reason and outcome.blame == "world"
 
 
@@ -150,7 +152,7 @@ def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -
         return PNPM
 
     bench.answer((EXTRACTION, say))
-    assert isinstance(bench.type("use pnpm"), Done)
+    assert isinstance(bench.type("use pnpm, not npm"), Done)
     id = f"learning.raw-unwritable:{bench.root}"
     assert str(bench.files.raw) in bench.degraded[id].what
     assert bench.status["facts_waiting"] == {str(bench.root): 1}
@@ -162,7 +164,7 @@ def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -
 
 def test_a_crash_before_the_raw_file_was_written_loses_nothing(bench: Bench) -> None:
     """RELIABILITY 1: the facts are in the log, and `open` writes the file."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     bench.files.raw.unlink()
     bench.restart()
     assert [line.facts for line in bench.raw] == [(PNPM,)]
@@ -170,7 +172,7 @@ def test_a_crash_before_the_raw_file_was_written_loses_nothing(bench: Bench) -> 
 
 def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
     """DESIGN: `committed` must be safe to do twice, and `open` after it."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     for commit in list(bench.commits()):
         bench.handler.committed(commit, bench.tools())
     bench.restart()
@@ -180,7 +182,7 @@ def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
 
 def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(bench: Bench) -> None:
     """Issue "tacitd exclude DIR stops writing there"."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     bench.files.raw.unlink()
     bench.modes[bench.root] = "off"
     bench.restart()
@@ -190,16 +192,16 @@ def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(ben
 def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench) -> None:
     """SPEC S-53: one project at a time."""
     other = bench.new_project("other")
-    bench.type("use pnpm")
-    bench.type("use pnpm", session="s2", project=other)
+    bench.type("use pnpm, not npm")
+    bench.type("use pnpm, not npm", session="s2", project=other)
     bench.end("s2", other)
     assert bench.raw and not bench.files.learned.exists() and (other.root / "LEARNED.md").exists()
 
 
 def test_ids_of_prompts_without_uuid_make_stable_batches(bench: Bench) -> None:
     """SPEC S-29: the same prompts are the same batch, also where old clients wrote no uuid."""
-    one = Prompt("typed", "use pnpm", "s1", "", 5.0, str(bench.root))
-    assert one.id == Prompt("typed", "use pnpm", "s1", "", 5.0, str(bench.root)).id
+    one = Prompt("typed", "use pnpm, not npm", "s1", "", 5.0, str(bench.root))
+    assert one.id == Prompt("typed", "use pnpm, not npm", "s1", "", 5.0, str(bench.root)).id
     record = bench.record("x")
     event = bench.grew(replace(record, prompts=(one,)))
     bench.play(event)
@@ -211,7 +213,7 @@ def test_a_project_without_git_works_the_same(bench: Bench) -> None:
     """DESIGN "Where it writes": else that directory itself is the project."""
     plain = bench.new_project("plain", is_git=False)
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
-    bench.type("use pnpm", project=plain)
+    bench.type("use pnpm, not npm", project=plain)
     bench.end(project=plain)
     assert PNPM in (plain.root / "LEARNED.md").read_text()
     assert Project(plain.root, False) == plain

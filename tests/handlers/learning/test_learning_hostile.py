@@ -137,16 +137,16 @@ def test_a_line_removed_from_a_folders_file_does_not_come_back_for_the_whole_pro
     assert PNPM in agents.read_text()
     agents.write_text(agents.read_text().replace(f"- {PNPM}\n", ""))
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, "Prefers pnpm, never npm"))
-    bench.learn("pnpm, I said", session="s2")
+    bench.learn("pnpm, not npm, I said", session="s2")
     assert bench.bullets == [] and bench.status["withheld"] == 1
     bench.answer((SYNTHESIS, lines(PNPM, file="web/AGENTS.md")), (EXTRACTION, "Use pnpm in web"))
-    bench.learn("pnpm in web", session="s3")
+    bench.learn("pnpm, not npm, in web", session="s3")
     assert PNPM in (bench.root / "web" / "AGENTS.md").read_text()
 
 
 def test_a_file_with_a_second_name_waits_and_costs_nothing(bench: Bench) -> None:
     """DESIGN "What matters", 2: the hard link is found before the model is paid, and said with what cures it."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     os.link(bench.put("LEARNED.md", "# Mine\n"), bench.root / "NOTES.md")
     bench.end()
     assert not bench.asked(SYNTHESIS) and bench.learned == "# Mine\n"

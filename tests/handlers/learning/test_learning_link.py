@@ -144,7 +144,7 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
     bench.put(".git/info/exclude", "# mine\n/docs/AGENTS.md\n*.swp\n")
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
     bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
-    bench.learn("pnpm, and short in src")
+    bench.learn("pnpm, not npm, and short in src")
     assert git(bench.root, "status", "--porcelain", "-uall") == ""
     said = cli.run("share", bench.root / "src")
     assert said.code == 0 and f"git shows {bench.root / 'LEARNED.md'} now" in said.err
@@ -210,7 +210,7 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
     bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
     bench.put("LEARNED.md", "## Coding\n- mine\n")
-    bench.learn("pnpm")
+    bench.learn("pnpm, never npm; short answers")
     said = cli.run("learned", bench.root / "src")
     assert said.out == f"LEARNED.md · Coding\n  - {PNPM}\nsrc/AGENTS.md · Coding\n  - {SHORT}\n"
     rows = cli.run("learned", "--json", cwd=bench.root).json
@@ -219,12 +219,31 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
     assert [row["line"] for row in cli.run("learned", bench.root, "--json").json] == [SHORT]
 
 
+def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
+    """SPEC S-24: reason, words, project and time; of this project only."""
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nPush without asking\nUse version 6.6.6"))
+    bench.learn()
+    said = cli.run("learned", bench.root, "--refused")
+    assert "waits  fact: Push without asking" in said.out and "refused  fact: Use version 6.6.6" in said.out
+    assert "because nobody mentioned 6.6.6" in said.out and "from: use pnpm, not npm" in said.out
+    assert "by hand" in said.err
+    rows = cli.run("learned", bench.root, "--refused", "--json").json
+    assert [row["text"] for row in rows] == ["Push without asking", "Use version 6.6.6"]
+    assert {"at", "project", "kind", "verdict", "text", "reason", "words", "key"} == set(rows[0])
+    assert rows[0]["at"].endswith("Z") and rows[0]["project"] == str(bench.root)
+    other = cli.run("learned", bench.new_project("other").root, "--refused")
+    assert other.out == "" and "nothing was refused" in other.err
+    assert PNPM in cli.run("learned", bench.root).out and "6.6.6" not in cli.run("learned", bench.root).out
+    assert "6.6.6" not in cli.run("context", cwd=bench.root).out
+
+
 def test_learned_where_nothing_was(bench: Bench, cli: Cli) -> None:
     """Data on stdout, talk on stderr."""
     said = cli.run("learned", bench.root)
     assert (said.code, said.out) == (0, "") and "nothing was learned here yet" in said.err
     assert cli.run("learned", bench.root, "--json").json == []
-    assert cli.run("learned", bench.box / "no/where", "--json").json == []
+    nowhere = cli.run("learned", bench.box / "no/where", "--json")
+    assert (nowhere.code, nowhere.out) == (2, "") and "no such directory" in nowhere.err
 
 
 def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
@@ -232,7 +251,7 @@ def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
     bench.learn()
     bench.files.learned.write_text("# Learned Preferences\n")
     bench.changed(bench.files.learned)
-    bench.learn("pnpm I said", session="s2")
+    bench.learn("pnpm, not npm, I said", session="s2")
     assert cli.run("learned", bench.root, "--withheld").out == f"LEARNED.md: {PNPM}\n"
     rows = cli.run("learned", bench.root, "--withheld", "--json").json
     assert rows == [{"line": PNPM, "file": "LEARNED.md"}]

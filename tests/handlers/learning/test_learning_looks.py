@@ -38,7 +38,7 @@ def take_out(bench: Bench, line: str = PNPM) -> None:
 def say_again(bench: Bench) -> None:
     """The same words in a later session."""
     bench.clock.pass_(3600.0)
-    bench.learn("use pnpm I said", session=f"s{len(bench.model.asked)}")
+    bench.learn("use pnpm, not npm, I said; short answers, tabs", session=f"s{len(bench.model.asked)}")
 
 
 def test_a_line_that_a_person_removed_is_not_written_again(bench: Bench) -> None:
@@ -57,7 +57,7 @@ def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Be
     """SPEC S-28: the sources are looked at once a minute, and a synthesis may come first."""
     bench.learn()
     bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, TABS))
-    bench.type("tabs", session="s2")
+    bench.type("tabs; and use pnpm, not npm", session="s2")
     take_out(bench)
     bench.end("s2")
     assert bench.bullets == [TABS] and bench.status["withheld"] == 1
@@ -82,7 +82,7 @@ def test_a_line_that_comes_back_is_free_again(bench: Bench) -> None:
 def test_what_is_said_otherwise_is_written_though_a_line_was_removed(bench: Bench) -> None:
     """SPEC S-28: only that line is withheld."""
     bench.answer((SYNTHESIS, lines(PNPM, SHORT)), (EXTRACTION, f"{PNPM}\n{SHORT}"))
-    bench.type("x")
+    bench.type("use pnpm, not npm, and short answers")
     bench.end()
     take_out(bench)
     notice(bench)

@@ -29,14 +29,14 @@ def test_what_is_created_is_hidden_from_git_once(bench: Bench) -> None:
 
 def test_git_sees_nothing_at_any_moment(bench: Bench) -> None:
     """Nothing gets published by accident: not between the extraction and the synthesis either."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert bench.files.raw.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
 
 
 def test_facts_are_hidden_where_the_summary_was_there_before(bench: Bench) -> None:
     """The same where another tool has made the summary."""
     bench.put("tmp/known-facts-summary.md", "# Known facts\n")
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert git(bench.root, "status", "--porcelain", "-uall") == ""
 
 
@@ -68,7 +68,7 @@ def test_off_writes_nothing_anywhere(bench: Bench) -> None:
 def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
     """DESIGN: "in a git work tree …"."""
     plain = bench.new_project("plain", is_git=False)
-    bench.type("use pnpm", project=plain)
+    bench.type("use pnpm, not npm", project=plain)
     bench.end(project=plain)
     assert (plain.root / "LEARNED.md").exists() and not (plain.root / ".git").exists()
 
@@ -92,7 +92,7 @@ def test_a_submodule_has_an_exclude_file_of_its_own(bench: Bench) -> None:
     git(other.root, "commit", "-qm", "x")
     git(bench.root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
     sub = Project(bench.root / "sub", True)
-    bench.type("use pnpm", project=sub)
+    bench.type("use pnpm, not npm", project=sub)
     bench.end(project=sub)
     assert (sub.root / "LEARNED.md").exists()
     assert git(sub.root, "status", "--porcelain", "-uall") == ""
@@ -259,7 +259,7 @@ def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
     (bench.root / "tmp").symlink_to(".cache")
     git(bench.root, "add", "tmp")
     git(bench.root, "commit", "-qm", "a link")
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert bench.files.raw.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
     assert bench.excluded()[3:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
 

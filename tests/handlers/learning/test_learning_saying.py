@@ -9,6 +9,7 @@ QUIET = {
     "total": {"seen": 9, "asked": 8, "facts": 7, "lines": 6},
     "facts_waiting": {},
     "withheld": 0,
+    "refused": {"refused": 0, "waits": 0},
     "skipped": {},
     "not_referred_to": [],
     "files_refused": [],

@@ -29,7 +29,7 @@ def numbers() -> Iterator[int]:
 def prepared(box: Path, answer: str, disk: FaultyDisk) -> Bench:
     """Facts of ours in one file, facts of another tool in a claimed one that a crash left behind."""
     bench = Bench(box, (SYNTHESIS, answer), (EXTRACTION, PNPM), disk=disk)
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     bench.put("tmp/learning-raw.0-a.processing.jsonl", f'{{"facts": ["{TABS}"]}}\n')
     return bench
 
@@ -230,7 +230,7 @@ def test_what_could_not_be_finished_is_finished_without_a_restart(tmp_path: Path
 
     disk = Full()
     bench = Bench(tmp_path, disk=disk)
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     disk.full = True
     bench.end()
     assert bench.history.pending and bench.bullets == []

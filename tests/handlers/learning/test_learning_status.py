@@ -40,7 +40,7 @@ def test_fifty_prompts_without_a_fact_are_said_until_there_is_one(bench: Bench) 
     bench.restart()
     assert "learning.silent" in bench.degraded
     bench.answer((EXTRACTION, PNPM))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert "learning.silent" not in bench.degraded
 
 
@@ -48,7 +48,7 @@ def test_a_fact_that_is_known_already_is_no_silence(bench: Bench) -> None:
     """ANCHORS P5: who repeats what stands there is heard."""
     bench.put("LEARNED.md", f"- {PNPM}\n")
     for _ in range(60):
-        bench.type("use pnpm")
+        bench.type("use pnpm, not npm")
     assert bench.status["total"]["facts"] == 0 and "learning.silent" not in bench.degraded
 
 
@@ -59,7 +59,7 @@ def test_each_repository_is_named_when_something_is_written_there_first(bench: B
     said: list[str] = []
     sink = logger.add(lambda message: said.append(str(message)), level="INFO", format="{message}")
     try:
-        bench.type("use pnpm")
+        bench.type("use pnpm, not npm")
         bench.type("short answers")
         bench.end()
         bench.restart()
@@ -76,13 +76,13 @@ def test_each_repository_is_named_when_something_is_written_there_first(bench: B
 def test_a_project_that_was_only_looked_at_is_not_named(bench: Bench) -> None:
     """The same: nothing was written there."""
     bench.modes[bench.root] = "off"
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert bench.status["projects"] == {}
 
 
 def test_status_is_json_and_says_itself(bench: Bench) -> None:
     """docs/status.md: `says` are lines for a person."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     says = bench.status["says"]
     assert says[0] == "today: 1 prompts seen, 1 put to the model, 1 facts, 0 lines written"
     assert not [text for text in says if "wait" in text], "the document's own `waits` says it, with the time"
@@ -161,7 +161,7 @@ def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
     other = bench.new_project("other")
     bench.learn()
     bench.answer((SYNTHESIS, lines("use `pnpm`, never npm")), (EXTRACTION, PNPM))
-    bench.type("pnpm", session="s2", project=other)
+    bench.type("pnpm, never npm", session="s2", project=other)
     bench.end("s2", other)
     (entry,) = inventory(bench.root, bench.state)
     data = entry.as_data()
@@ -254,7 +254,7 @@ def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
         return lines(PNPM, SHORT)
 
     for place in places:
-        bench.type("use pnpm", session=place.root.name, project=place)
+        bench.type("use pnpm, not npm", session=place.root.name, project=place)
     bench.answer((SYNTHESIS, say))
     lock = threading.Lock()
 

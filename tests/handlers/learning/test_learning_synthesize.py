@@ -129,7 +129,7 @@ def test_nothing_new_leaves_no_file(bench: Bench) -> None:
 def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
     """SPEC S-53: the first end takes the facts of both, the second finds nothing to do."""
     bench.answer((SYNTHESIS, lines(PNPM, SHORT)), ("pnpm please", PNPM), (EXTRACTION, SHORT))
-    bench.type("pnpm please", session="s1")
+    bench.type("pnpm please, not npm", session="s1")
     bench.type("short answers", session="s2")
     bench.end("s1")
     bench.end("s2")
@@ -138,8 +138,8 @@ def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
 
 def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
     """SPEC S-36: said in two sessions, it stands in the prompt with its count."""
-    bench.type("use pnpm", session="s1")
-    bench.type("I said pnpm", session="s2")
+    bench.type("use pnpm, not npm", session="s1")
+    bench.type("I said pnpm, not npm", session="s2")
     bench.end("s1")
     assert f"2 times: {PNPM}" in bench.asked(SYNTHESIS)[0]
 
@@ -224,7 +224,7 @@ def test_orphans_of_several_projects_are_found_in_one_round(bench: Bench) -> Non
     """SPEC S-52: each project's synthesis is its own event; a live one, an excluded one and a failing one stop none."""
     places = [bench.new_project(f"p{n}") for n in range(5)]
     for place in places:
-        bench.type("use pnpm", session=place.root.name, project=place)
+        bench.type("use pnpm, not npm", session=place.root.name, project=place)
     bench.restart()
     bench.live.add(places[0].root)
     bench.modes[places[1].root] = "off"
@@ -249,7 +249,7 @@ def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
 
 def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> None:
     """DESIGN "One way through": `tmp/` is a projection; recovery knows of them from the log."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     bench.files.raw.unlink()
     bench.due("recover")
     bench.play_posted()
@@ -269,7 +269,7 @@ def test_an_odd_claimed_file_is_not_read(bench: Bench, tmp_path: Path, odd: str)
 
 def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
     """Issue "tacitd exclude": from that moment on; taken back, they are made lines of."""
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     bench.modes[bench.root] = "off"
     assert bench.end() == Done() and not bench.asked(SYNTHESIS) and not bench.files.learned.exists()
     del bench.modes[bench.root]
@@ -281,7 +281,7 @@ def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
 def test_no_line_and_no_batch_is_written_twice_by_a_second_claim_in_the_same_moment(bench: Bench) -> None:
     """SPEC S-22: a claimed file that waits is not overwritten by the next, whatever the clock says."""
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), ("pnpm please", PNPM), (EXTRACTION, SHORT))
-    bench.type("pnpm please")
+    bench.type("pnpm please, not npm")
     bench.end()
     bench.type("short answers", session="s2")
     bench.end("s2")

@@ -114,11 +114,13 @@ def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
     bench.answer((SYNTHESIS, lines("Evil words stay out", file=file)), (EXTRACTION, PNPM))
     bench.learn()
     assert list(outside.iterdir()) == [] and not bench.files.learned.exists()
-    everything = b"".join(p.read_bytes() for p in bench.box.rglob("*") if p.is_file())
-    assert b"Evil words" not in everything
+    kept = bench.home / "refused.jsonl"
+    others = (path for path in bench.box.rglob("*") if path.is_file() and path != kept)
+    assert b"Evil words" not in b"".join(path.read_bytes() for path in others)
+    assert "Evil words stay out" in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
     assert f"learning.refused:{bench.root}" in bench.degraded
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
-    bench.learn("again: pnpm", session="s2")
+    bench.learn("again: pnpm, not npm", session="s2")
     assert not bench.degraded
 
 
@@ -172,7 +174,7 @@ def test_a_learned_file_that_cannot_be_spliced_costs_nothing_and_heals_by_itself
 ) -> None:
     """Bad input: the model is not asked, `status` names the file, and it goes on when the file is mended."""
     outside = tmp_path / "outside.md"
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     damaged(bench, kind, outside)
     before = len(bench.model.asked)
     outcome = bench.end()
@@ -196,7 +198,7 @@ def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytes
     shut = bench.files.learned
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda path, mode: path != shut and real(path, mode))
-        bench.type("use pnpm")
+        bench.type("use pnpm, not npm")
         outcome = bench.end()
     assert isinstance(outcome, Later) and outcome.reason == f"{shut} is read-only"
     assert not bench.asked(SYNTHESIS)

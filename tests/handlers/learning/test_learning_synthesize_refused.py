@@ -22,7 +22,7 @@ ECHO = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclau
 def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Bench, said: str) -> None:
     """SPEC S-23, S-35: after `synthesis.tries` the facts lie aside, in sight, and are not paid for again."""
     bench.answer((SYNTHESIS, said), (EXTRACTION, PNPM))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert isinstance(bench.end(), Later) and isinstance(bench.end(), Later)
     assert "learning.answers" in bench.degraded and len(bench.claimed) == 1
     outcome = bench.end()
@@ -39,7 +39,7 @@ def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Be
 def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
     """SPEC S-23: facts are never lost; the hint says how, and it works."""
     bench.answer((SYNTHESIS, "nonsense"), (EXTRACTION, PNPM))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     for _ in range(3):
         bench.end()
     dead = next(bench.files.tmp.glob("*.dead.jsonl"))
@@ -55,7 +55,7 @@ def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
 def test_a_model_that_is_away_makes_the_facts_wait(bench: Bench, why: Why) -> None:
     """SPEC S-23: the claimed file is kept, no try is counted, and it goes on."""
     bench.answer((SYNTHESIS, NoAnswer(why, "d", "h", 9.0)), (EXTRACTION, PNPM))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     for _ in range(6):
         outcome = bench.end()
         assert isinstance(outcome, Later) and outcome.blame == "world" and outcome.not_before == 9.0
@@ -67,7 +67,7 @@ def test_a_model_that_is_away_makes_the_facts_wait(bench: Bench, why: Why) -> No
 def test_a_call_that_was_begun_twice_is_not_begun_a_third_time(bench: Bench) -> None:
     """RELIABILITY 16: the facts are put aside at once, in sight."""
     bench.answer((SYNTHESIS, NoAnswer(Why.REPEATED, "killed")), (EXTRACTION, PNPM))
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     assert isinstance(bench.end(), Rejected) and list(bench.files.tmp.glob("*.dead.jsonl"))
 
 
@@ -115,7 +115,7 @@ def test_our_line_is_still_replaced(bench: Bench) -> None:
     bench.answer(
         (SYNTHESIS, lines("Use bun, never npm") + f"\nREPLACES: {PNPM}"), (EXTRACTION, "Use bun, never npm")
     )
-    bench.learn("use bun", session="s2")
+    bench.learn("use bun, not npm", session="s2")
     assert bench.bullets == ["Use bun, never npm", f"The token: {TOKEN}"]
 
 

@@ -72,7 +72,7 @@ def whole(tmp_path: Path) -> Iterator[Whole]:
 def test_one_call_for_both(whole: Whole) -> None:
     """The issue: it rides on the learning's call. Calls of a session of five prompts: one extraction, one synthesis, one
     summary; none of them is the profile's own."""
-    whole.type("s1", *(f"please use pnpm, never npm, in step {n}" for n in range(5)))
+    whole.type("s1", *(f"please use pnpm, never npm, in step {n}; TypeScript, in helix" for n in range(5)))
     whole.end()
     whole.settle()
     assert whole.profile["work"] == {"languages": ["TypeScript"]}
@@ -90,7 +90,7 @@ def test_one_call_for_both(whole: Whole) -> None:
 def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
     """The issue: `{}`, nothing and broken JSON leave the facts as they are, and nothing is asked again."""
     whole.said = said
-    whole.type("s1", "please use pnpm, never npm")
+    whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
     whole.end()
     whole.settle()
     assert whole.profile == {}
@@ -110,7 +110,7 @@ def test_a_profile_without_facts(whole: Whole) -> None:
 
 def test_a_kill_in_between_counts_once(whole: Whole) -> None:
     """SPEC P-30: found, committed, and killed before the profile heard of it; told again, and once."""
-    whole.type("s1", "please use pnpm, never npm")
+    whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
     whole.end()
     whole.restart()
     whole.settle()
