@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -334,7 +335,8 @@ class Learning:
             aside = list(self._state.aside)
         for one in aside:
             files = Files(one.root, tools.disk)
-            if refused(files) is None and take_back(files, one.names, tools.clock.now()):
+            note = partial(self._ownership.note_made, files)
+            if refused(files) is None and take_back(files, one.names, tools.clock.now(), note):
                 project = tools.project_of(str(one.root))
                 if isinstance(project, Project):
                     tools.post(Due(SYNTHESIZE, project))

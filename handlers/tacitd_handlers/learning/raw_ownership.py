@@ -17,7 +17,7 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,8 +72,8 @@ class RawOwnership:
     """Which raw files are ours, by project. Thread-safe.
 
     Its log holds `{"project": "/…/app", "at": 1795149000.0, "files": {"learning-raw.jsonl": [120, "…"]}}`: `at` in
-    seconds since 1970, UTC; for each file its size and the digest of its beginning, or null when it is gone. Later
-    records of a project add to earlier ones.
+    seconds since 1970, UTC; for each file its size and the digest of its beginning, null when it is gone, or "made" where
+    tacitd made it under a name that nobody could foresee. Later records of a project add to earlier ones.
     """
 
     home: Path
@@ -83,6 +83,8 @@ class RawOwnership:
     disk: Disk | None = None
     read: git.Read = git.read_git
     _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
+    _made: dict[Path, set[str]] = field(default_factory=dict, init=False)
+    """Names of claimed files that are ours whatever git says."""
     _answers: dict[Path, _Answer] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _log: Log = field(init=False)
@@ -107,12 +109,20 @@ class RawOwnership:
             if files.root not in self._brought:
                 self._note_first_sight(files, tracked, present)
             self._note_changes(files, tracked, present)
-            return judge_raw_files(files, tracked, self._brought[files.root], present)
+            made = frozenset(self._made.get(files.root, ()))
+            return judge_raw_files(files, tracked, self._brought[files.root], present, made)
 
     def note_taken(self, files: Files, name: str, size: int) -> None:
         """The facts up to this byte of a file that was brought along have been taken. Raises OSError."""
         with self._lock:
             self._note(files, {name: BroughtFile(size, _digest(files.tmp / name, size))})
+
+    def note_made(self, files: Files, names: Iterable[str]) -> None:
+        """We are about to make claimed files with these names, which hold random parts. Raises OSError."""
+        record = {"project": str(files.root), "at": self.clock.now(), "files": dict.fromkeys(names, "made")}
+        with self._lock:
+            self._log.append(record, sync=True)
+            self._fold(record)
 
     def note_replaced(self, files: Files, name: str) -> None:
         """We have written this file anew, so it is ours. Raises OSError."""
@@ -166,6 +176,8 @@ class RawOwnership:
             match value:
                 case [int(size), str(head)]:
                     brought[str(name)] = BroughtFile(size, head)
+                case "made":
+                    self._made.setdefault(Path(root), set()).add(str(name))
                 case _:
                     brought.pop(str(name), None)
 
@@ -189,12 +201,19 @@ class RawOwnership:
 
 
 def judge_raw_files(
-    files: Files, tracked: Tracked, brought: Mapping[str, BroughtFile], present: Mapping[str, int]
+    files: Files,
+    tracked: Tracked,
+    brought: Mapping[str, BroughtFile],
+    present: Mapping[str, int],
+    made: frozenset[str] = frozenset(),
 ) -> RawAccess:
-    """Given what git tracks, what was brought along, and the sizes of what is there, return what may be done."""
+    """Given what git tracks, what was brought along, the sizes of what is there, and the names of files that tacitd made,
+    return what may be done."""
 
     def is_foreign(name: str) -> bool:
-        return tracked is None or name.casefold() in tracked or name in brought
+        if tracked is None:
+            return name not in made
+        return name.casefold() in tracked or name in brought
 
     raw: Literal["own", "appended", "closed"] = "own"
     if tracked is None or RAW.casefold() in tracked:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -255,13 +255,15 @@ def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path
     return target
 
 
-def take_back(files: Files, names: Iterable[str], now: float) -> bool:
+def take_back(files: Files, names: Iterable[str], now: float, note_made: Callable[[list[str]], None]) -> bool:
     """Claim files again that were put aside; whether there were any. With new names, because calls about the facts of a
-    file are counted by its name. Raises OSError."""
-    aside = [path for name in names if _is_plain(path := files.tmp / name)]
-    for path in aside:
-        move(path, _new_claim(files, now), files.disk)
-    return bool(aside)
+    file are counted by its name. `note_made` is given these names before a file has one. Raises OSError."""
+    claims = {path: _new_claim(files, now) for name in names if _is_plain(path := files.tmp / name)}
+    if claims:
+        note_made([target.name for target in claims.values()])
+    for path, target in claims.items():
+        move(path, target, files.disk)
+    return bool(claims)
 
 
 def text_of(path: Path) -> str:

@@ -216,6 +216,6 @@ def test_L_49_the_hooks_input(
         os.close(theirs)
     with os.fdopen(ours) as file:
         monkeypatch.setattr(sys, "stdin", file)
-        assert hook_session(0.01) == wanted
+        assert hook_session(0.5) == wanted
     if not closed:
         os.close(theirs)

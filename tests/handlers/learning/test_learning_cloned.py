@@ -110,7 +110,7 @@ def test_a_raw_file_that_is_in_the_index_only_is_not_made(cloned: Bench) -> None
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     cloned.files.raw.unlink()
-    cloned.type("use pnpm")
+    cloned.type("use pnpm, not npm")
     assert not cloned.files.raw.exists() and seen_by_git(cloned) == f" D {RAW}\n"
     cloned.end()
     assert cloned.bullets == [PNPM]
@@ -120,7 +120,7 @@ def test_another_case_of_the_name_is_the_same_file(cloned: Bench) -> None:
     """APFS and NTFS take `TMP/Learning-Raw.jsonl` for ours; git lists it in its own case."""
     cloned.put("tmp/Learning-Raw.jsonl", line(EVIL))
     commit(cloned, "tmp/Learning-Raw.jsonl")
-    cloned.type("use pnpm")
+    cloned.type("use pnpm, not npm")
     assert not cloned.files.raw.exists()
     cloned.end()
     assert cloned.bullets == [PNPM] and seen_by_git(cloned) == ""
@@ -132,7 +132,7 @@ def test_a_checkout_brings_a_raw_file_in_the_middle_of_a_session(cloned: Bench) 
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     git(cloned.root, "checkout", "-q", "-")
-    cloned.type("use pnpm")
+    cloned.type("use pnpm, not npm")
     assert [one.facts for one in cloned.raw] == [(PNPM,)]
     git(cloned.root, "checkout", "-q", "evil")
     assert [one.facts for one in cloned.raw] == [(EVIL,)]
@@ -208,7 +208,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     cloned.answer((SYNTHESIS, "rubbish"), (EXTRACTION, PNPM))
-    cloned.type("use pnpm")
+    cloned.type("use pnpm, not npm")
     outcomes = [cloned.end() for _ in range(3)]
     assert isinstance(outcomes[-1], Rejected)
     (aside,) = cloned.files.tmp.glob("*.dead.jsonl")
@@ -308,7 +308,7 @@ def test_a_crash_at_every_call_while_appended_lines_are_taken(tmp_path: Path) ->
         path = bench.put(RAW, line(EVIL))
         bench.see(bench.project)
         path.write_text(line(EVIL) + line(TABS))
-        bench.type("use pnpm")
+        bench.type("use pnpm, not npm")
         disk.crash_at = len(disk.trail) + number
         try:
             bench.end()
@@ -344,7 +344,7 @@ def test_the_first_sight_must_be_on_disk_before_anything_is_taken(tmp_path: Path
     bench.put(RAW, line(EVIL))
     bench.restart()
     disk.full = True
-    assert isinstance(bench.see(bench.project), Later) and isinstance(bench.type("use pnpm"), Later)
+    assert isinstance(bench.see(bench.project), Later) and isinstance(bench.type("use pnpm, not npm"), Later)
     assert not bench.model.asked
     disk.full = False
     bench.learn()
@@ -408,7 +408,7 @@ def test_a_project_that_is_a_link_elsewhere_brings_nothing(cloned: Bench, tmp_pa
     outside.mkdir()
     (outside / "learning-raw.jsonl").write_text(line(EVIL))
     (cloned.root / "tmp").symlink_to(outside)
-    assert isinstance(cloned.type("use pnpm"), Later)
+    assert isinstance(cloned.type("use pnpm, not npm"), Later)
     place = Project(cloned.root, True)
     assert isinstance(cloned.end(project=place), Done) and not cloned.model.asked
     assert (outside / "learning-raw.jsonl").read_text() == line(EVIL)

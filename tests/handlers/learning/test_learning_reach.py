@@ -131,7 +131,7 @@ def test_an_archive_that_names_another_repository_changes_nothing_there(bench: B
     (stranger.root / ".git").write_text("gitdir: x\n")
     place = bench.project_of(str(stranger.root))
     assert isinstance(place, Project) and place.root == stranger.root
-    bench.type("use pnpm", project=place)
+    bench.type("use pnpm, not npm", project=place)
     bench.end(project=place)
     assert (place.root / "LEARNED.md").exists()
     assert sorted(path.name for path in victim.root.iterdir()) == [".git"]

@@ -238,7 +238,7 @@ def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Benc
     """DESIGN "Where it writes": a repository may bring `LEARNED.md` as a link; git's own files are not documents."""
     path = bench.put(target, "[core]\n")
     bench.files.learned.symlink_to(target)
-    bench.type("use pnpm")
+    bench.type("use pnpm, not npm")
     outcome = bench.end()
     assert isinstance(outcome, Later) and str(bench.files.learned) in outcome.reason
     assert path.read_text() == "[core]\n" and not bench.asked(SYNTHESIS)
@@ -250,5 +250,5 @@ def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Benc
 def test_tmp_that_is_a_link_into_the_git_directory_is_refused(bench: Bench) -> None:
     """The same for the raw file and the summary."""
     (bench.root / "tmp").symlink_to(".git")
-    outcome = bench.type("use pnpm")
+    outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "git directory" in outcome.reason and not bench.model.asked

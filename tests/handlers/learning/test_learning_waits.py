@@ -59,4 +59,5 @@ def test_an_answer_is_not_paid_for_again_where_an_editor_opens_meanwhile(guarded
     assert guarded.bullets == [PNPM]
     guarded.answer((SYNTHESIS, lines("Prefers tabs")), (EXTRACTION, PNPM))
     guarded.end()
+    guarded.play_posted()
     assert guarded.bullets == [PNPM, "Prefers tabs"] and not guarded.history.pending
