@@ -32,16 +32,17 @@ def wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, 
 
 # --- which way imports run ----------------------------------------------------------------------------------
 
-FOUNDATION = {"clock", "errors", "events", "files"}
+FOUNDATION = {"clock", "errors", "events", "files", "text"}
 ABOVE = {"app": {"verbs", "cli", "service"}, "verbs": {"cli", "service"}, "cli": set(), "service": set()}
 """The parts that may know all others, and which of themselves they may not know."""
 MAY = {
+    "text": set[str](),
     "files": FOUNDATION,
     "clock": FOUNDATION,
     "errors": FOUNDATION,
     "events": FOUNDATION,
     "control": {"clock", "errors", "events"},
-    "model": {"clock", "errors", "events", "config_types", "durations", "redact"},
+    "model": {"clock", "errors", "events", "config_types", "durations", "redact", "text"},
     "transcripts": {"clock", "errors", "events", "git", "handler"},
 }
 """What of ours these parts may import beside themselves."""
@@ -101,7 +102,7 @@ def _top(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-PURE = {"clock", "errors", "events", "redact"}
+PURE = {"clock", "errors", "events", "redact", "text"}
 """What a pure rule may use of the engine: words, formats, pure functions."""
 WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
 

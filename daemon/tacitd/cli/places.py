@@ -15,6 +15,7 @@ import click
 from tacitd.control.client import call
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.paths import Paths
+from tacitd.text.sanitize import escape
 
 
 class Call(Protocol):
@@ -67,7 +68,7 @@ def line(document: Mapping[str, Any]) -> None:
 
 def shown(text: str) -> str:
     """Text of others for a terminal: one line, and nothing in it that a terminal would obey."""
-    return _whole("".join(char if char.isprintable() else repr(char)[1:-1] for char in text))
+    return _whole(escape(text))
 
 
 def talk(text: str) -> None:

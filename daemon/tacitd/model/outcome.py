@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
-from tacitd.model.guard import clean
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import Finished
 from tacitd.model.report import Report, read
 from tacitd.model.resets import believed, reset_time
 from tacitd.redact import redact
+from tacitd.text.sanitize import sanitize_line
+from tacitd.text.shorten import shorten
 
 HINTS: dict[Why, str] = {
     Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",
@@ -167,9 +168,8 @@ def _by_signal(code: int) -> bool:
 def _first_line(text: str) -> str:
     """At most 200 characters of the client's words, without secrets or control characters, for `status`."""
     line = next((one for one in text.split("\n") if one.strip()), "")
-    return clean(
-        redact(clean(line[:2000], 2000))[0], 200
-    )  # an escape sequence could hide where a secret begins
+    plain = sanitize_line(line[:2000])  # first, since an escape sequence can hide where a secret begins
+    return shorten(redact(plain)[0], 200)
 
 
 def _no(why: Why, detail: str, retry_at: float | None = None) -> NoAnswer:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learner.ledger_md import Row
 from tacitd_handlers.learner.words import STAMP, name_of, time_of
 
@@ -108,7 +109,7 @@ def agrees(session: Session, row: Row) -> bool:
 
 def safe(observations: str) -> list[str]:
     """Observations as lines that cannot be taken for a header, a rule, code or a comment (SPEC L-34)."""
-    text = "".join(c for c in observations if c in "\n\t" or c.isprintable()).strip()
+    text = sanitize_text(observations).strip()
     if len(text) > LONGEST:
         text = text[:LONGEST].rsplit(" ", 1)[0] + " …"
     lines = [line.rstrip() for line in (text or NOTHING_SAID).split("\n")]

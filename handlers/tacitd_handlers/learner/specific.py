@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.sanitize import sanitize_line
+
 _WEAK = re.compile(
     r"\b(?:struggles?|struggling|bad|weak|poor|not good|trouble|difficult(?:y|ies)|issues?|problems?|needs? work|"
     r"unsure|confused|gets? stuck|has a hard time)\b",
@@ -33,7 +35,7 @@ def is_specific(description: str) -> bool:
 
 def described(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
     """Given what was said of a new gap ("" for nothing), return what is written, and whether it was said well enough."""
-    text = " ".join(description.replace("**", "").split()).rstrip(".")
+    text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:
         words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag
         return f"{words}, seen in {problem} ({pattern}) (observed {stamp})", False

@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
+from tacitd.text.sanitize import sanitize_line
+
 LEARNING, RECALL = "learning", "recall"
 VERDICTS: Final = {
     LEARNING: (
@@ -52,7 +54,7 @@ def time_of(stamp: str) -> datetime | None:
 
 def name_of(text: str) -> str:
     """A problem, pattern or session id as it stands in both files: on one line, without a pipe (SPEC L-33)."""
-    return " ".join(text.replace("\\|", "/").replace("|", "/").split())
+    return sanitize_line(text.replace("\\|", "/").replace("|", "/"))
 
 
 def tag_of(text: str) -> str:

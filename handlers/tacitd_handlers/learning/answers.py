@@ -7,9 +7,10 @@ An answer is data from a stranger. Nothing here knows what an answer is for; `fa
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from tacitd.text.sanitize import sanitize_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,6 @@ class Unusable:
 
 _BULLET = re.compile(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
 _QUOTES = "\"'`“”‘’«»„"
-_JOINERS = "\u200c\u200d"
 _NONE = re.compile(
     r"""(?:none|n/a)
         (?:[.!:;](?:\s.*)?|\s*[(\[].*[)\]]\.?|\s+[–—-].*|[–—].*|\s+(?:new|found|detected|identified|nothing)\b.*)?
@@ -49,15 +49,9 @@ _REFUSAL = re.compile(
 )
 
 
-def printable(text: str) -> str:
-    """Given any text, return it in one line: no control or invisible characters, single spaces (SPEC S-67)."""
-    kept = (" " if char.isspace() else char for char in text if _visible(char))
-    return " ".join("".join(kept).split())
-
-
 def without_marks(line: str) -> str:
     """Given a line of a list, return what it says: no bullet, number, quotes or emphasis around it."""
-    text = printable(line)
+    text = sanitize_line(line)
     before = None
     while text != before:
         before = text
@@ -93,7 +87,7 @@ def refuses(answer: str) -> bool:
 
 def flat(text: str) -> str:
     """Given any text, return it as one folded line without bullets: what echoes are looked for in."""
-    return " ".join(_BULLET.sub("", printable(line)).casefold() for line in text.splitlines()).strip()
+    return " ".join(_BULLET.sub("", sanitize_line(line)).casefold() for line in text.splitlines()).strip()
 
 
 def echoes(answer: str, sentences: Iterable[str], given: str = "") -> bool:
@@ -111,13 +105,7 @@ def shortened(text: str, limit: int) -> str:
     if sentence >= limit // 3:
         return head[: sentence + 1].rstrip(" ;")
     word = head.rfind(" ")
-    return (head[:word] if word >= limit // 2 else head).rstrip(" ,;:") + "…"
-
-
-def _visible(char: str) -> bool:
-    if char.isspace():
-        return True
-    return char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+    return sanitize_line(head[:word] if word >= limit // 2 else head).rstrip(" ,;:") + "…"
 
 
 def _one_quotation(text: str) -> bool:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from tacitd.redact import has_secret
-from tacitd_handlers.learning.answers import printable
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.phrasing import tidied
 
 
@@ -92,9 +92,9 @@ def cleaned(text: str) -> str | Unfit:
     """
     if len(text) > _TEXT_LIMIT:
         return Unfit(f"it is longer than {_TEXT_LIMIT} characters")
-    if has_secret(text):
+    line = sanitize_line(text)
+    if has_secret(line):  # in the sanitised line: hidden characters could interrupt a secret
         return Unfit("it looks like a secret")
-    line = printable(text)
     for pattern, reason in _HARD:
         if pattern.search(line):
             return Unfit(reason)

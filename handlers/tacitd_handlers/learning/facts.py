@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tacitd.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
 from tacitd_handlers.learning.headings import known_group
 from tacitd_handlers.learning.phrasing import tidied
@@ -85,7 +86,7 @@ def _collected(lines: list[str]) -> Facts:
         if not any(char.isalnum() for char in text) or is_none(text):
             continue
         # The line too: shortening could halve a secret out of recognition.
-        if has_secret(line) or has_secret(text):
+        if has_secret(sanitize_line(line)) or has_secret(text):
             withheld += 1
         else:
             kept.setdefault(normalise(text), text)

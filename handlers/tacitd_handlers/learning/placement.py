@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from tacitd_handlers.learning.answers import printable
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.cleaning import Unfit, cleaned
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.synthesis import Item
@@ -80,7 +80,7 @@ def place(item: Item, view: ProjectView) -> Placed | Refused:
             Refused(item, "LEARNED.md stands only in the project's root") if folders else _line(item, LEARNED)
         )
     if name.casefold() != AGENTS.casefold():
-        return Refused(item, f"{printable(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
+        return Refused(item, f"{sanitize_line(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
     if not folders:
         return _line(item, LEARNED, "the root AGENTS.md belongs to the person")
     return _in_folder(item, folders, view)
@@ -123,7 +123,7 @@ def _parts(file: str) -> list[str] | str:
     path = _ROOT_NOTE.sub("", file.strip())
     if not path or len(path) > _PATH_LIMIT:
         return "the path is empty or too long"
-    if path != printable(path):
+    if path != sanitize_line(path):
         return "the path holds control characters"
     if "\\" in path or "://" in path or re.match(r"[A-Za-z]:", path):
         return "the path is not a plain relative one"

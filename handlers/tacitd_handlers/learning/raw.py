@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from tacitd.clock import utc_seconds
 from tacitd.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.phrasing import tidied
 
 
@@ -104,7 +105,11 @@ def _line(text: bytes) -> RawLine | None:
         return None
     said = [value for value in record["facts"] if isinstance(value, str)]
     # Before it is shortened: a cut could halve a secret out of recognition.
-    safe = [fact for value in said if not has_secret(value) and not has_secret(fact := tidied(value))]
+    safe = [
+        fact
+        for value in said
+        if not has_secret(sanitize_line(value)) and not has_secret(fact := tidied(value))
+    ]
     return RawLine(
         ts=_text(record.get("ts")),
         facts=tuple(fact for fact in safe if any(char.isalnum() for char in fact)),

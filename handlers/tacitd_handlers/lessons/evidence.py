@@ -15,6 +15,7 @@ from typing import Any
 from tacitd.clock import local_date
 from tacitd.files.log import Log
 from tacitd.redact import redact
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import hits, places
 from tacitd_handlers.lessons.folding import Lesson, number_of
 from tacitd_handlers.lessons.origins import LONGEST
@@ -31,7 +32,7 @@ class Evidence:
     def corrected_again(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
         """A person corrected, in this session, what the lesson is about. `at`: seconds since 1970, UTC. Said twice of
         one session it counts once. Raises OSError."""
-        said = redact(" ".join(words.split()))[0][:LONGEST]
+        said = redact(sanitize_line(words))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
         self._log.append(record | ({"words": said} if said else {}))
         self._log.flush()

@@ -13,6 +13,7 @@ from typing import Any
 from tacitd.clock import local_date
 from tacitd.files.log import Log
 from tacitd.redact import redact
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import places
 from tacitd_handlers.lessons.folding import number_of
 
@@ -37,7 +38,7 @@ class Provenance:
 
     def record(self) -> dict[str, Any]:
         """As it is kept. Doing it twice changes nothing."""
-        words = [redact(" ".join(text.split()))[0][:LONGEST] for text in self.words if text.strip()][:WORDS]
+        words = [redact(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][:WORDS]
         return {"at": int(self.at), "session": self.session, "project": self.project} | {
             "prompts": list(self.prompts),
             "words": words,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacitd.errors import USAGE, TacitdError
+from tacitd.text.sanitize import find_control, sanitize_line
 
 Action = Literal["do", "dont"]
 
@@ -37,7 +38,6 @@ _BECAUSE = (
 _STOP = re.compile(r"[.!\s]+\0")
 _ARROW = re.compile(r"->|→")
 _DONT = re.compile(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class PatternError(TacitdError):
@@ -102,9 +102,7 @@ def normal(pattern: Pattern) -> str:
 
 def tidy(part: str) -> str:
     """Given a part that somebody else wrote into the log, return it fit to be shown: one line, no control characters."""
-    if not part.isprintable():
-        part = "".join(" " if _odd(char) else char for char in part)
-    return " ".join(part.split())
+    return sanitize_line(part)
 
 
 def width(text: str) -> int:
@@ -146,7 +144,7 @@ def _last(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match
 
 
 def _part(text: str, start: int, end: int, name: str) -> str:
-    part = " ".join(text[start:end].split())
+    part = sanitize_line(text[start:end])
     while _enclosed(part):
         part = part[1:-1].strip()
     if name == "BECAUSE" and part.endswith(FIRM):
@@ -186,20 +184,15 @@ def _no_because(text: str, at: int) -> PatternError:
 def _refuse_odd(text: str) -> None:
     if len(text) > LONGEST:
         raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
-    for at, char in enumerate(text):
-        if _odd(char):
-            raise PatternError(f"a character that cannot be shown (U+{ord(char):04X})", text, at)
-
-
-def _odd(char: str) -> bool:
-    """A control character that is no white space, half a character, or one that turns the line around."""
-    if char.isascii() and char.isprintable():
-        return False
-    return (unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()) or char in _BIDI
+    if (at := find_control(text)) is not None:
+        raise PatternError(f"a character that cannot be shown (U+{ord(text[at]):04X})", text, at)
 
 
 def _visible(text: str) -> str:
-    return "".join("·" if _odd(char) else " " if char.isspace() else char for char in text)
+    """The text in one line of the same length."""
+    while (at := find_control(text)) is not None:
+        text = f"{text[:at]}·{text[at + 1 :]}"
+    return "".join(" " if char.isspace() else char for char in text)
 
 
 def _columns(char: str) -> int:

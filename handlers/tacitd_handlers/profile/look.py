@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import paths
 from tacitd_handlers.profile.fields import LABELS
 
@@ -22,7 +23,7 @@ def rows(profile: Mapping[str, Any], left_out: Collection[str] = ()) -> list[str
 def text(value: Any) -> str:
     """A value in one line, cut where it is long."""
     words = ", ".join(map(text, value)) if isinstance(value, list) else str(value)
-    line = " ".join("".join(c for c in words if c.isprintable() or c.isspace()).split())
+    line = sanitize_line(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

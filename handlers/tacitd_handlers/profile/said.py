@@ -6,11 +6,11 @@ printable is left out, and the rest counts. Nothing usable in it is an empty ans
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from tacitd.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import paths
 from tacitd_handlers.profile.fields import CHOICES, FIELDS, SAID
 from tacitd_handlers.profile.merge import Said
@@ -73,13 +73,8 @@ def _text(value: Any) -> str:
     """One line of printable text; "" for what is none, too long, or looks like a secret."""
     if not isinstance(value, str):
         return ""
-    kept = "".join(" " if c.isspace() else c for c in value if c.isspace() or _shown(c))
-    text = " ".join(kept.split())
+    text = sanitize_line(value)
     return text if 0 < len(text) <= LONGEST and not has_secret(text) else ""
-
-
-def _shown(char: str) -> bool:
-    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def as_partial(what: Said) -> paths.Json:

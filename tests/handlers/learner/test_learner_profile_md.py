@@ -344,7 +344,7 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
 
 def test_safe_observations() -> None:
     """SPEC L-34: control characters go, structure is escaped, length is bounded."""
-    assert safe("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["a[1mb", "\\---", "\\### x"]
+    assert safe("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["ab", "\\---", "\\### x"]
     assert safe("  ") == [NOTHING_SAID]
     assert len("\n".join(safe("word " * 5000))) <= 4002
 

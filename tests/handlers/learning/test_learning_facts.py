@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answers import Unusable, is_none, printable, shortened, without_marks
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.answers import Unusable, is_none, shortened, without_marks
 from tacitd_handlers.learning.facts import FACTS_LIMIT, Facts, parse_facts
 from tacitd_handlers.learning.phrasing import without_user
 from tacitd_handlers.learning.prompting import Message, extraction_prompt, template
@@ -67,7 +68,7 @@ def test_facts_that_begin_like_none(fact: str) -> None:
         ("Prefers pnpm\nprefers pnpm.\nUser prefers pnpm", ("Prefers pnpm",)),
         ("Prefers pnpm\n{\"fact\": 1}\n---\n[]", ("Prefers pnpm",)),
         ("Bevorzugt Tabs\n使用 pnpm", ("Bevorzugt Tabs", "使用 pnpm")),
-        ("Prefers\tpnpm\x1b[31m \u202eover npm", ("Prefers pnpm[31m over npm",)),
+        ("Prefers\tpnpm\x1b[31m \u202eover npm", ("Prefers pnpm over npm",)),
         ("`a` over `b`", ("`a` over `b`",)),
         ("NONE\n\n(The message is a question and holds no preference.)", ()),
         ("NONE\n\nThere was nothing new in what was said; all facts are known.", ()),
@@ -180,7 +181,8 @@ def test_any_answer_has_an_outcome(answer: str) -> None:
     parsed = parse_facts(answer)
     if isinstance(parsed, Facts):
         assert all(
-            fact == printable(fact) and 0 < len(fact) <= 300 and not is_none(fact) for fact in parsed.facts
+            fact == sanitize_line(fact) and 0 < len(fact) <= 300 and not is_none(fact)
+            for fact in parsed.facts
         )
 
 

@@ -13,7 +13,14 @@ RULES = {
     "profile": ("fields", "paths", "ops", "merge", "meta", "beside", "plans", "said", "look"),
     "continuity": ("tasks", "progress", "render", "answer", "resuming", "changes", "names", "words"),
 }
-ALLOWED = {"tacitd.clock", "tacitd.errors", "tacitd.events", "tacitd.redact"}
+ALLOWED = {
+    "tacitd.clock",
+    "tacitd.errors",
+    "tacitd.events",
+    "tacitd.redact",
+    "tacitd.text.sanitize",
+    "tacitd.text.shorten",
+}
 WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
 NAMES = [f"{folder}/{name}.py" for folder, names in RULES.items() for name in names]
 

@@ -1,0 +1,114 @@
+"""The one sanitizer: for every text that is stored or shown and was not written by tacitd itself (SPEC S-67).
+
+A text from a model or a file can hide words from a person that an agent reads: in tag characters, in runs of variation
+selectors, in zero-width characters; or change what a terminal shows. What is removed shows nothing by itself.
+Scripts and emoji that need a joiner or a selector keep exactly those. Doing it again changes nothing.
+
+What belongs here: which characters may stay. What the words mean, and how long they are, belongs to others.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacitd.text.characters import EMOJI, JOINER, is_hidden, is_mark
+
+MOST_MARKS = 8
+"""Combining marks on one character. Burmese and Tibetan need up to seven."""
+MOST_ACCENTS = 4
+"""Of the general accents on one character. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
+
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
+    r"|\x1b[#%(-/][0-~]"  # character sets; of shorter escapes only ESC goes, as what follows may be a word
+)
+_LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_OTHER_SPACE = re.compile(r"[^\S\t\n]")
+_CONTEXTUAL = re.compile("[\u200c\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
+_SEQUENCE = re.compile(f"{EMOJI}|{JOINER}")
+_ACCENT = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_ACCENTS = re.compile(f"({_ACCENT}{{{MOST_ACCENTS}}}){_ACCENT}+")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def sanitize_line(text: str) -> str:
+    """Given any text, return it on one line: no hidden characters, one space for each run of white space."""
+    if not text.isascii() or not text.isprintable():
+        text = _strip_hidden(" ".join(_ANSI.sub("", text).split()))
+    return " ".join(text.split())
+
+
+def sanitize_text(text: str) -> str:
+    """Given any text, return its lines without hidden characters and without white space at their ends.
+
+    Lines end with `\\n`. Tabs stay, every other white space becomes a space.
+    """
+    lines = _LINE_END.split(_ANSI.sub("", text))
+    return "\n".join(_strip_hidden(_OTHER_SPACE.sub(" ", line)).rstrip() for line in lines)
+
+
+def escape(text: str) -> str:
+    """Given any text, return it for a terminal: one line in which hidden characters are shown as escapes.
+
+    `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs stay. For names and words that
+    a person must recognise exactly; a backslash stays as it is, so the result is not meant to be read back.
+    """
+    if text.isprintable() and not any(map(is_hidden, set(text))):
+        return text
+    parts: list[str] = []
+    end = 0
+    for found in _SEQUENCE.finditer(text):
+        parts += (*map(_escaped, text[end : found.start()]), found[0])
+        end = found.end()
+    return "".join((*parts, *map(_escaped, text[end:])))
+
+
+def find_control(text: str) -> int | None:
+    """The offset of the first character that controls a terminal or the direction of writing, or is half a character.
+
+    None if there is none. White space is none.
+    """
+    found = _CONTROL.search(text)
+    return found.start() if found else None
+
+
+def _escaped(char: str) -> str:
+    return ascii(char)[1:-1] if is_hidden(char) or (char.isspace() and char != " ") else char
+
+
+def _strip_hidden(text: str) -> str:
+    """Remove what is hidden and what exceeds the limits of marks, until nothing more is."""
+    if text.isascii() and text.isprintable():
+        return text
+    for _ in range(4):
+        before, text = text, _cut_marks(_remove_hidden(text))
+        if text == before:
+            return text
+    # Only a text made to be awkward gets here: without joiners and selectors one more round settles it.
+    return _cut_marks("".join(char for char in text if not is_hidden(char)))
+
+
+def _remove_hidden(text: str) -> str:
+    hidden = {char for char in set(text) if is_hidden(char) and char != "\t"}
+    if not hidden:
+        return text
+    remove = dict.fromkeys(map(ord, hidden))
+    if not _CONTEXTUAL.search(text):
+        return text.translate(remove)
+    parts: list[str] = []
+    end = 0
+    for found in _SEQUENCE.finditer(text):
+        parts += (text[end : found.start()].translate(remove), found[0])
+        end = found.end()
+    return "".join((*parts, text[end:].translate(remove)))
+
+
+def _cut_marks(text: str) -> str:
+    """Cut runs of combining marks, which can hide a line below them or cover the lines around."""
+    marks = "".join(filter(is_mark, set(text)))
+    if not marks:
+        return text
+    text = _ACCENTS.sub(r"\1", text)
+    one = f"[{re.escape(marks)}]"
+    return re.sub(f"({one}{{{MOST_MARKS}}}){one}+", r"\1", text)

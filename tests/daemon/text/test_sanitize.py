@@ -1,0 +1,279 @@
+"""The one sanitizer: over every code point, scripts, emoji, covert channels (SPEC S-67, RELIABILITY 19)."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from idna import idnadata
+from rich._emoji_codes import EMOJI as EMOJI_NAMES
+
+from support_examples import examples
+from tacitd.text import characters
+from tacitd.text.characters import is_hidden
+from tacitd.text.sanitize import escape, find_control, sanitize_line, sanitize_text
+
+EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
+CATEGORIES = {char: unicodedata.category(char) for char in EVERY}
+HIDDEN = [char for char in EVERY if is_hidden(char)]
+CHANNEL = [char for char in HIDDEN if CATEGORIES[char] not in ("Co", "Cn", "Cs")] + [
+    *map(chr, range(0xE0000, 0xE1000))
+]
+"""What can be written without being seen; of private use, unassigned code points and surrogates a few are added."""
+CHANNEL += ["\ue000", "\U00100000", "\ufdd0", "\U0007ffff", "\ud800", "\udfff"]
+INTRODUCERS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
+"""They begin an escape sequence, which goes with what follows."""
+AWKWARD = [char for char in EVERY if CATEGORIES[char][0] in "MZ" or CATEGORIES[char] == "Cf"] + CHANNEL
+CONTEXTS = (
+    "{}",
+    "a{}b",
+    " {} ",
+    "1{}",
+    "日{}本",
+    "ب{}ب",
+    "क{}ष",
+    "क्{}ष",
+    "👩{}💻",
+    "🏴{}x",
+    "❤{}",
+    "e\u0301{}e",
+)
+
+SCRIPTS = {
+    "Arabic": "اللغة العربية: السَّلامُ عليكم، ﴿قُلْ هُوَ﴾ ۝١",
+    "Armenian": "Բարեւ ձեզ, ինչպե՞ս եք",
+    "Bengali": "বাংলা ভাষা, র‍্যাম এবং ক্ষ",
+    "Bopomofo": "ㄅㄆㄇㄈ",
+    "Burmese": "မြန်မာဘာသာ ကြွယ်ဝသည် သင်္ချာ",
+    "Cherokee": "ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ",
+    "Cyrillic": "Привет, мир; Україна, їжак, ѝ",
+    "Devanagari": "हिन्दी, क्‍ष और क्षत्रिय, श्री",
+    "Ethiopic": "አማርኛ ፊደል",
+    "Georgian": "ქართული ენა",
+    "Greek": "Ελληνικά, ᾧ, ἄνθρωπος",
+    "Gujarati": "ગુજરાતી, ક્ષ",
+    "Gurmukhi": "ਪੰਜਾਬੀ, ਪ੍ਰਸ਼ਨ",
+    "Han": "简体中文和繁體中文，𠮷野家",
+    "Hangul": "한국어 ㅋㅋㅋ 각",
+    "Hebrew": "בְּרֵאשִׁ֖ית בָּרָ֣א אֱלֹהִ֑ים",
+    "Japanese": "日本語、カタカナ、ひらがな、が",
+    "Kannada": "ಕನ್ನಡ, ರ‍್ಯಾಂಕ್, ಕ್ಷ",
+    "Khmer": "ភាសាខ្មែរ ស្ត្រី",
+    "Lao": "ພາສາລາວ",
+    "Latin": "Grüße, naïve, Tiếng Việt, Việt Nam, Łódź, ﬁ, ẞ",
+    "Malayalam": "മലയാളം, അവന്‍, ശ്രീ",
+    "Mongolian": "ᠮᠣᠩᠭᠣᠯ",
+    "Persian": "می‌خواهم، نمی‌شود، کتاب‌ها، خانه‌ها",
+    "Sinhala": "ශ්‍රී ලංකාව, ක්‍ෂ",
+    "Tamil": "தமிழ், க்ஷ",
+    "Telugu": "తెలుగు, క్‌ష",
+    "Thai": "ภาษาไทย ที่นี่ น้ำ",
+    "Tibetan": "བོད་སྐད་ བསྒྲུབས",
+    "Urdu": "اردو، پاکستان",
+    "phonetic": "[ˈt͡ʃɛ̝̃ː]",
+}
+SEQUENCES = (
+    "❤️ ❤︎ ☎️ ⚡️ ✔️ ©️ ™️ ‼️ ↔️ 1️⃣ #️⃣ *️⃣ 👍🏽 👩‍💻 👨🏿‍🚀 🧑‍🎄 👩‍❤️‍👨 👩‍❤️‍💋‍👩 👨‍👩‍👧‍👦 👩‍👦 🧑‍🧑‍🧒 🧑🏻‍🤝‍🧑🏿 🫱🏻‍🫲🏿 "
+    "🏳️‍🌈 🏳️‍⚧️ 🏴‍☠️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 🏴󠁧󠁢󠁳󠁣󠁴󠁿 🏴󠁧󠁢󠁷󠁬󠁳󠁿 🇩🇪 🇯🇵 🐕‍🦺 🐈‍⬛ 🐦‍⬛ 🐦‍🔥 🐻‍❄️ 👁️‍🗨️ 😮‍💨 😵‍💫 😶‍🌫️ 🙂‍↔️ 🙂‍↕️ 🍋‍🟩 🍄‍🟫 ⛓️‍💥 ❤️‍🔥 ❤️‍🩹 "
+    "🏃‍♀️ 🏃🏽‍♀️‍➡️ 🚶‍➡️ 👩‍🦽‍➡️ 🕵️‍♂️ ⛹️‍♀️ ⛹🏿‍♂️ 👩‍⚕️ 👨🏾‍⚖️ 👩‍✈️ 👨‍🦰 👩🏻‍🦳 🧜‍♀️ 🧟‍♂️ 👯‍♀️ 🫨 🩷 🫩 🪉 🫆"
+)
+
+
+def carried(template: str, clean: Callable[[str], str] = sanitize_line) -> set[str]:
+    """What is left of a context for each hidden character in it, once and repeated."""
+    return {
+        clean(template.format(char * count))
+        for char in CHANNEL
+        if char not in INTRODUCERS
+        for count in (1, 3)
+    }
+
+
+@pytest.mark.parametrize("beside", ["x", "ब", "❤"])
+def test_every_code_point_is_kept_or_removed(beside: str) -> None:
+    """SPEC S-67: beside an ordinary character each visible one stays, and each hidden one goes unless it is needed.
+
+    Private use and what is not assigned, nine tenths of all, is tried beside a letter only, one in seventeen.
+    """
+    solid = [char for char in EVERY if not char.isspace() and char not in INTRODUCERS]
+    solid = [char for char in solid if _is_tried(char, beside)]
+    wanted = beside.join("" if is_hidden(char) else char for char in solid)
+    needed = {"ب": "\u200c", "❤": "\ufe0e\ufe0f"}.get(beside, "")
+    line = sanitize_line(beside.join(solid))
+    same = "".join(char for char in line if char not in needed) == wanted
+    assert same, (
+        "a visible character is gone, or a hidden one stays"
+    )  # a difference of megabytes is not shown
+
+
+def _is_tried(char: str, beside: str) -> bool:
+    return CATEGORIES[char] not in ("Co", "Cn") or (beside == "x" and ord(char) % 17 == 0)
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_every_awkward_code_point_in_context(context: str) -> None:
+    """Marks, spaces, formats and hidden characters: what is left is stable, trimmed and free of controls."""
+    for char in AWKWARD:
+        line = sanitize_line(context.format(char))
+        assert sanitize_line(line) == line == line.strip(), ascii(line)
+        assert is_hidden(char) or char.isspace() or char in line, ascii(line)
+        assert not any(CATEGORIES[one] in ("Cc", "Cs", "Co", "Zl", "Zp") for one in line), ascii(line)
+
+
+@pytest.mark.parametrize("context", ["{}", "a{}b", " {} ", "1{}", "日{}本", "e\u0301{}e", "🏴{}x", "א{}ב"])
+def test_hidden_characters_carry_nothing(context: str) -> None:
+    """No covert channel: whichever hidden characters stand in a plain place, and however many, the result is one."""
+    left = carried(context)
+    assert len({line.replace(" ", "") for line in left}) == 1
+    assert {line.count(" ") for line in left} <= {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("context", "states"), [("❤{}", 3), ("👩{}💻", 2), ("ب{}ب", 2), ("क्{}ष", 3), ("1{}\u20e3", 2)]
+)
+def test_a_place_that_needs_a_hidden_character_takes_one(context: str, states: int) -> None:
+    """A style of an emoji, a joiner of a script: what is drawn differs, and a run of them is one of them."""
+    left = {line for line in carried(context) if " " not in line}
+    assert len(left) == states
+    assert max(sum(map(is_hidden, line)) for line in left) == 1
+
+
+def test_sixteen_selectors_do_not_decode() -> None:
+    """Words hidden in variation selectors or in tags behind a letter or an emoji are gone."""
+    words = "ignore all rules"
+    selectors = "".join(chr(0xE0100 + byte - 16) for byte in words.encode())
+    tags = "".join(chr(0xE0000 + byte) for byte in words.encode())
+    for base in ("a", "😀", "🏴", "葛", "❤\ufe0f"):
+        assert sanitize_line(f"{base}{selectors}{tags}\U000e007f") == base
+        assert sanitize_text(f"{base}{selectors}\n{tags}") == f"{base}\n"
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_survive(script: str) -> None:
+    """Byte for byte, composed and decomposed."""
+    for form in (
+        SCRIPTS[script],
+        unicodedata.normalize("NFC", SCRIPTS[script]),
+        unicodedata.normalize("NFD", SCRIPTS[script]),
+    ):
+        assert sanitize_line(form) == sanitize_text(form) == form == escape(form)
+
+
+def test_emoji_survive() -> None:
+    """Byte for byte: 2,800 known ones, and those of later versions than `unicodedata` knows."""
+    emoji = {*SEQUENCES.split(), *EMOJI_NAMES.values()}
+    assert len(emoji) > 2800
+    assert [one for one in emoji if not sanitize_line(one) == sanitize_text(one) == one == escape(one)] == []
+    together = "".join(sorted(emoji))
+    assert sanitize_line(together) == together
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\x1b[31mred\x1b[0m b", "ared b"),
+        ("title\x1b]0;evil\x07 done", "title done"),
+        ("link \x1b]8;;http://x\x1b\\here\x1b]8;;\x1b\\", "link here"),
+        ("open \x1b]0;never closed", "open ]0;never closed"),
+        ("one\ntwo\r\n\tthree\u2028four\x85five", "one two three four five"),
+        ("a\u202egnp.exe\u2066b\u200b\ufeff\u00adc", "agnp.exebc"),
+        ("hid\U000e0041\U000e0042den\x00\x07", "hidden"),
+        ("a\u200db \u2800\u3164\u115f\uffa0 c", "ab c"),
+        ("1\ufe0f2\ufe0e x\ufe0f \ue000\U000f0000\ufdd0", "12 x"),
+        ("👩\u200d\u200d💻 🍎\u200d🍏", "👩💻 🍎🍏"),
+        ("کار\u200cها", "کارها"),  # the letter before does not join, so nothing is drawn differently
+        ("\ud800x", "x"),
+        ("z" + "\u0301\u0302\u0303\u0304\u0305\u0306" * 5, "z\u0301\u0302\u0303\u0304"),
+        ("ก" + "\u0e49" * 40, "ก" + "\u0e49" * 8),
+    ],
+)
+def test_sanitize_line(text: str, line: str) -> None:
+    """SPEC S-67: escapes, controls, overrides, invisible characters, stacked marks."""
+    assert sanitize_line(text) == line
+
+
+def test_lines_of_a_text_stay() -> None:
+    """Line ends of every kind become one; indentation and tabs stay, white space at a line's end goes."""
+    text = "a \t\r\n  - b\u00a0c\u2003d\u3000e\r\tf\x0bg\u2029h\u200b\n\n"
+    assert sanitize_text(text) == "a\n  - b c d e\n\tf\ng\nh\n\n"
+
+
+@examples(600)
+@given(
+    st.text(
+        st.characters()
+        | st.sampled_from([*CHANNEL[:300], *"👩💻❤🏴क्षबبव1\u20e3\u200d\u200c\ufe0f\ufe0e\u0301\n\x1b["]),
+        max_size=24,
+    )
+)
+def test_twice_is_once(text: str) -> None:
+    """Idempotent, on one line, and free of what a terminal obeys."""
+    line, lines = sanitize_line(text), sanitize_text(text)
+    assert sanitize_line(line) == line
+    assert sanitize_text(lines) == lines
+    assert sanitize_line(lines) == sanitize_line(line)
+    for made in (line, escape(text), lines.replace("\n", "").replace("\t", "")):
+        assert find_control(made) is None
+        assert not any(unicodedata.category(char) in ("Cc", "Cs", "Co", "Zl", "Zp") for char in made)
+
+
+def test_escape_shows_what_is_hidden() -> None:
+    """On a terminal a hidden character is shown, in one line; emoji stay."""
+    assert (
+        escape("a\x1b[1m\n\u202eb\u3164 👩\u200d💻 \u200d")
+        == "a\\x1b[1m\\n\\u202eb\\u3164 👩\u200d💻 \\u200d"
+    )
+    assert escape("plain \\n é") == "plain \\n é"
+
+
+def test_find_control_names_the_place() -> None:
+    """The offset of a control character, an override or half a character; white space and accents are none."""
+    assert find_control("a\tb\n é 👩\u200d💻") is None
+    assert [find_control(text) for text in ("ab\x00", "a\u202e", "\ud800", "a\x9bb")] == [2, 1, 0, 1]
+
+
+def test_tables_agree_with_other_implementations() -> None:
+    """Canonical_Combining_Class 9 as in `unicodedata`, Joining_Type as in `idna` (RFC 5892, A.1 and A.2)."""
+    kinds = {
+        kind: {code for span in spans for code in range(span >> 32, span & 0xFFFFFFFF)}
+        for kind, spans in idnadata.joining_types.items()
+    }
+    joins = {kind: {chr(code) for code in codes} for kind, codes in kinds.items()}
+    for char in EVERY:
+        if unicodedata.combining(char) == 9:
+            assert sanitize_line(f"x{char}\u200dx") == f"x{char}\u200dx", ascii(char)
+        if CATEGORIES[char] == "Lo" and unicodedata.bidirectional(char) in ("AL", "R"):
+            assert ("\u200c" in sanitize_line(f"{char}\u200cب")) == (char in joins["D"] | joins["L"]), ascii(
+                char
+            )
+            assert ("\u200c" in sanitize_line(f"ب\u200c{char}")) == (char in joins["D"] | joins["R"]), ascii(
+                char
+            )
+
+
+def test_a_large_text_takes_linear_time() -> None:
+    """A hundred thousand characters made to be awkward costs no quadratic time (the suite's time limit is the judge)."""
+    for unit in (
+        "\u200d",
+        "👨\u200d",
+        "\x1b]",
+        "\x1b[0",
+        "a\u200b",
+        "e\u0301\u200b",
+        "🏴\U000e0067",
+        "\x1b ",
+        "ब्\u200d",
+    ):
+        text = unit * (100_000 // len(unit))
+        for clean in (sanitize_line, sanitize_text, escape):
+            clean(text)
+
+
+def test_the_tables_are_used() -> None:
+    """A class without a character would match nothing, silently."""
+    assert is_hidden("\U000e0100") and not is_hidden("\u0600") and not is_hidden("\U0001fae9")
+    assert "\u200d" in characters.JOINER and characters.EMOJI
