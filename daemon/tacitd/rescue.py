@@ -16,7 +16,7 @@ from typing import Any
 from tacitd.clock import Clock
 from tacitd.events import Prompt
 from tacitd.files.log import Log
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 
 
 class Rescue:

@@ -12,7 +12,7 @@ from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import Finished
 from tacitd.model.report import Report, read
 from tacitd.model.resets import believed, reset_time
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten
 

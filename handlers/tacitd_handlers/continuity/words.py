@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten
 

@@ -20,7 +20,7 @@ from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.model.port import Ask, NoAnswer
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.known import Documents, Part, read_documents

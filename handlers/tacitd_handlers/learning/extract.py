@@ -15,7 +15,7 @@ from typing import Any
 from tacitd.events import NoProject, Project, Prompt, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Ask, NoAnswer, Why
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd.transcripts.spoken import CONTEXT
 from tacitd_handlers.learning import prompting
 from tacitd_handlers.learning.answers import Unusable

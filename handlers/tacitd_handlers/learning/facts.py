@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacitd.redact import has_secret
+from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
 from tacitd_handlers.learning.headings import known_group

@@ -21,7 +21,7 @@ from typing import Literal
 from tacitd.errors import TacitdError
 from tacitd.model.guard import SENTINEL
 from tacitd.model.port import Ask
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd_handlers.learning.answers import flat, without_marks
 
 PromptName = Literal["extraction", "synthesis", "summary"]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tacitd.clock import utc_seconds
-from tacitd.redact import has_secret
+from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.phrasing import tidied
 

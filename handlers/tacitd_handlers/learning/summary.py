@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tacitd.redact import has_secret
+from tacitd.text.redact import has_secret
 from tacitd_handlers.learning.answers import (
     Unusable,
     echoes,

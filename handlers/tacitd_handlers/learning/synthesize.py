@@ -19,7 +19,7 @@ from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import Ask, NoAnswer
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.bootstrap import Bootstrap

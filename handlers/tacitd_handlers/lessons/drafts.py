@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from tacitd.redact import has_secret
+from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import changes, pattern, scopes
 from tacitd_handlers.lessons.alike import alike
 from tacitd_handlers.lessons.evidence import Evidence

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import hits, places
 from tacitd_handlers.lessons.folding import Lesson, number_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tacitd.redact import has_secret
+from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import paths
 from tacitd_handlers.profile.fields import CHOICES, FIELDS, SAID

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd_handlers.learning.prompting import (
     LITERALS,
     PLACEHOLDERS,

@@ -17,7 +17,7 @@ ALLOWED = {
     "tacitd.clock",
     "tacitd.errors",
     "tacitd.events",
-    "tacitd.redact",
+    "tacitd.text.redact",
     "tacitd.text.sanitize",
     "tacitd.text.shorten",
 }

@@ -1,0 +1,100 @@
+"""Values that look like secrets, taken out of text. Pure.
+
+By the shape of known tokens, by what stands before a value, by checksum and by entropy; used before words go to the
+model and again before words of the model are written (SPEC S-67, ANCHORS P15). What is *not* a secret matters as much,
+or people's ordinary sentences would get holes: hashes, uuids, paths, identifiers, placeholders, names of variables.
+
+What is looked for is in `secret_shapes`, `secret_context`, `secret_numbers` and `secret_library`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacitd.text.secret_context import find_in_context
+from tacitd.text.secret_library import find_library_secrets
+from tacitd.text.secret_numbers import CARD, IBAN, WORDS, find_seed_phrase, is_card, is_iban
+from tacitd.text.secret_shapes import SHAPE
+
+SECRET = "[secret]"
+
+_LONG = re.compile(r"(?<![A-Za-z0-9+_-])[A-Za-z0-9+_-]{32,}+={0,2}")
+_CHUNK = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_URL_BEFORE = re.compile(r"https?://[^\s?#\"'<>]{0,500}\Z", re.IGNORECASE)
+_DATE = re.compile(r"(?:19|20)\d\d[-_]?\d\d[-_]?\d\d")
+_HASH = re.compile(r"[0-9a-fA-F-]+|sha(?:1|224|256|384|512)[-_].*", re.DOTALL)
+_TELLING = re.compile(
+    r"[\d=:\"'`]|[^\x00-\x7f]|[a-z][A-Z]|[A-Za-z]{20}|sk-ant|\s-[a-zA-Z-]|(?:[a-z]{3,8}[ \t\r\n,]{1,3}){11}"
+)
+"""Without any of these a text contains no secret that could be recognised."""
+
+Spans = list[tuple[int, int]]
+
+
+def redact(text: str) -> tuple[str, int]:
+    """Given text, return it with `[secret]` in place of each secret's value, and how many there were.
+
+    Doing it again changes nothing.
+    """
+    count = 0
+    while spans := _merge(
+        _find(text), text
+    ):  # each round replaces at least one value that is not `[secret]` yet
+        parts: list[str] = []
+        end = 0
+        for start, stop in spans:
+            parts += (text[end:start], SECRET)
+            end = stop
+        text = "".join((*parts, text[end:]))
+        count += len(spans)
+    return text, count
+
+
+def has_secret(text: str) -> bool:
+    """Whether something in the text looks like a secret's value."""
+    return bool(_merge(_find(text), text))
+
+
+def _find(text: str) -> Spans:
+    if not _TELLING.search(text):
+        return []
+    spans = [found.span() for found in SHAPE.finditer(text)]
+    spans += find_in_context(text)
+    spans += find_library_secrets(text)
+    spans += (found.span() for found in _LONG.finditer(text) if _is_random(found))
+    spans += (found.span() for found in CARD.finditer(text) if is_card(found[0]))
+    spans += (found.span() for found in IBAN.finditer(text) if is_iban(found[0]))
+    for found in WORDS.finditer(text):
+        if phrase := find_seed_phrase(found[0]):
+            start = text.index(phrase, found.start())
+            spans.append((start, start + len(phrase)))
+    return spans
+
+
+def _merge(spans: Spans, text: str) -> Spans:
+    """In order, overlapping ones as one; without those that are nothing but `[secret]`."""
+    merged: Spans = []
+    for start, end in sorted(spans):
+        if text[start:end].strip() in ("", SECRET) or text[start - 1 : end + 1] == SECRET:
+            continue
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _is_random(found: re.Match[str]) -> bool:
+    """A long run of mixed letters and digits that is not a hash, uuid, path, identifier or dated name.
+
+    Words of an identifier are long; in a random token the kind of character changes about every second one.
+    """
+    token = found[0]
+    if (
+        _HASH.fullmatch(token)
+        or _DATE.search(token)
+        or _URL_BEFORE.search(found.string, max(0, found.start() - 500), found.start())
+    ):
+        return False
+    kinds = (any(map(str.islower, token)), any(map(str.isupper, token)), sum(map(str.isdigit, token)) >= 2)
+    return all(kinds) and len(token) / max(1, len(_CHUNK.findall(token))) < 3.0

@@ -1,0 +1,81 @@
+"""The rules of detect-secrets (Yelp, Apache-2.0), used on a text in memory.
+
+Only the patterns of its plugins are used: no file is scanned and no secret is verified over a network. The library
+imports `requests`, so it is loaded when a text first has something that its rules could match (some 0.2 s and 6 MB).
+
+Left out: `BasicAuth`, `JWT` and `PrivateKey`, which take quadratic time on a hostile text and which `secret_shapes` and
+`secret_context` cover; keywords and entropy, made for source code and not for sentences; addresses, which are no secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NAMED = ("key", "pw", "pass", "token")
+_PLUGINS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "artifactory": ("ArtifactoryDetector", ("akc", "ap")),
+    "aws": ("AWSKeyDetector", ("a3t", "abia", "acca", "akia", "asia", "aws")),
+    "azure_storage_key": ("AzureStorageKeyDetector", ("accountkey",)),
+    "cloudant": ("CloudantDetector", (*_NAMED, "cloudant")),
+    "discord": ("DiscordBotTokenDetector", (".",)),
+    "github_token": ("GitHubTokenDetector", ("gh",)),
+    "gitlab_token": ("GitLabTokenDetector", ("gl", "gr1348941")),
+    "ibm_cloud_iam": ("IbmCloudIamDetector", _NAMED),
+    "ibm_cos_hmac": ("IbmCosHmacDetector", ("secret",)),
+    "mailchimp": ("MailchimpDetector", ("-us",)),
+    "npm": ("NpmDetector", ("_authtoken",)),
+    "openai": ("OpenAIDetector", ("sk-",)),
+    "pypi_token": ("PypiTokenDetector", ("pypi-",)),
+    "sendgrid": ("SendGridDetector", ("sg.",)),
+    "slack": ("SlackDetector", ("xox", "hooks.slack.com")),
+    "softlayer": ("SoftlayerDetector", (*_NAMED, "softlayer")),
+    "square_oauth": ("SquareOAuthDetector", ("sq0",)),
+    "stripe": ("StripeDetector", ("k_live_",)),
+    "telegram_token": ("TelegramBotTokenDetector", (":",)),
+    "twilio": ("TwilioKeyDetector", ("ac", "sk")),
+}
+"""Module -> its detector, and what (in small letters) a text must contain for it to be tried."""
+_LONG_RUN = re.compile(r"[A-Za-z0-9+/_=-]{11}")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def find_library_secrets(text: str) -> list[tuple[int, int]]:
+    """The spans of values that a rule of the library matches and that look random; they may overlap."""
+    if not _LONG_RUN.search(text):
+        return []
+    small = text.lower()
+    spans: list[tuple[int, int]] = []
+    for needles, patterns in _load_rules():
+        if any(needle in small for needle in needles):
+            for pattern in patterns:
+                spans += (span for found in pattern.finditer(text) if (span := _value_span(found)))
+    return spans
+
+
+def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
+    """The span of the last group that took part, of the whole match without one; None for words of a language."""
+    group = max((at for at in range(1, found.re.groups + 1) if found[at]), default=0)
+    start, end = found.span(group)
+    while start < end and found.string[start] in " \t\r\n\"'=:":
+        start += 1
+    while start < end and found.string[end - 1] in " \t\r\n\"'":
+        end -= 1
+    if start and found.string[start - 1].isalnum() and found.string[start].isalnum():
+        return None  # within a longer word or hash
+    value = found.string[start:end]
+    if group and len(value) >= 20:  # what a name of the rule's own stands before
+        return start, end
+    words = _WORDS.findall(value)
+    return (start, end) if words and len(value) / len(words) < 4.0 else None
+
+
+@lru_cache(maxsize=1)
+def _load_rules() -> tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...]], ...]:
+    from importlib import import_module
+
+    rules = []
+    for module, (detector, needles) in _PLUGINS.items():
+        plugin = getattr(import_module(f"detect_secrets.plugins.{module}"), detector)
+        rules.append((needles, tuple(plugin.denylist)))
+    return tuple(rules)

@@ -1,0 +1,177 @@
+"""One table of all kinds of secrets, each blanked; and plain sentences, none of them touched (SPEC S-67)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+import re
+
+import pytest
+from detect_secrets import plugins
+from mnemonic import Mnemonic
+
+from support_secrets import SENTENCES, WRITTEN, fill, make_card, make_iban, make_login, random_token, sample
+from tacitd.text.redact import SECRET, redact
+from tacitd.text.secret_library import find_library_secrets
+from tacitd.text.secret_shapes import SHAPES
+
+TIMES = 20
+NOT_SECRETS = {"IPPublicDetector"}
+"""Rules of the library that do not look for secrets."""
+
+
+def library_rules() -> dict[str, re.Pattern[str]]:
+    """Every pattern of every plugin of detect-secrets, by the plugin's name and a number."""
+    found: dict[str, re.Pattern[str]] = {}
+    for module in pkgutil.iter_modules(plugins.__path__):
+        for name, thing in vars(importlib.import_module(f"{plugins.__name__}.{module.name}")).items():
+            patterns = getattr(thing, "denylist", None)
+            if isinstance(thing, type) and isinstance(patterns, list | tuple) and name not in NOT_SECRETS:
+                found |= {f"{name}-{at}": pattern for at, pattern in enumerate(patterns)}
+    return found
+
+
+LIBRARY = library_rules()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_goes(name: str) -> None:
+    """A token of each issuer, in a sentence and glued to a name; nothing of it is left."""
+    rng = random.Random(name)
+    for _ in range(TIMES):
+        token = sample(re.compile(SHAPES[name]), rng)
+        assert redact(f"use {token} please")[0] == f"use {SECRET} please", name
+        assert token not in redact(f"X_TOKEN={token}\n")[0]
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_every_rule_of_the_library_is_covered(name: str) -> None:
+    """What a rule of detect-secrets finds does not stay, by its rule or by ours."""
+    rng = random.Random(name)
+    for _ in range(TIMES):
+        text = sample(LIBRARY[name], rng)
+        found = LIBRARY[name].search(text)
+        assert found
+        value = next((group for group in reversed(found.groups()) if group), found[0]).strip(" \"'=:")
+        if name.startswith("PrivateKey"):  # the rule matches the first line only
+            value = random_token(rng, "b", 64)
+            text = f"{text}: x\n{value}" if text.startswith("PuTTY") else f"-----{text}-----\n{value}"
+        assert value not in redact(f"see {text} there")[0], text
+
+
+def test_the_library_is_used() -> None:
+    """A rule that is nobody's but the library's."""
+    key = random_token(random.Random(1), "x", 48)
+    text = f"cos_hmac_secret_access_key = {key}"
+    assert find_library_secrets(text) == [(text.index(key), len(text))]
+
+
+@pytest.mark.parametrize("template", WRITTEN)
+def test_what_people_write_goes(template: str) -> None:
+    """The value goes, the words before it stay."""
+    rng = random.Random(template)
+    for _ in range(TIMES):
+        text = fill(template, rng)
+        parts = re.findall(r"[^\s'\"]*<[axbdu]\d+>[^\s'\"]*", template)
+        left, count = redact(text)
+        assert count >= 1 and SECRET in left, text
+        for run in (
+            re.findall(r"(?<=[a-z])[A-Za-z0-9+/]{6,}", text)
+            if parts
+            else ["hunter2", "-psecret", ":secret@", "geheim"]
+        ):
+            assert run not in left or run in re.sub(r"<[axbdu]\d+>", "", template), text
+        assert redact(left) == (left, 0)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "length"),
+    [("4", 16), ("51", 16), ("2221", 16), ("6011", 16), ("3530", 16), ("37", 15), ("36", 14)],
+)
+def test_cards_go(prefix: str, length: int) -> None:
+    """With the right checksum, with and without gaps; with a wrong one they are numbers."""
+    rng = random.Random(prefix)
+    for _ in range(TIMES):
+        card = make_card(prefix, length, rng)
+        if length == 16:
+            for gap in ("", " ", "-"):
+                assert redact(f"card {gap.join(re.findall('....', card))} 12/27")[0] == f"card {SECRET} 12/27"
+        assert redact(f"card {card}")[0] == f"card {SECRET}"
+        wrong = f"{card[:-1]}{(int(card[-1]) + 1) % 10}"
+        assert redact(f"order {wrong} of {card}77")[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("country", "length"),
+    [("DE", 22), ("FR", 27), ("NL", 18), ("GB", 22), ("ES", 24), ("NO", 15), ("PL", 28)],
+)
+def test_accounts_go(country: str, length: int) -> None:
+    """With the right checksum and the country's length, in one piece and in groups."""
+    rng = random.Random(country)
+    for _ in range(TIMES):
+        iban = make_iban(country, length, rng)
+        assert redact(f"pay to {iban}.")[0] == f"pay to {SECRET}."
+        assert redact(f"pay to {' '.join(re.findall('.{1,4}', iban))} soon")[0] == f"pay to {SECRET} soon"
+        assert redact(f"pay to {iban[:-1]}{(int(iban[-1]) + 1) % 10}")[1] == 0
+
+
+@pytest.mark.parametrize("strength", [128, 160, 192, 224, 256])
+def test_seed_phrases_go(strength: int) -> None:
+    """Twelve to twenty-four words, on one line, in a list, behind a name."""
+    rng = random.Random(strength)
+    for _ in range(TIMES):
+        words = Mnemonic("english").to_mnemonic(rng.randbytes(strength // 8)).split()
+        for text in (
+            " ".join(words),
+            "my seed phrase: " + " ".join(words),
+            "\n".join(words),
+            "\n".join(f"{at}. {word}" for at, word in enumerate(words, 1)),
+        ):
+            left, count = redact(text)
+            assert count == 1 and words[-1] not in left.split() and words[5] not in left.split(), text
+
+
+def test_private_keys_and_logins_go() -> None:
+    """Blocks of keys whole, docker's logins by what base64 hides."""
+    rng = random.Random(3)
+    for kind in ("RSA ", "EC ", "", "OPENSSH ", "ENCRYPTED ", "DSA "):
+        block = (
+            f"-----BEGIN {kind}"
+            + "PRIVATE KEY-----\n"
+            + fill("<b64>\n<b64>\n", rng)
+            + f"-----END {kind}"
+            + "PRIVATE KEY-----"
+        )
+        assert redact(f"a\n{block}\nz")[0] == f"a\n{SECRET}\nz"
+        escaped = block.replace("\n", "\\n")
+        assert redact(f'{{"private_key": "{escaped}"}}')[0].count(SECRET) == 1
+    pgp = (
+        "-----BEGIN PGP "
+        + "PRIVATE KEY BLOCK-----\n"
+        + fill("<b64>\n", rng)
+        + "-----END PGP "
+        + "PRIVATE KEY BLOCK-----"
+    )
+    assert redact(pgp) == (SECRET, 1)
+    login = make_login(rng)
+    assert login not in redact(f'{{"auths": {{"registry.io": {{"auth": "{login}"}}}}}}')[0]
+
+
+def test_a_secret_longer_than_a_page_goes_whole() -> None:
+    """No tail of a long value stays."""
+    token = random_token(random.Random(5), "a", 3000)
+    assert redact(f"token={token} end") == (f"token={SECRET} end", 1)
+    assert redact(f'"password": "{token[:290]}"')[0] == f'"password": "{SECRET}"'
+
+
+def test_there_are_enough_plain_sentences() -> None:
+    """The figure of the requirement."""
+    assert len(set(SENTENCES)) >= 200
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_plain_sentences_stay(sentence: str) -> None:
+    """Sentences about passwords, tokens, keys, hashes and numbers are no secrets."""
+    sentence = sentence.replace("\\|", "|")
+    assert redact(sentence) == (sentence, 0)
