@@ -177,7 +177,7 @@ def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
     here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
     here.store.update("custom.note", "a\nb\x1b[0m")
     assert section(Path("/"), 9000).splitlines() == [
-        "## The person you work with", "- Languages: Go, Rust", "- Editor: vi", "- custom.note: a b[0m",
+        "## The person you work with", "- Languages: Go, Rust", "- Editor: vi", "- custom.note: a b",
     ]  # fmt: skip
     assert section(Path("/"), 60) == "## The person you work with\n- Languages: Go, Rust"
     assert section(Path("/"), 10) == ""

@@ -72,7 +72,7 @@ def test_all_that_is_asked_for_is_named() -> None:
         ({"work": {"languages": "Go"}}, {"work.languages": ("Go",)}, {}),
         ({"codePreferences": {"tone": "Direct", "detailLevel": "huge"}}, {"codePreferences.tone": "direct"}, {}),
         ({"bio": "x", "custom": {"a": 1}, "userId": "y", "work": "z"}, {}, {}),
-        ({"interests": ["a", 3, None, "", "x" * 81, "\x1b[31m", "b\u202e"]}, {"interests": ("a", "[31m", "b")}, {}),
+        ({"interests": ["a", 3, None, "", "x" * 81, "\x1b[31m", "b\u202e"]}, {"interests": ("a", "b")}, {}),
         ({"tools": {"editor": "token ghp_abcdefghijklmnopqrstuvwxyz0123456789"}}, {}, {}),
         ({"noLonger": {"work": {"languages": ["Java"]}, "tools": {"editor": True}}}, {},
          {"work.languages": ("Java",), "tools.editor": ()}),
