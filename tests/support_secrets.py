@@ -248,7 +248,7 @@ api_key=YOUR_API_KEY|password: <your-password>|password: ********|token: "..."|e
 the password field is called passphrase|rename password1 to password2|the password input2 field is hidden|login form has a password box|show the password strength meter
 the key binding is ctrl-k|press any key to continue|arrow keys move the cursor|the key-value store is redis 7.2|an api key is needed for openai|ask me for the api key
 do not hard-code api keys|rotate the signing key every 90 days|the public key is in keys/2024.pub|ssh keys are ed25519|generate rsa 4096 keys|the key size is 256 bits
-two secrets are missing|a trade secret|the secret of good tests is speed|keep it secret, keep it safe|password managers are fine|no password is needed for localhost
+two secrets are missing|a trade secret|the secret of good tests is speed|keep it secret, keep it safe|--- PASS: TestUpsertSectionPreservesSurroundingContentAA (0.00s)|apiKey = "disabled"|Set your API key: ```bash|password managers are fine|no password is needed for localhost
 session 123e4567-e89b-12d3-a456-426614174000|the id is 123e4567-e89b-12d3-a456-426614174000|trace 4bf92f3577b34da6a3ce929d0e0e4736|etag 33a64df551425fcc55e4d42a148795d9f25f89d4
 listen on port 8080|the db runs on 127.0.0.1:5432|call +1 415 555 2671|call me at 030-1234567|phone 0049 30 1234567890|version 1.2.3-beta.4+build.567|python 3.11.7, node v20.11.1
 bump to v2.14.0|the build number is 20240115123456|timestamp 1700000000000|1700000000000000 microseconds|order 4111111111111112 is late|issue 12345 and pull request 678

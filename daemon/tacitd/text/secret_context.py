@@ -93,13 +93,13 @@ _USER = re.compile(
 _KEPT_IN_AZURE = re.compile(r"(?:AccountKey|SharedAccessKey|AccessKey|sig)=(?P<value>[A-Za-z0-9+/%=]{32,}+)")
 
 _PLACEHOLDER = re.compile(
-    r"[$<{%\[(*#@&/~.!].*"  # $TOKEN, ${X}, <token>, {{x}}, [secret], ***, a path
+    r"[$<{%\[(*#@&/~.!`].*"  # $TOKEN, ${X}, <token>, {{x}}, [secret], ***, a path
     r"|https?://.*|\w+\(.*|\w+\[.*|.*\$\{.*"  # an address, a call, a lookup
     r"|(?:os|env|process|self|this|config|settings|secrets|vault|ctx|req|request|props|args|vars?|data|params|user|options?)\.[a-z].*"
     r"|[A-Z][A-Z0-9]*_[A-Z0-9_]*"  # THE_NAME_OF_A_VARIABLE
     r"|[xX*.•_?-]{3,}|\.{3}.*|-+|[|&]+.*"
     r"|(?:str(?:ing)?|int|bytes|bool(?:ean)?|none|null|nil|true|false|undefined|any|object|optional|required|number|text|"
-    r"missing|invalid|expired|empty|redacted|example|changeme|change[_-]me|placeholder|hidden|masked|dummy|todo|"
+    r"missing|invalid|expired|empty|redacted|example|changeme|change[_-]me|placeholder|hidden|masked|dummy|todo|disabled|enabled|unset|default|"
     r"your[\w-]*|my[_-]?(?:password|token|key|secret|api|pass)[\w-]*)[.!?|]?.{0,1}"
     r"|(?:ask|see|use|stored|kept|in|from|via|set|read)[ :_-].*",
     re.DOTALL | re.IGNORECASE,
@@ -251,7 +251,13 @@ def _is_beside(found: re.Match[str]) -> bool:
     if found["quote"]:
         return found["password"] is not None and len(value) >= 4 and " " not in value and _is_mixed(value)
     inner = value.rstrip(_TRAILING)
-    if len(inner) < 6 or not any(map(str.isdigit, inner)) or not _is_mixed(inner) or not _is_no_code(inner):
+    if (
+        len(inner) < 6
+        or "\\" in inner
+        or not any(map(str.isdigit, inner))
+        or not _is_mixed(inner)
+        or not _is_no_code(inner)
+    ):
         return False
     if found["password"] is not None:
         return re.fullmatch(r"[a-z]+-\d+|[A-Z]{2,}-?\d+|\d+[a-z]+|#\d+", inner) is None

@@ -64,8 +64,8 @@ def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
     if start and found.string[start - 1].isalnum() and found.string[start].isalnum():
         return None  # within a longer word or hash
     value = found.string[start:end]
-    if group and len(value) >= 20:  # what a name of the rule's own stands before
-        return start, end
+    if group and len(value) >= 20 and value.isalpha() and value.islower():
+        return start, end  # a key of small letters behind a name that the rule asks for
     words = _WORDS.findall(value)
     return (start, end) if words and len(value) / len(words) < 4.0 else None
 
