@@ -153,7 +153,11 @@ def find_seed_phrase(words: str) -> str | None:
         run = [*run, one] if _is_seed_word(one[0]) else []
         if len(run) >= max(12, len(best)):
             best = run
-    return words[best[0].start() : best[-1].end()] if best else None
+    if len({one[0] for one in best}) < max(
+        8, len(best) * 3 // 4
+    ):  # "very very very …" is not drawn at random
+        return None
+    return words[best[0].start() : best[-1].end()]
 
 
 def _is_seed_word(word: str) -> bool:
