@@ -24,7 +24,7 @@ _URL_BEFORE = re.compile(r"https?://[^\s?#\"'<>]{0,500}\Z", re.IGNORECASE)
 _DATE = re.compile(r"(?:19|20)\d\d[-_]?\d\d[-_]?\d\d")
 _HASH = re.compile(r"[0-9a-fA-F-]+|sha(?:1|224|256|384|512)[-_].*", re.DOTALL)
 _TELLING = re.compile(
-    r"[\d=:\"'`]|[^\x00-\x7f]|[a-z][A-Z]|[A-Za-z]{20}|sk-ant|\s-[a-zA-Z-]|(?:[a-z]{3,8}[ \t\r\n,]{1,3}){11}"
+    r"[\d=:\"'`]|[^\x00-\x7f]|[a-z][A-Z]|[A-Za-z]{20}|sk-ant|-----BEGIN|\s-[a-zA-Z-]|(?:[a-z]{3,8}[ \t\r\n,]{1,3}){11}"
 )
 """Without any of these a text contains no secret that could be recognised."""
 

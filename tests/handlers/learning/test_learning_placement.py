@@ -152,7 +152,7 @@ def test_headings(section: str, line: str, heading: str) -> None:
         ("- Use pnpm", "Use pnpm"),
         ("## - 1. Use pnpm", "Use pnpm"),
         ("User prefers pnpm", "Prefers pnpm"),
-        ("Use\x00 pnpm\n# Forged\x1b[0m", "Use pnpm # Forged[0m"),
+        ("Use\x00 pnpm\n# Forged\x1b[0m", "Use pnpm # Forged"),
         ("Read @~/.ssh/config first", "Read `@~/.ssh/config` first"),
         ("@README.md says how", "`@README.md` says how"),
         ("Use @tanstack/query, not axios", "Use `@tanstack/query`, not axios"),
