@@ -20,7 +20,7 @@ from tacitd.errors import LogDamagedError
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
-from tacitd.redact import redact
+from tacitd.text.redact import redact
 from tacitd_handlers.learning.answers import printable, shortened
 
 REFUSED_LOG = "refused.jsonl"
