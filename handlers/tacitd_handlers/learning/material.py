@@ -111,6 +111,7 @@ def take(
     now: float,
     *,
     only: Collection[str] | None = None,
+    among: Collection[Path] = (),
 ) -> Material:
     """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
 
@@ -129,7 +130,7 @@ def take(
             ownership.note_taken(files, RAW, taken)
     else:
         fresh = [made for made in fresh if made.id in only]
-    claimed = ownership.inspect(files).claimed
+    claimed = tuple(p for p in ownership.inspect(files).claimed if only is None or p in among)
     lines: dict[str, tuple[RawLine, Path]] = {}
     bad: list[bytes] = []
     read: dict[Path, int] = {}

@@ -90,6 +90,8 @@ class State:
     """Project, then line: how much it still counts (SPEC S-54)."""
     since: dict[Path, float] = field(default_factory=dict)
     """When something was written in each project for the first time: seconds since 1970, UTC."""
+    judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
+    """Batches that were put aside: should a person have them tried again, their facts were judged already."""
     aside: list[Aside] = field(default_factory=list)
     total: Counter[str] = field(default_factory=Counter)
     days: dict[str, Counter[str]] = field(default_factory=dict)
@@ -161,6 +163,7 @@ class State:
         root = Path(data["project"])
         for id in data.get("batches", ()):
             self.synthesised.add(id)
+            self.judged.get(root, {}).pop(id, None)
             self.waiting.get(root, {}).pop(id, None)
         if data.get("read"):
             self.read.setdefault(root, {}).update({str(name): int(at) for name, at in data["read"].items()})
@@ -177,7 +180,8 @@ class State:
     def _fold_aside(self, data: Mapping[str, Any]) -> None:
         root = Path(data["project"])
         for id in data.get("batches", ()):
-            self.waiting.get(root, {}).pop(id, None)
+            if (made := self.waiting.get(root, {}).pop(id, None)) is not None:
+                self.judged.setdefault(root, {})[id] = made
         self.aside.append(Aside(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
     def _reinforce(self, root: Path, lines: Iterable[str], at: float) -> None:

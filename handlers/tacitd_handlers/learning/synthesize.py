@@ -101,6 +101,8 @@ class Synthesis:
         """By the project's root, answers by their key."""
         self._paid_batches: dict[Path, frozenset[str]] = {}
         """By the project's root, the batches in no file that these answers are about."""
+        self._paid_files: dict[Path, frozenset[Path]] = {}
+        """By the project's root, the claimed files that these answers are about."""
         self._failures: Counter[Path] = Counter()
 
     def run(self, project: Project, state: State, tools: Tools) -> Outcome:
@@ -121,7 +123,18 @@ class Synthesis:
         # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
         # would be paid for again. Outcome: what came since waits until that answer is written.
         held = self._paid_batches.get(project.root) if self._paid.get(project.root) else None
-        material = take(project, files, state, tools.history, self._ownership, tools.clock.now(), only=held)
+        if held is not None and not self._ownership.inspect(files).known:
+            return Later("git cannot say which files it tracks", "`git status` there says why")
+        material = take(
+            project,
+            files,
+            state,
+            tools.history,
+            self._ownership,
+            tools.clock.now(),
+            only=held,
+            among=self._paid_files.get(project.root, frozenset()),
+        )
         outcome = self._synthesized(project, material, state, tools)
         if held is not None and not isinstance(outcome, Later) and self._has_more(project, files, state):
             tools.post(Due(SYNTHESIZE, project))
@@ -148,6 +161,7 @@ class Synthesis:
         usd = 0.0
         paid = self._paid.setdefault(desk.project.root, {})
         self._paid_batches[desk.project.root] = frozenset(made.id for made in desk.material.unfiled)
+        self._paid_files[desk.project.root] = frozenset(desk.material.claimed)
         for number, facts in enumerate(portions(desk.facts)):
             key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
             if key not in paid:
@@ -282,7 +296,7 @@ def _desk(
     shared, closed = read_all(project, open_folders(project, material.folders))
     _say_closed(project, closed, tools)
     documents = bootstrap.read(project, tools)
-    waiting = state.waiting.get(project.root, {})
+    waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
     worded, unworded, unsaid = sift_raw(material.lines, {id: made.facts for id, made in waiting.items()})
     lines, more = shared[LEARNED].said, documents.lines()
     again = {fact: line for fact in (*worded, *unworded) if (line := known(fact, lines)) is not None}

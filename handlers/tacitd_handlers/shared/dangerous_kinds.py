@@ -188,11 +188,11 @@ def split_clauses(text: str) -> list[str]:
     return [clause.strip() for clause in _CLAUSE.split(plain) if clause and clause.strip()]
 
 
-def is_odd(clause: str) -> bool:
+def is_odd(clause: str, trigger: int) -> bool:
     """Whether an odd number of negations is in a folded clause. "Never X before Y" is as "not without"."""
     negations = list(_NEGATION.finditer(clause))
     count = len(negations)
-    if negations and _AFTER_NEGATION.search(clause, negations[0].end()):
+    if negations and _AFTER_NEGATION.search(clause, negations[0].end(), trigger):
         count += 1
     return count % 2 == 1
 
@@ -204,7 +204,7 @@ def _dangers_of(clause: str) -> Iterator[Danger]:
         if match is None:
             continue
         scope: Scope = "clause" if dangerous_if_odd else "to the start" if kind == _OBEYING else "to the end"
-        if is_odd(_governing(clause, match, scope)) != dangerous_if_odd:
+        if is_odd(_governing(clause, match, scope), match.start()) != dangerous_if_odd:
             continue
         if not dangerous_if_odd and guarded and kind in _PROTECTABLE:
             continue

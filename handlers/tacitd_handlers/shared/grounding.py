@@ -166,7 +166,9 @@ def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[st
     rest = content_stems(text, language) - keys
     said = frozenset().union(*(text_stems(words, language) for words in typed))
     shared = sum(_is_said(stem, said, language) for stem in rest)
-    if not all(_is_said(key, said, language) for key in keys) or shared < int(len(rest) * _SHARE):
+    if not any(
+        _has_all(sentence, keys, language) for words in typed for sentence in _TYPED_SENTENCE.split(words)
+    ) or shared < int(len(rest) * _SHARE):
         return False
     clauses = (clause for words in typed for clause in split_clauses(words))
     return any(_has_polarity(clause, danger, keys, language) for clause in clauses)
@@ -188,7 +190,15 @@ def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: L
             governing = clause[: found[-1].end()]
         case "to the start":
             governing = clause[: found[0].start()]
-    return is_odd(governing) == danger.odd
+    return is_odd(governing, found[0].start()) == danger.odd
+
+
+_TYPED_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|[。！？]")
+
+
+def _has_all(sentence: str, keys: frozenset[str], language: Language) -> bool:
+    stems = text_stems(sentence, language)
+    return all(_is_said(key, stems, language) for key in keys)
 
 
 def _is_said(stem: str, said: frozenset[str], language: Language) -> bool:
