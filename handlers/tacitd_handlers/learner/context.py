@@ -146,7 +146,9 @@ def hook_session(wait: float = 0.2) -> str:
     text = b""
     try:
         fd = sys.stdin.fileno()
-        while not os.isatty(fd) and select.select([fd], [], [], wait)[0]:
+        ready = select.poll()  # `select` takes no descriptor over 1023
+        ready.register(fd, select.POLLIN)
+        while not os.isatty(fd) and ready.poll(wait * 1000):
             part = os.read(fd, 1 << 16)
             text += part
             if not part or text.rstrip().endswith(b"}"):

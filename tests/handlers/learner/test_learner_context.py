@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 from datetime import datetime
@@ -193,6 +194,18 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "write", full)
     assert "=== END LEARNER PROFILE ===" in context(where, "s", at("2026-02-20T08:05")).text
+
+
+def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-49: `select` refuses descriptors over 1023, and whoever starts us may leave as many open."""
+    ours, theirs = os.pipe()
+    os.write(theirs, b'{"session_id":"abc"}')
+    os.close(theirs)
+    high = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1100)
+    os.close(ours)
+    with os.fdopen(high) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert hook_session(0.5) == "abc"
 
 
 @pytest.mark.parametrize(
