@@ -22,10 +22,11 @@ pytestmark = pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS nam
 
 
 def in_slices(path: Path, size: int) -> list[Prompt]:
-    """What is read in slices of so many bytes, as the engine does."""
+    """What is read in slices of so many bytes, as the engine does, up to the end of the session."""
     tail, found = Tail(path, 0, Own()), list[Prompt]()
     while tail.advance(size).more:
         pass
+    tail.take_unterminated()
     tail.release()
     for record in tail.records(0):
         found += record.prompts
