@@ -80,7 +80,7 @@ def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
-    """The issue, point 9: "LEARNED.md is open in vim; what tacitd has for it waits"."""
+    """RELIABILITY 11: "LEARNED.md is open in vim; what tacitd has for it waits"."""
     scene = Scene(tmp_path)
     path = learned(scene)
     lock = path.with_name(".#LEARNED.md")

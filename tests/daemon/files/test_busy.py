@@ -59,7 +59,7 @@ def scene(tmp_path: Path) -> Editing:
 
 
 def test_a_file_that_was_just_truncated_waits(scene: Editing) -> None:
-    """The issue, point 9: no stub is written while an editor truncates and then writes."""
+    """RELIABILITY 11: no stub is written while an editor truncates and then writes."""
     scene.path.write_bytes(b"")
     with pytest.raises(FileBusyError, match="just being written") as raised:
         scene.edit()
@@ -132,7 +132,7 @@ def test_a_clock_that_jumps_changes_nothing(scene: Editing, jump: float) -> None
 
 
 def test_an_editor_is_waited_for_until_it_closes(scene: Editing) -> None:
-    """The issue, point 9: nothing changes under an open buffer; the reason is there for `status`."""
+    """RELIABILITY 11: nothing changes under an open buffer; the reason is there for `status`."""
     scene.open_editor()
     with pytest.raises(FileBusyError, match=r"LEARNED\.md is open in Emacs") as raised:
         scene.edit()

@@ -375,7 +375,7 @@ def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
 def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
     tmp_path: Path, seen: bytes
 ) -> None:
-    """The issue, point 9: no stub for a minute, and no document appended below it: theirs, and our line in it."""
+    """RELIABILITY 11: no stub for a minute, and no document appended below it: theirs, and our line in it."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = SecondLook(clock)
     history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)

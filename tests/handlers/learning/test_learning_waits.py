@@ -28,7 +28,7 @@ def open_in_editor(bench: Bench) -> None:
 
 
 def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench) -> None:
-    """The issue, point 9: lines are made from what the person saves, and come when they close it."""
+    """RELIABILITY 11: lines are made from what the person saves, and come when they close it."""
     guarded.put("LEARNED.md", "# Mine\n")
     open_in_editor(guarded)
     guarded.type(PNPM)
