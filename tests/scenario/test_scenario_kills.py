@@ -33,7 +33,9 @@ pytestmark = pytest.mark.scenario
 KILLS = int(os.environ.get("TACITD_KILLS", "25"))
 SEED = int(os.environ.get("TACITD_SEED", "20261120"))
 NEW = 0.15 * min(1.0, 25 / KILLS)
-"""How often a session begins: not so often that the growth breaker takes the person for a program."""
+"""How often a session begins."""
+MOST = 25
+"""Sessions in all: with 30 an hour in one directory the growth breaker takes the person for a program."""
 RICH = {"BUDGET__CALLS_PER_DAY": "100000", "BUDGET__USD_PER_DAY": "1000", "BUDGET__USD_PER_MONTH": "1000"}
 RULES = (
     {
@@ -63,7 +65,7 @@ class Person:
 
     def transcript(self) -> Path:
         """One of the newest sessions, or a new one: sometimes in a nested folder that was not there."""
-        if not self.sessions or self.chance.random() < NEW:
+        if not self.sessions or (self.sessions < MOST and self.chance.random() < NEW):
             self.sessions += 1
         session = f"s{max(1, self.sessions - self.chance.randrange(2))}"
         folder = self.daemon.transcript(session).parent

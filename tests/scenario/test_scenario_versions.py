@@ -121,7 +121,9 @@ def test_typed_words_of_every_version_are_learned_once(make: MakeDaemon) -> None
 def check_words(daemon: Daemon, projects: dict[str, Path]) -> None:
     """Exactly the typed words stood in the prompts of stage 1, each once."""
     put = Counter(daemon.put_to_model())
-    typed = Counter([*(words for name in projects for words in TYPED[name]), "Prefers amber-1"])
+    typed = Counter(
+        [*(words for name in projects for words in TYPED[name]), "amber-1, but argon-2 in src/auth"]
+    )
     assert (typed - put, put - typed) == (Counter(), Counter()), "(not put to the model, put there too often)"
 
 
@@ -172,7 +174,7 @@ def work_in_a_folder(daemon: Daemon) -> None:
     folder.mkdir(parents=True)
     (folder / "login.py").write_text("pass\n")
     append(daemon.begin("m1"), line(tool_record("m1", folder / "login.py", str(daemon.project))))
-    daemon.type_("m1", "Prefers amber-1")
+    daemon.type_("m1", "amber-1, but argon-2 in src/auth")
 
 
 def rewritten(name: str, daemon: Daemon, project: Path) -> Iterator[tuple[Path, bytes]]:
