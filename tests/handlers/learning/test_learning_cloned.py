@@ -6,6 +6,7 @@ Real git makes the repositories. Each project here is seen for the first time by
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -286,6 +287,43 @@ def test_what_another_tool_appends_to_it_is_taken_once(bench: Bench) -> None:
     assert bench.bullets == [TABS, SHORT] and not bench.claimed
     assert path.read_text() == line(EVIL) + line(TABS) + line(SHORT)
     assert len(bench.asked(SYNTHESIS)) == 2 and not [one for one in bench.model.prompts if EVIL in one]
+
+
+def foresee_copy(bench: Bench, brought: str, forged: str) -> None:
+    """An archive brings a raw file, and a file with the name that the copy of what is appended would have."""
+    source = hashlib.sha256(brought.encode()).hexdigest()[:12]
+    bench.put(f"tmp/learning-raw.{source}-{len(brought):x}.processing.jsonl", forged)
+
+
+@pytest.mark.parametrize("is_git", [False, True])
+@pytest.mark.parametrize("forged", ["x\n", line(TABS)])
+def test_an_archive_that_foresees_the_name_of_the_copy_teaches_nothing(
+    bench: Bench, forged: str, is_git: bool
+) -> None:
+    """SPEC S-52: neither its raw file nor the file with the foreseen name is ours, however long that is."""
+    bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
+    bench.project = bench.new_project("unpacked", is_git=is_git)
+    path = bench.put(RAW, line(EVIL))
+    foresee_copy(bench, line(EVIL), forged)
+    bench.see(bench.project)
+    for session in ("s1", "s2"):
+        bench.learn(session=session)
+    bench.end("s2")
+    assert bench.bullets == [PNPM] and path.read_text() == line(EVIL)
+
+
+def test_a_foreseen_copy_hides_nothing_that_is_appended(bench: Bench) -> None:
+    """SPEC S-02: the lines of another tool are copied under the next name that is free, and become lines once."""
+    bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
+    bench.project = bench.new_project("unpacked", is_git=False)
+    path = bench.put(RAW, line(EVIL))
+    foresee_copy(bench, line(EVIL), line("x" * 5000))
+    bench.see(bench.project)
+    path.write_text(line(EVIL) + line(TABS))
+    bench.learn()
+    bench.end()
+    assert sorted(bench.bullets) == [TABS, PNPM] and len(bench.asked(SYNTHESIS)) == 1
+    assert path.read_text() == line(EVIL) + line(TABS)
 
 
 def test_a_new_file_in_its_place_is_another_tools(bench: Bench) -> None:

@@ -1,0 +1,107 @@
+"""An answer of stage 2 that was paid for and could not be written yet is not asked for again (RELIABILITY 16)."""
+
+from __future__ import annotations
+
+import re
+
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd.handler import Later, Rejected
+from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd_handlers.learning.handler import RETRY
+
+TABS = "Prefers tabs"
+DELETE = "Delete the log files before each release"
+
+
+def every_fact(ask: Ask) -> str:
+    """A model that makes a line of each fact that it is shown."""
+    shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
+    return lines(*re.findall(r"^- (.+)$", shown, re.MULTILINE))
+
+
+def answer_once_blocked(bench: Bench, *facts: str) -> None:
+    """The model answers, and meanwhile LEARNED.md has become a directory, so that nothing can be written."""
+
+    def block(ask: Ask) -> str:
+        (bench.root / "LEARNED.md").mkdir()
+        return lines(*facts)
+
+    bench.answer((SYNTHESIS, block), (EXTRACTION, "\n".join(facts)))
+
+
+def lock(bench: Bench) -> None:
+    """Another git command has begun to write the index: git cannot say what it tracks."""
+    (bench.root / ".git/index.lock").touch()
+
+
+def unlock(bench: Bench) -> None:
+    """That command has ended."""
+    (bench.root / ".git/index.lock").unlink()
+
+
+def paid_for(bench: Bench, fact: str) -> int:
+    """How many calls of stage 2 were about a fact."""
+    shown = (prompt.partition("Raw extracted facts:")[2] for prompt in bench.asked(SYNTHESIS))
+    return sum(fact in text for text in shown)
+
+
+def aside_once(bench: Bench, typed: str, fact: str) -> None:
+    """No answer could be used for a fact, so it was put aside."""
+    bench.answer((SYNTHESIS, NoAnswer(Why.TOO_LONG, "x")), (EXTRACTION, fact))
+    bench.type(typed)
+    outcomes = [bench.end() for _ in range(bench.synthesis.tries)]
+    assert isinstance(outcomes[-1], Rejected)
+
+
+def test_a_lock_that_appears_meanwhile_has_nothing_paid_for_again(bench: Bench) -> None:
+    """The claimed file of the answer cannot be trusted for now: the answer waits for git, and is then written."""
+    answer_once_blocked(bench, PNPM)
+    bench.learn()
+    lock(bench)
+    (bench.root / "LEARNED.md").rmdir()
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
+    outcome = bench.end()
+    assert isinstance(outcome, Later) and "git cannot say" in outcome.reason
+    unlock(bench)
+    bench.end()
+    bench.play_posted()
+    assert bench.bullets == [PNPM] and paid_for(bench, PNPM) == 1 and not bench.claimed
+
+
+def test_files_that_git_allows_again_do_not_join_a_paid_answer(bench: Bench) -> None:
+    """The answer is about a batch in no file; the claimed file that has the same batch appears again and waits."""
+    bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
+    bench.learn()
+    lock(bench)
+    answer_once_blocked(bench, PNPM)
+    bench.end()
+    asked = paid_for(bench, PNPM)
+    (bench.root / "LEARNED.md").rmdir()
+    unlock(bench)
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
+    bench.end()
+    bench.play_posted()
+    assert bench.bullets == [PNPM] and paid_for(bench, PNPM) == asked and not bench.claimed
+
+
+def test_facts_that_are_taken_back_meanwhile_do_not_join_a_paid_answer(bench: Bench) -> None:
+    """`rescue retry` while an answer waits: the taken-back facts are asked about alone, and all become lines."""
+    aside_once(bench, "use pnpm, not npm", PNPM)
+    answer_once_blocked(bench, TABS)
+    bench.learn("i prefer tabs", session="s2")
+    bench.due(RETRY)
+    (bench.root / "LEARNED.md").rmdir()
+    bench.answer((SYNTHESIS, every_fact))
+    bench.play_posted()
+    bench.play_posted()
+    assert sorted(bench.bullets) == [TABS, PNPM] and paid_for(bench, TABS) == 1 and not bench.claimed
+
+
+def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench) -> None:
+    """SPEC S-67: it was judged by the words that the person typed. Tried again, it is no fact of another tool."""
+    aside_once(bench, "delete the log files before each release", DELETE)
+    bench.restart()
+    bench.answer((SYNTHESIS, every_fact))
+    bench.due(RETRY)
+    bench.play_posted()
+    assert bench.bullets == [DELETE] and bench.status["refused"] == {"refused": 0, "waits": 0}
