@@ -16,6 +16,7 @@ from tacitd.events import NoProject, Project, Prompt, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Ask, NoAnswer, Why
 from tacitd.text.redact import redact
+from tacitd.text.sanitize import sanitize_text
 from tacitd.transcripts.spoken import CONTEXT
 from tacitd_handlers.learning import prompting
 from tacitd_handlers.learning.answers import Unusable
@@ -123,14 +124,18 @@ def _last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
 
 
 def _message(prompt: Prompt, limit: int) -> prompting.Message:
-    """Secrets are blanked before anything leaves the machine, and before a cut could halve one out of recognition."""
-    text = redact(shortened(prompt.text, 4 * limit))[0]
+    """Secrets are blanked before anything leaves the machine, and before a cut could halve one out of recognition.
+
+    Hidden characters are removed before that: they hide a secret, and the text shrinks without them.
+    """
+    text = redact(shortened(sanitize_text(prompt.text), 4 * limit))[0]
     return prompting.Message(shortened(text, limit), redact(_whole(prompt.context))[0])
 
 
 def _whole(context: str) -> str:
     """What the assistant said was cut to its end, and may begin in the middle of a secret: that word is left out."""
-    return re.sub(r"\A[!-~]+", "…", context) if len(context) >= CONTEXT else context
+    text = sanitize_text(context)
+    return re.sub(r"\A[!-~]+", "…", text) if len(context) >= CONTEXT else text
 
 
 def _facts(

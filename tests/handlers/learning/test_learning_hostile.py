@@ -8,12 +8,16 @@ import os
 import pytest
 
 from support_learning import EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
+from tacitd.handler import Done
 from tacitd.model.guard import SENTINEL
 from tacitd.model.port import Ask
+from tacitd.text.sanitize import sanitize_text
+from tacitd.transcripts.spoken import CONTEXT
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.cleaning import Unfit, cleaned
 from tacitd_handlers.learning.facts import Facts, parse_facts
 from tacitd_handlers.learning.raw import parse
+from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.synthesis import Plan, parse_plan
 from tacitd_handlers.riders import EXTRACTION as FIRST
 from tacitd_handlers.riders import SYNTHESIS as SECOND
@@ -185,3 +189,28 @@ def test_hidden_characters_do_not_hide_a_secret(hidden: str) -> None:
     assert isinstance(cleaned(f"Deploys with {token}"), Unfit)
     raw = parse(json.dumps({"facts": [f"Deploys with {token}"]}).encode() + b"\n")
     assert [line.facts for line in raw.lines] == [()]
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u00ad", "\U000e0041", "\x1b[0m"])
+@pytest.mark.parametrize("where", ["typed", "context", "cut context"])
+def test_hidden_characters_hide_no_secret_in_a_message(bench: Bench, hidden: str, where: str) -> None:
+    """RELIABILITY 19: a pasted token reaches neither the prompt of stage 1 nor the words that are kept."""
+    secret = "q7Zt2XbN9vKd4RfW8mLc1YhP6sJg3TuE"
+    token = hidden.join("gh" + "p_" + secret)
+    context = {"context": f"The token is {token}. Shall I go on?", "cut context": token[9:]}.get(where, "")
+    if where == "cut context":
+        context = context.ljust(CONTEXT, ".")
+    typed = f"use pnpm with {token}" if where == "typed" else "use pnpm, not npm"
+    outcome = bench.play(bench.grew(bench.record(typed, context=context), due=True))
+    assert isinstance(outcome, Done) and len(bench.model.prompts) == 1
+    kept = "\n".join((*bench.model.prompts, *outcome.data["words"]))
+    assert secret[8:] not in sanitize_text(kept) and "use pnpm" in kept
+
+
+def test_hidden_characters_do_not_bring_the_cut_into_a_secret(bench: Bench) -> None:
+    """RELIABILITY 19: half a token at the cut would not be known as one once the text before it has shrunk."""
+    bench.extraction = ExtractionSettings(max_bytes=1200)
+    secret = "gh" + "p_" + "q7Zt2XbN9vKd4RfW8mLc1YhP6sJg3TuE"
+    before = 4 * 1200 * 2 // 3 - 12
+    bench.type("use pnpm " + "\u200b" * (before - 9) + secret + " and nothing more" + "\u200b" * 5000)
+    assert secret[:12] not in bench.model.prompts[0] and "use pnpm" in bench.model.prompts[0]
