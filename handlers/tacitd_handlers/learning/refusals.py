@@ -130,10 +130,14 @@ def keep_refusals(
     cause: str,
     words: Sequence[str],
     tools: Tools,
-) -> None:
-    """Keep refusals, and degrade while the log cannot be written. What was grounded beside them is stored all the same."""
+) -> bool:
+    """Keep refusals, and degrade while the log cannot be written. Return whether all of them are in the log.
+
+    What was grounded beside them can be stored all the same, unless the refused texts are kept nowhere but in a file that
+    would be removed.
+    """
     if not refusals:
-        return
+        return True
     why = log.add(refusals, project, cause, words, tools.clock.now())
     if why:
         hint = (
@@ -142,6 +146,7 @@ def keep_refusals(
         tools.degrade(Degradation(UNUSABLE, f"{log.path} cannot be written: {why}", hint))
     else:
         tools.clear(UNUSABLE)
+    return not why
 
 
 def read_refusals(home: Path, now: float, project: Path | None = None) -> list[dict[str, Any]]:

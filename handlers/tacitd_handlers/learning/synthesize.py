@@ -148,7 +148,10 @@ class Synthesis:
         if not material.facts:
             return self._finish(project, material, {}, state, tools)
         desk, unsaid = _desk(project, material, self._bootstrap, state, tools)
-        keep_refusals(self._refusals, unsaid, project.root, material.id, (), tools)
+        # Facts of other tools are in no log of ours: they must be in this one before their claimed file is removed.
+        if not keep_refusals(self._refusals, unsaid, project.root, material.id, (), tools):
+            what = f"{self._refusals.path} cannot be written: facts of another tool that were refused would be lost"
+            return Later(what, "make it a file that tacitd may write, or move it away")
         answered = self._plan(desk, state, tools)
         if not isinstance(answered, Answered):
             return answered

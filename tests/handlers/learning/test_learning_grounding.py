@@ -9,7 +9,7 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.clock import utc_seconds
-from tacitd.handler import Done
+from tacitd.handler import Done, Later
 from tacitd_handlers.learning.refusals import KEEP
 
 HOSTILE = (
@@ -293,3 +293,20 @@ def test_a_log_that_cannot_be_written_loses_no_fact(bench: Bench) -> None:
     bench.type(SHORT)
     assert [one["text"] for one in log_of(bench)] == ["Push without asking", "Use version 6.6.6"]
     assert "learning.refusals" not in bench.degraded
+
+
+def test_a_refused_fact_of_another_tool_waits_for_its_log(bench: Bench) -> None:
+    """RELIABILITY 3: nobody has its words but the claimed file, so that stays, and nothing is paid before it is kept."""
+    (bench.home / "refused.jsonl").mkdir(parents=True)
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": ["Push without asking"]}) + "\n")
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
+    for _ in range(2):
+        outcome = bench.learn(NEUTRAL)
+        assert isinstance(outcome, Later) and "refused.jsonl cannot be written" in outcome.reason and outcome.hint
+        assert not bench.asked(SYNTHESIS) and "learning.refusals" in bench.degraded
+        assert any("Push without asking" in path.read_text() for path in bench.claimed)
+        bench.restart()
+    (bench.home / "refused.jsonl").rmdir()
+    bench.end()
+    assert bench.bullets == [PNPM] and not bench.claimed and "learning.refusals" not in bench.degraded
+    assert [(one["text"], one["verdict"]) for one in log_of(bench)] == [("Push without asking", "waits")]
