@@ -24,6 +24,7 @@ from tacitd.text.redact import redact
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.known import Documents, Part, read_documents
+from tacitd_handlers.learning.plain import leads_out
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.store import SUMMARY, Files, text_of, write_summary
 from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
@@ -88,6 +89,7 @@ class Bootstrap:
         from the documents, in memory.
         """
         files = Files(project.root, tools.disk)
+        _report_agents_link(files, tools)
         own = self._ownership.inspect(files).summary == "own"
         documents = read_documents(files, tools.directives, summary=own)
         if own:
@@ -152,6 +154,17 @@ class Bootstrap:
                 return False
             self._asked[scope] = now
             return True
+
+
+def _report_agents_link(files: Files, tools: Tools) -> None:
+    """A person can have linked AGENTS.md on purpose; of LEARNED.md its synthesis says it."""
+    id = f"learning.document:{files.root}"
+    if not leads_out(files.agents, files.root):
+        tools.clear(id)
+        return
+    what = f"{files.agents} is a link that leads out of the project: it is not read"
+    hint = "make it a file of the project's own, or name the file behind it in `directives`"
+    tools.degrade(Degradation(id, what, hint))
 
 
 def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.git import find
-from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.plain import leads_out, plain_bytes
 
 LIMIT = 200_000
 CUT = "\n[… cut: the rest stands in the file]\n"
@@ -37,13 +37,13 @@ def documents(cwd: Path) -> Iterator[tuple[Path, str]]:
     """
     here = Path(os.path.realpath(cwd))
     root = root_of(here)
-    yield from _text(root / "LEARNED.md")
+    yield from _text(root / "LEARNED.md", root)
     tree = _tree(here) or root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
     for depth in range(len(folders) + 1):
         below = Path(*folders[:depth])
-        own = list(_text(tree / below / "AGENTS.md"))
-        yield from own or (_text(root / below / "AGENTS.md") if tree != root else ())
+        own = list(_text(tree / below / "AGENTS.md", tree, root))
+        yield from own or (_text(root / below / "AGENTS.md", root) if tree != root else ())
 
 
 def root_of(cwd: Path) -> Path:
@@ -64,7 +64,10 @@ def _standing(cwd: Path) -> Path:
     return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
 
 
-def _text(path: Path) -> Iterator[tuple[Path, str]]:
+def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
+    """The file's path and text, where it is in one of these directories behind every link."""
+    if all(leads_out(path, root) for root in roots):
+        return
     try:
         text = (plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
     except (OSError, FileRefusedError):

@@ -63,14 +63,17 @@ class Documents:
 
 
 def read_documents(files: Files, directives: Sequence[Path], *, summary: bool = True) -> Documents:
-    """Read all of them as they are now; what is missing is empty, and the summary where it is not wanted."""
+    """Read all of them as they are now; what is missing is empty, and the summary where it is not wanted.
+
+    A document of the project that is a link out of it is empty too."""
     names = [path.name for path in directives]
     texts = [
         (path.name if names.count(path.name) == 1 and path.name != "AGENTS.md" else str(path), text_of(path))
         for path in directives
     ]
     present = tuple((name, text) for name, text in texts if text.strip())
-    mine = text_of(files.agents)
+    mine = text_of(files.agents, files.root)
     own = (("AGENTS.md", mine),) if mine.strip() else ()
     parts = tuple(part for part in (Part(False, present), Part(True, own)) if part.texts)
-    return Documents(parts, text_of(files.learned), text_of(files.summary) if summary else "")
+    known_facts = text_of(files.summary, files.root) if summary else ""
+    return Documents(parts, text_of(files.learned, files.root), known_facts)

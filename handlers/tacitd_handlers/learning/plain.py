@@ -14,6 +14,15 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether the file behind every link is outside the project, or in a git directory.
+
+    A repository can bring such a link along. The text behind it is not the project's: it may be a private key.
+    """
+    place, top = real(path), real(root)
+    return not place.is_relative_to(top) or ".git" in map(str.casefold, place.relative_to(top).parts)
+
+
 def plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
     """At most `limit` bytes of an ordinary file from `begin` on, links followed; None where there is none.
 

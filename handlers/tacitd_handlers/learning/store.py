@@ -24,7 +24,7 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
 from tacitd.files.names import move, remove
 from tacitd.files.replaced import replace
-from tacitd_handlers.learning.plain import plain_bytes, real
+from tacitd_handlers.learning.plain import leads_out, plain_bytes, real
 from tacitd_handlers.learning.raw import Raw, encode, parse
 from tacitd_handlers.learning.state import Extracted
 
@@ -272,8 +272,13 @@ def take_back(files: Files, names: Iterable[str], now: float, note_made: Callabl
     return bool(claims)
 
 
-def text_of(path: Path) -> str:
-    """A document's text; "" where there is none or it is not UTF-8 (then it says nothing to a model either)."""
+def text_of(path: Path, root: Path | None = None) -> str:
+    """A document's text; "" where there is none or it is not UTF-8 (then it says nothing to a model either).
+
+    `root`: the project of a document whose text goes to a model. It is "" too where a link leads out of the project.
+    """
+    if root is not None and leads_out(path, root):
+        return ""
     try:
         data = plain_bytes(path, TEXT_LIMIT) or b""
     except (OSError, FileRefusedError):
