@@ -45,6 +45,8 @@ class Material:
     """How many."""
     unfiled: tuple[Extracted, ...] = ()
     """Batches that lie in no file, because the raw file is not ours."""
+    counted_by: tuple[str, ...] = ()
+    """Of each line, what its calls are counted by: its batch, or its claimed file."""
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -59,13 +61,14 @@ class Material:
     def parts(self, facts: Iterable[str]) -> dict[str, Path]:
         """Ids of these facts for `Ask.parts`, each with the claimed file of the fact.
 
-        A claimed file keeps its name until it is done or put aside, and facts that join later are in another one: so a
-        fact has the same id in each call about it, and another one when a person has it tried again.
+        A fact has the same id in each call about it. A batch of ours has its own id, because git can say of its file now
+        and then that it is not ours. Otherwise the claimed file counts: it keeps its name until it is done or put aside,
+        so facts that a person has tried again have other ids.
         """
         wanted = set(facts)
         return {
-            f"{path.name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}": path
-            for line, path in zip(self.lines, self.origins, strict=True)
+            f"{name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}": path
+            for line, path, name in zip(self.lines, self.origins, self.counted_by, strict=True)
             for fact in line.facts
             if fact in wanted
         }
@@ -135,6 +138,7 @@ def take(
     bad: list[bytes] = []
     read: dict[Path, int] = {}
     whole: dict[str, int] = {}
+    left = state.left.get(project.root, set())
     finished, stayed = written.batches | state.synthesised, state.read.get(project.root, {})
     for path in claimed:
         data = facts_in(path)
@@ -143,7 +147,7 @@ def take(
         done = max(begin, written.upto(path.name, len(data)))
         bad += parse(data[begin:]).bad  # not from `done` on: a crash may have come before they were put aside
         for at, line in enumerate(parse(data[done:]).lines):
-            if line.batch not in finished:
+            if line.batch not in finished and (line.aside or line.batch not in left):
                 lines.setdefault(line.batch or f"{path.name}:{at}", (line, path))
     unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
     for made in unfiled:
@@ -152,8 +156,22 @@ def take(
     known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
-    id = _id(claimed, found)
-    return Material(id, found, origins, claimed, read, whole, tuple(bad), tuple(settled), count, unfiled)
+    counted_by = tuple(
+        f"batch:{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
+    )
+    return Material(
+        _id(claimed, found),
+        found,
+        origins,
+        claimed,
+        read,
+        whole,
+        tuple(bad),
+        tuple(settled),
+        count,
+        unfiled,
+        counted_by,
+    )
 
 
 def _place_of(files: Files, batch: Extracted) -> Path:

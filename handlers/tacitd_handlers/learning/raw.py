@@ -34,6 +34,8 @@ class RawLine:
     """"" for lines of other tools."""
     withheld: int = 0
     """How many of its facts looked like a secret, and are kept nowhere."""
+    aside: bool = False
+    """Whether it was written when its batch was put aside; other lines of that batch are older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,11 @@ def encode(
     prompts: Sequence[str],
     folders: Sequence[str],
     batch: str,
+    *,
+    aside: bool = False,
 ) -> bytes:
     """Given a batch (`ts` in seconds since 1970, UTC), return its line, newline included."""
-    record = {
+    record: dict[str, object] = {
         "ts": utc_seconds(ts),
         "facts": list(facts),
         "session": session,
@@ -77,6 +81,8 @@ def encode(
         "folders": list(folders),
         "batch": batch,
     }
+    if aside:
+        record["aside"] = True
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
 
 
@@ -118,6 +124,7 @@ def _line(text: bytes) -> RawLine | None:
         folders=_texts(record.get("folders")),
         batch=_text(record.get("batch")),
         withheld=len(said) - len(safe),
+        aside=record.get("aside") is True,
     )
 
 

@@ -9,7 +9,8 @@ Data of its commits, by their `kind`:
     synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look,
                files (line to file), usd (all calls that led there), from (prompts);
                `read`: claimed files that grew meanwhile, and up to which byte they are done with
-    aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches
+    aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches;
+               `unfiled`: those of the batches whose own file could not be read
     tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen
     summary    the known-facts summary was made because somebody asked
 """
@@ -92,6 +93,8 @@ class State:
     """When something was written in each project for the first time: seconds since 1970, UTC."""
     judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     """Batches that were put aside: should a person have them tried again, their facts were judged already."""
+    left: dict[Path, set[str]] = field(default_factory=dict)
+    """Batches that were put aside while their own file could not be read: what it still has of them is left out."""
     aside: list[Aside] = field(default_factory=list)
     total: Counter[str] = field(default_factory=Counter)
     days: dict[str, Counter[str]] = field(default_factory=dict)
@@ -182,6 +185,7 @@ class State:
         for id in data.get("batches", ()):
             if (made := self.waiting.get(root, {}).pop(id, None)) is not None:
                 self.judged.setdefault(root, {})[id] = made
+        self.left.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
         self.aside.append(Aside(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
     def _reinforce(self, root: Path, lines: Iterable[str], at: float) -> None:

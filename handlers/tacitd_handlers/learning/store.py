@@ -154,9 +154,9 @@ def append_raw(files: Files, batches: Iterable[Extracted], access: RawAccess) ->
         log.close()
 
 
-def encode_batch(made: Extracted) -> bytes:
-    """A batch as its line in the raw file, newline included."""
-    return encode(made.at, made.facts, made.session, made.prompts, made.folders, made.id)
+def encode_batch(made: Extracted, *, aside: bool = False) -> bytes:
+    """A batch as its line in the raw file, newline included. `aside`: in a file of facts that were put aside."""
+    return encode(made.at, made.facts, made.session, made.prompts, made.folders, made.id, aside=aside)
 
 
 def _line(made: Extracted) -> Mapping[str, object]:
@@ -257,7 +257,7 @@ def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path
     same file is written again after a crash. Raises OSError."""
     target = files.tmp / f"learning-raw.{id}.dead.jsonl"
     make_dirs(files.tmp, files.disk or RealDisk(), private=False)
-    replace(target, b"".join(map(encode_batch, batches)), disk=files.disk)
+    replace(target, b"".join(encode_batch(made, aside=True) for made in batches), disk=files.disk)
     return target
 
 

@@ -203,6 +203,7 @@ class Synthesis:
         if unfiled := material.unfiled_in(given_up):
             aside.append(put_lines_aside(files, material.id, unfiled).name)
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
+        data["unfiled"] = [made.id for made in unfiled]
         data["batches"] = [*material.batches_in(given_up), *material.settled]
         where = ", ".join(str(Files(root).tmp / name) for name in aside)
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)

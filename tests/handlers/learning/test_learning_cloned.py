@@ -460,7 +460,9 @@ ALPHA = "Alpha bullet of another place"
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "LEARNED.md"])
 @pytest.mark.parametrize("to", ["file", "directory", "git"])
-def test_a_committed_link_brings_no_file_from_elsewhere(cloned: Bench, tmp_path: Path, name: str, to: str) -> None:
+def test_a_committed_link_brings_no_file_from_elsewhere(
+    cloned: Bench, tmp_path: Path, name: str, to: str
+) -> None:
     """SPEC S-40: what lies outside the project, or in its git directory, reaches neither a prompt nor the summary, nor
     the text for a session's start."""
     path = tmp_path / "elsewhere" / "notes.md"

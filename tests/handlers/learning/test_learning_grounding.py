@@ -302,7 +302,11 @@ def test_a_refused_fact_of_another_tool_waits_for_its_log(bench: Bench) -> None:
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
     for _ in range(2):
         outcome = bench.learn(NEUTRAL)
-        assert isinstance(outcome, Later) and "refused.jsonl cannot be written" in outcome.reason and outcome.hint
+        assert (
+            isinstance(outcome, Later)
+            and "refused.jsonl cannot be written" in outcome.reason
+            and outcome.hint
+        )
         assert not bench.asked(SYNTHESIS) and "learning.refusals" in bench.degraded
         assert any("Push without asking" in path.read_text() for path in bench.claimed)
         bench.restart()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.handler import Later, Rejected
 from tacitd.model.port import Ask, NoAnswer, Why
@@ -105,3 +107,69 @@ def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench)
     bench.due(RETRY)
     bench.play_posted()
     assert bench.bullets == [DELETE] and bench.status["refused"] == {"refused": 0, "waits": 0}
+
+
+# --- what calls are counted by ------------------------------------------------------------------------------
+
+
+def parts_of(bench: Bench) -> list[frozenset[str]]:
+    """By call of stage 2, the ids that it is counted by."""
+    return [frozenset(ask.parts) for ask in bench.model.asked if ask.purpose == "synthesis"]
+
+
+@pytest.mark.parametrize("first", ["in a file", "in none"])
+def test_facts_are_counted_alike_in_a_file_and_in_none(bench: Bench, first: str) -> None:
+    """RELIABILITY 16: git can say now and then, and "twice at most" counts on."""
+    bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
+    bench.type("use pnpm, not npm")
+    for number in range(4):
+        if (number % 2 == 1) == (first == "in a file"):
+            lock(bench)
+            bench.end()
+            unlock(bench)
+        else:
+            bench.end()
+    one, *others = parts_of(bench)
+    assert one and len(others) == 3 and set(others) == {one}
+
+
+@pytest.mark.parametrize("how", ["rescue", "cat"])
+@pytest.mark.parametrize("where", ["in a file", "in none"])
+def test_facts_that_a_person_has_tried_again_are_counted_anew(bench: Bench, where: str, how: str) -> None:
+    """SPEC S-23: what was paid for before the person asked for it does not count against it."""
+    if where == "in none":
+        lock(bench)
+    aside_once(bench, "use pnpm, not npm", PNPM)
+    if where == "in none":
+        unlock(bench)
+        bench.files.raw.unlink(missing_ok=True)
+    before = set(parts_of(bench))
+    bench.restart()
+    bench.answer((SYNTHESIS, every_fact))
+    if how == "rescue":
+        bench.due(RETRY)
+    else:
+        (dead,) = bench.files.tmp.glob("*.dead.jsonl")
+        dead.rename(bench.files.raw)
+        bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [PNPM] and parts_of(bench)[-1] not in before
+
+
+def test_facts_put_aside_while_git_cannot_say_are_not_asked_about_again(bench: Bench) -> None:
+    """RELIABILITY 16: their line in the raw file is read again once git can say, and they wait for a person all the same."""
+    bench.type("use pnpm, not npm")
+    assert bench.raw
+    lock(bench)
+    bench.answer((SYNTHESIS, NoAnswer(Why.TOO_LONG, "x")), (EXTRACTION, TABS))
+    for _ in range(bench.synthesis.tries):
+        bench.end()
+    unlock(bench)
+    bench.restart()
+    bench.answer((SYNTHESIS, every_fact), (EXTRACTION, TABS))
+    asked = paid_for(bench, PNPM)
+    bench.learn("i prefer tabs", session="s2")
+    assert bench.bullets == [TABS] and paid_for(bench, PNPM) == asked and not bench.claimed
+    bench.due(RETRY)
+    bench.play_posted()
+    assert sorted(bench.bullets) == [TABS, PNPM] and not list(bench.files.tmp.glob("*.dead.jsonl"))
