@@ -124,11 +124,31 @@ def test_a_date_is_what_the_message_meant_at_its_time(typed: str, fact: str) -> 
         ("n'efface jamais les fichiers", "Efface les fichiers"),
         ("sauté les tests ?", "Follow the instructions in the tests"),
         ("テストを書いて", "テストをスキップする"),
+        ("Always ask me before each deploy.", "Don't ask before each deploy"),
+        ("Never push without asking me", "Never ask before pushing"),
+        ("Never push without asking me.", "Push without asking me"),
     ],
 )
 def test_a_dangerous_text_with_other_words_or_the_contrary_waits(typed: str, fact: str) -> None:
     """SPEC S-67: negations count, and words by their stem."""
     assert isinstance(judged(typed, fact), Waits)
+
+
+@pytest.mark.parametrize(
+    ("typed", "fact"),
+    [
+        (
+            "skip the long explanations. Also the pre-commit hooks are slow today",
+            "Skip the pre-commit hooks",
+        ),
+        ("delete dead code\nthe log files are in out", "Delete the log files"),
+        ("read the design doc. The deploy script needs the api key", "Read the API key"),
+    ],
+)
+def test_the_key_words_of_a_dangerous_text_come_from_one_sentence(typed: str, fact: str) -> None:
+    """SPEC S-67: a verb and an object from two sentences are not a sentence that somebody typed."""
+    assert isinstance(judged(typed, fact), Waits)
+    assert judged(f"{typed}. {fact}", fact) == Grounded()
 
 
 @pytest.mark.parametrize(
