@@ -84,8 +84,11 @@ _FORBIDS = re.compile(
 _IMPORT = re.compile(r"(?<![\w`/.@])@(?=[^\s`])[^\s`]*[^\s`.,;:!?)]|(?<![\w`/.@])@(?=[^\s`])[^\s`]+")
 
 
-def cleaned(text: str) -> str | Unfit:
+def cleaned(text: str, *, is_typed: bool = False) -> str | Unfit:
     """Given a fact from an answer, return the line for the file (without its `- `), or why there is none.
+
+    `is_typed`: whether a person typed its words. "Skip the pre-commit hooks on draft branches" is then that person's rule.
+    What hides text, imitates a prompt or grants permissions by a flag is refused in any case.
 
     One line of at most 300 characters, without "User", leading marks, control characters; `@names` in
     backticks.
@@ -98,7 +101,7 @@ def cleaned(text: str) -> str | Unfit:
     for pattern, reason in _HARD:
         if pattern.search(line):
             return Unfit(reason)
-    for pattern, reason in _SOFT:
+    for pattern, reason in () if is_typed else _SOFT:
         if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
             return Unfit(reason)
     line = _imports_quoted(_plain_marks(tidied(line)))

@@ -69,20 +69,34 @@ class Refused:
     reason: str
 
 
-def place(item: Item, view: ProjectView) -> Placed | Refused:
-    """Given an item and what the project looks like, return its place or the reason for refusing it."""
+def place(item: Item, view: ProjectView, *, is_typed: bool = False) -> Placed | Refused:
+    """Given an item and what the project looks like, return its place or the reason for refusing it.
+
+    `is_typed`: whether a person typed the words of the item's fact.
+    """
+    placed = _place(item, view)
+    if isinstance(placed, Refused):
+        return placed
+    line = cleaned(item.fact, is_typed=is_typed)
+    if isinstance(line, Unfit):
+        return Refused(item, line.reason)
+    section = "" if isinstance(cleaned(item.section), Unfit) else item.section
+    path, note = placed
+    return Placed(item, path, heading_for(section, line), line, note)
+
+
+def _place(item: Item, view: ProjectView) -> tuple[str, str] | Refused:
+    """The path of the file, and why it is another than the answer's."""
     parts = _parts(item.file)
     if isinstance(parts, str):
         return Refused(item, parts)
     *folders, name = parts
     if name.casefold() == LEARNED.casefold():
-        return (
-            Refused(item, "LEARNED.md stands only in the project's root") if folders else _line(item, LEARNED)
-        )
+        return Refused(item, "LEARNED.md stands only in the project's root") if folders else (LEARNED, "")
     if name.casefold() != AGENTS.casefold():
         return Refused(item, f"{sanitize_line(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
     if not folders:
-        return _line(item, LEARNED, "the root AGENTS.md belongs to the person")
+        return LEARNED, "the root AGENTS.md belongs to the person"
     return _in_folder(item, folders, view)
 
 
@@ -92,7 +106,7 @@ def is_internal(name: str) -> bool:
     return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def _in_folder(item: Item, folders: list[str], view: ProjectView) -> Placed | Refused:
+def _in_folder(item: Item, folders: list[str], view: ProjectView) -> tuple[str, str] | Refused:
     folder = "/".join(folders)
     if any(is_internal(part) for part in folders):
         return Refused(item, f"{folder} belongs to version control or to Claude Code")
@@ -103,19 +117,11 @@ def _in_folder(item: Item, folders: list[str], view: ProjectView) -> Placed | Re
         case "internal":
             return Refused(item, f"{folder} leads into a directory of version control or of Claude Code")
         case "folder" if not vendored:
-            return _line(item, f"{folder}/{AGENTS}")
+            return f"{folder}/{AGENTS}", ""
         case "folder":
-            return _line(item, LEARNED, f"{folder} is vendored")
+            return LEARNED, f"{folder} is vendored"
         case kind:
-            return _line(item, LEARNED, f"{folder} is {kind}")
-
-
-def _line(item: Item, path: str, note: str = "") -> Placed | Refused:
-    line = cleaned(item.fact)
-    if isinstance(line, Unfit):
-        return Refused(item, line.reason)
-    section = "" if isinstance(cleaned(item.section), Unfit) else item.section
-    return Placed(item, path, heading_for(section, line), line, note)
+            return LEARNED, f"{folder} is {kind}"
 
 
 def _parts(file: str) -> list[str] | str:

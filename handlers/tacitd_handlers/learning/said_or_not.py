@@ -25,6 +25,7 @@ from tacitd_handlers.shared.grounding import (
     explain,
     judge_grounding,
     read_sources,
+    was_typed_verbatim,
 )
 
 _MERGED = 0.5
@@ -116,6 +117,11 @@ def sift_lines(placed: Iterable[Placed], origins: Origins) -> tuple[list[Placed]
             refused.append(refuse("section", one.heading, heading))
             kept.append(replace(one, heading=group_of(one.line)))
     return kept, refused
+
+
+def is_worded(fact: str, origins: Origins) -> bool:
+    """Whether a person typed a line's own words in one sentence, not negated and not in a question."""
+    return was_typed_verbatim(fact, read_sources(origins.words))
 
 
 def refuse(kind: str, text: str, verdict: Verdict) -> Refusal:

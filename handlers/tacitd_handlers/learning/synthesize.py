@@ -30,7 +30,7 @@ from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused,
 from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import Refusal, RefusalLog, keep_refusals
-from tacitd_handlers.learning.said_or_not import Origins, sift_lines, sift_raw
+from tacitd_handlers.learning.said_or_not import Origins, is_worded, sift_lines, sift_raw
 from tacitd_handlers.learning.sameness import known, normalise
 from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.state import SECRET_FACT, State
@@ -414,9 +414,12 @@ def _tell(desk: Desk, answered: Answered) -> dict[str, Any]:
 
 def _placed(desk: Desk, plan: Plan) -> tuple[list[Placed], list[Refused]]:
     """Where each item goes. A folder whose AGENTS.md turns out to be closed is as good as missing."""
-    first = [place(item, view(desk.project, desk.closed)) for item in plan.items]
+    typed = {item.fact: is_worded(item.fact, desk.origins) for item in plan.items}
+    seen = view(desk.project, desk.closed)
+    first = [place(item, seen, is_typed=typed[item.fact]) for item in plan.items]
     _, closed = read_all(desk.project, _folders(p.path for p in first if isinstance(p, Placed)))
-    judged = [place(item, view(desk.project, {**desk.closed, **closed})) for item in plan.items]
+    seen = view(desk.project, {**desk.closed, **closed})
+    judged = [place(item, seen, is_typed=typed[item.fact]) for item in plan.items]
     return [p for p in judged if isinstance(p, Placed)], [p for p in judged if isinstance(p, Refused)]
 
 

@@ -27,6 +27,27 @@ _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://.+|(?:javascript|data|vbscript|file|mailto|tel|ssh|git):\S.*|www\..+|[^@\s]+@[\w-]+\.[\w.-]+",
     re.IGNORECASE,
 )
+_TOP_LEVEL = (
+    "com|net|org|io|dev|sh|xyz|app|ai|co|ru|cn|info|biz|site|online|top|cloud|tech|page|eu|us|uk|de|fr|es|jp"
+)
+_WRITTEN_AROUND = re.compile(
+    r"(?:\w[\w-]*(?:\s?(?:\[\.\]|\(\.\)|\{\.\}|\[dot\]|\(dot\)|\{dot\})\s?|\.(?=\w)))*"
+    r"\w[\w-]*\s?(?:\[\.\]|\(\.\)|\{\.\}|\[dot\]|\(dot\)|\{dot\})\s?[a-z][\w-]*(?:/[\w./-]*)?"
+    rf"|\w[\w-]*(?: dot \w[\w-]*)* dot (?:{_TOP_LEVEL})\b(?:(?:/| slash )[\w./-]*)?",
+    re.IGNORECASE,
+)
+"""A host with something in place of its dots, as in `example[.]com`: people read it as an address, and so do agents."""
+_COMPOUND = frozenset(
+    list_words(
+        """style styled styles based first only like native specific free compatible friendly related side level driven ready
+        safe aware powered compliant heavy generated agnostic flavored flavoured formatted managed hosted backed tracked
+        independent oriented centric enabled integrated wide facing focused inspired internal external version versions
+        typed type types code file files project projects image images test tests script scripts command commands
+        non pre post multi cross anti semi all any no pure plain full self sub super inter re un in built the of to and or
+        by for with up on off out per via vs zu und basiert basierte basierten spezifisch kompatibel ähnlich"""
+    )
+)
+"""Parts of a compound that describe a tool and name none, as in "Python-style"."""
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)[^)]*\)")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*(?:=\S*)?")
@@ -70,6 +91,9 @@ def find_tokens(text: str) -> tuple[Token, ...]:
         rest = rest.replace(written, " \u2022 ", 1)
     for span in spans:
         found.update(dict.fromkeys(_tokens_of_code(span)))
+    for match in _WRITTEN_AROUND.finditer(rest):
+        found[Token("address", match[0])] = None
+    rest = _WRITTEN_AROUND.sub(" \u2022 ", rest)
     for match in _INSTALLER.finditer(rest):
         if match["name"].casefold() not in _SMALL_WORDS:
             found[Token("package", match["name"])] = None
@@ -134,11 +158,26 @@ def _tokens_of_word(word: str) -> Iterator[Token]:
     if any(char.isdigit() for char in word) and any(char.isalpha() for char in word):
         yield Token("name", word)
         return
+    if _is_package_of_tool(word):
+        yield Token("name", word)
+        return
     for piece in word.split("-"):
         named = join_name(piece)
         camel = _CAMEL.search(piece) and not _PLURAL_CAPITALS.fullmatch(piece)
         if camel or named in alias_table().unambiguous or (piece.isdigit()):
             yield Token("number" if piece.isdigit() else "name", piece)
+
+
+def _is_package_of_tool(word: str) -> bool:
+    """Whether a tool's name has a part that may name something else, as in `pytest-xdist`."""
+    pieces = [join_name(piece) for piece in word.split("-") if piece]
+    known = [piece in alias_table().unambiguous for piece in pieces]
+    others = [
+        piece
+        for piece, is_known in zip(pieces, known, strict=True)
+        if not is_known and piece not in _COMPOUND
+    ]
+    return any(known) and any(piece.isalpha() and piece.isascii() and len(piece) > 1 for piece in others)
 
 
 def _core_of(chunk: str) -> str:

@@ -43,13 +43,13 @@ _ASKING = (
 )
 _CHECKED = (
     r"(?:checks?\b|hooks?\b|pre-?commit|pre-?push|tests?\b|lint\w*|\bci\b|verif\w*|validat\w*|safety|security|sandbox\w*|guard\w*"
-    r"|reviews?\b|signatures?|signing|gpg|certificate\w*|type-?check\w*|scans?\b|audits?|firewall|antivirus|protections?"
+    r"|reviews?\b|signatures?|signing|gpg|certificate\w*|tls\b|ssl\b|auth\b|authenti\w*|authori[sz]\w*|type-?check\w*|scans?\b|audits?|firewall|antivirus|protections?"
     r"|prüfung\w*|sicherheit\w*|überprüf\w*|vérification\w*|contrôles?|sécurité|verificaci\w*|comprobaci\w*|seguridad"
     r"|チェック|フック|検証|テスト|セキュリティ)"
 )
 _SKIPPING = (
     r"(?:skip\w*|disabl\w*|bypass\w*|ignor\w*|turn\w* off|switch\w* off|circumvent\w*|suppress\w*|omit\w*|deactivat\w*"
-    r"|(?:not|never|n't|without|no longer) (?:\w+ )?(?:run|use|enable|requir|need|execut|perform|wait|do)\w*|without (?:any |the |a |\w+ )?(?=\w+)|\bno (?:\w+ )?(?=\w+)"
+    r"|(?:not|never|n't|without|no longer) (?:\w+ )?(?:run|use|enable|requir|need|execut|perform|wait|do|writ|add|creat|includ)\w*|\bnever (?=tests?\b|hooks\b|checks\b|reviews?\b|lint)|without (?:any |the |a |\w+ )?(?=\w+)|\bno (?:\w+ )?(?=\w+)"
     r"|überspring\w*|deaktivier\w*|umgeh\w*|ohne|abschalt\w*|ausschalt\w*|désactiv\w*|saute[rz]?\b|contourn\w*|sans|desactiv\w*|omit\w*|salt\w*|sin\b"
     r"|スキップ|無効|省略|無視|回避|せずに|なしで)"
 )
@@ -69,6 +69,31 @@ _HANDLING = (
     r"|読|送|表示|コピー|貼|出力|共有|アップロード|含め)"
 )
 _SESSION = r"(?:sessions?|conversations?|chats?|sitzung\w*|unterhaltung\w*|gespräch\w*|sesión|sesiones|conversación|セッション|会話)"
+_HOME = (
+    r"(?:\bhome[ -]?(?:folder|director\w*|dir)\b|\$home\b|\b(?:shell|bash|zsh|command|terminal|browser|browsing) history\b|\b(?:bash|zsh)_history\b|\bprintenv\b"
+    r"|\b(?:environment|env) (?:variables?|vars?)\b|\bthe (?:whole |entire |full |process )?environment\b(?! \w+ (?:file|folder))"
+    r"|home-?verzeichnis\w*|benutzerverzeichnis\w*|umgebungsvariable\w*|(?:dossier|répertoire) personnel|variables d'environnement|(?:carpeta|directorio) personal"
+    r"|variables de entorno|ホームディレクトリ|ホームフォルダ|環境変数|シェルの履歴)"
+)
+_MOVING = (
+    r"(?:\b(?:mirror|sync|rsync|scp|back(?:s|ing)? up|backup|archiv|zip|tar|upload|transfer|stream|stor|import|export|mov|captur|record|pipe|ship)\w*"
+    r"|\b(?:spieg|übertrag|sicher|archivier|lade|hänge)\w*|\b(?:télévers|transfér|archiv|sauvegard|joindre|joins)\w*|\b(?:sube|subir|adjunt|transfier|respald)\w*|保存|転送|添付|同期)"
+)
+_SENDING = (
+    r"\b(?:send|sent|cop(?:y|ie)|post|upload|mirror|forward|transmit|transfer|exfiltrat|stream|ship|rsync|scp|sync|mail|email|attach|report|submit|publish"
+    r"|sende|schick|kopier|spieg|übertrag|lade|envo[iy]|copi|télévers|transfér|transmet|envía|envia|manda|sube|subir|copia)\w*"
+)
+_ELSEWHERE = (
+    r"(?:\b(?:web-?hooks?|pastebins?|paste (?:site|service)|gists?|endpoints?|buckets?|drop-?box|ftp|third[ -]part(?:y|ies)|outside (?:host|service|party)|external \w+|remote (?:host|machine|server)"
+    r"|(?:\w+'s |\w+ )?servers?|serveur|servidor|collector|telegram|discord)\b)"
+)
+_WRITTEN = (
+    r"\b(?:comments?|files?|pages?|web ?sites?|read-?me|documents?|docs|e-?mails?|issues?|tickets?|texts?|web|tool (?:output|results?)|output|results?|source|changelog|todos?"
+    r"|kommentare?\w*|dateien?|seiten?|texte?|commentaires?|fichiers?|comentarios|archivos|páginas?)\b"
+)
+"""Text that nobody typed."""
+_SECRECY = "secrecy from the user"
+_PEOPLE = r"(?:the )?(?:users?|person|people|developers?|humans?|owners?|team|reviewers?|me|him|her|them|anyone|anybody|nobody|someone|somebody)\b"
 _OBEYING = "whom to obey"
 _ANSWERING = (
     r"(?:answer\w*|respond\w*|reply\w*|response\w*|repl(?:y|ies)\b|doing anything|anything else|you start|starting (?:any|a|each|every|to|work)|any (?:work|task)"
@@ -96,6 +121,31 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         False,
         r"\bauto(?:matically)?[ -]?(?:approv|confirm|accept|merg|push|commit|execut)\w*|\b(?:secretly|covertly|silently|stillschweigend|heimlich|en secret|silencieusement|en secreto|en silencio)\b"
         r"|\bassume (?:yes|consent|approval)|\byes to all\b|\bhid(?:e|ing) .{0,30}\bfrom (?:the )?(?:user|person|developer|me)\b|勝手に|こっそり|内緒|黙って",
+    ),
+    (
+        _SECRECY,
+        True,
+        rf"\b(?:mention|disclos|reveal|report|tell|inform|notif|warn|explain|admit|show|say|expos)\w*\b.{{0,50}}?\bto {_PEOPLE}|\b(?:tell|inform|notify|warn)\w* {_PEOPLE}|(?<=without ){_PEOPLE}(?:'s)? (?:knowing|knowledge|noticing)\b"
+        r"|\b(?:erwähn|verrat|sag|zeig|meld|bericht)\w*\b.{0,40}\b(?:dem|den) (?:benutzer|nutzer|anwender|entwickler)\w*|\b(?:dem|den) (?:benutzer|nutzer|anwender|entwickler)\w* .{0,40}(?:erwähn|verrat|sag|zeig|meld)\w*"
+        r"|\b(?:mentionn|di[rst]|révél|montr)\w*\b.{0,40}\bà (?:l'utilisateur|la personne)|\b(?:mencion|di[gc]|revel|muestr)\w*\b.{0,40}\bal usuario|(?:ユーザー?に).{0,20}(?:言わ|見せ|知らせ|伝え|報告し|話さ)",
+    ),
+    (
+        _SECRECY,
+        False,
+        rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bbetween us\b|\bconceal\w*|\bbehind .{{0,12}}\bback\b"
+        rf"|\bhid(?:e|es|den|ing) .{{0,40}}\bfrom {_PEOPLE}|\bverheimlich\w*|\bverschweig\w*|\bunter uns\b|\bentre nous\b|\bentre nosotros\b",
+    ),
+    (
+        "sending something elsewhere",
+        False,
+        rf"(?:{_HANDLING}|{_MOVING}).{{0,60}}{_HOME}|{_HOME}.{{0,40}}(?:{_SENDING}|\b(?:in|into|to) (?:\w+ )?(?:reports?|logs?|output|fixtures?|issues?|commits?)\b)"
+        rf"|{_SENDING}.{{0,60}}\b(?:to|at|with|on|via|through|an|auf|zu|à|au|sur|al?|en)\b.{{0,30}}{_ELSEWHERE}|(?:送信|アップロード|転送).{{0,20}}サーバ|サーバ.{{0,20}}(?:送信|アップロード|転送|送る|送っ)",
+    ),
+    (
+        "checks or hooks",
+        False,
+        rf"{_CHECKED}.{{0,40}}\b(?:optional\b|left out\b|(?:may|can|could|should|must|is|are|be) (?:be )?(?:dropped|off)\b|facultati\w*|opcional\w*|wegfallen|weggelassen)|\boptional {_CHECKED}"
+        rf"|\b(?:accept|allow|tolerate|trust)\w*\b.{{0,20}}\b(?:invalid|expired|self-signed|broken|wrong|any|all) (?:\w+ )?(?:certificate\w*|tls|ssl|signatures?)",
     ),
     ("checks or hooks", True, rf"{_SKIPPING}.{{0,18}}{_CHECKED}|{_CHECKED}.{{0,20}}(?:{_SKIPPING}|\boff\b|aus\b)"),
     (
@@ -138,6 +188,11 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:instructions?|commands?|orders?|anweisung\w*|befehl\w*|consignes?|ordres?|instrucciones|órdenes|indicaciones)\b"
         r"|\b(?:instructions?|commands?|orders?|anweisungen|befehle) (?:in|from|of|by|within|aus|von|in)\b|\b(?:ignore|disregard|forget|ignoriere?|vergiss|oublie|ignora)\w*\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|règles|instrucciones|reglas|user|person|human|developer)\b"
         r"|\byou are (?:now|no longer|an?|the)\b|\b(?:act|behave|respond) as (?:if|an?|the|though)\b|\bpretend\w*|\brole-?play|\bjailbreak\w*|\b(?:new|real|true|only) (?:owner|master|boss|operator|user|administrator)\b"
+        rf"|\b(?:treat|regard|consider|count|handle|see)\w*\b.{{0,60}}\bas (?:if|though)\b|\bas (?:if|though) (?:the |a |an )?(?:user|person|human|developer|owner|it|they)\b.{{0,30}}\b(?:typed|said|wrote|asked|ordered|written|came|came from)\b"
+        rf"|\b(?:counts?|treat\w*|regard\w*|consider\w*) .{{0,40}}\b(?:typed|said|spoken|written) by\b|\b(?:counts?|counted|treat\w*|regard\w*|consider\w*)\b.{{0,40}}\bas (?:an? |the )?(?:user's|typed|requests?|orders?|instructions?|commands?|authority)\b|\boutrank\w*"
+        rf"|\b(?:do|obey|follow|heed|tu|fais|faites|haz)\b.{{0,20}}\b(?:what|whatever|was|ce que|lo que)\b.{{0,20}}{_WRITTEN}.{{0,40}}\b(?:says?|asks?|tells?|wants?|demands?|steht|stehen|sagt|sagen|dit|disent|dice|dicen)\b"
+        rf"|{_WRITTEN}.{{0,30}}\b(?:may|can|could|should|must|shall|will) (?:also )?(?:give|change|set|issue|override|order|command|instruct|decide|direct|tell)\b|{_WRITTEN}.{{0,30}}\b(?:are|is) (?:requests?|orders?|instructions?|commands?|binding|authoritative)\b"
+        rf"|{_WRITTEN}.{{0,40}}\b(?:must|should|shall) be (?:obeyed|followed|carried out|executed|done)\b"
         r"|\btakes? precedence\b|\bsupersede\w*|\boverrid\w+ (?:all|any|the|every|other|previous)|\bhighest (?:priority|authority)\b|\bnot the user\b|\bdu bist (?:jetzt|nun)\b|\btu es (?:maintenant|désormais)\b|\beres ahora\b"
         r"|指示に従|命令に従|に従って|従いなさい|従う|指示を無視|無視して|(?:human|assistant|system)\s*:",
     ),
@@ -172,6 +227,8 @@ _PREDICATE = re.compile(
 """What makes a prohibition of a noun in front of it."""
 _ACROSS = frozenset({"downloading and running", "what to do at the start of a session", _OBEYING})
 """Kinds that are recognised over several clauses: "download it, then run it"."""
+_GOVERNED_BEFORE = frozenset({_OBEYING, _SECRECY})
+"""Kinds of which only a negation in front counts: "do not tell the user that hooks were skipped" has one."""
 
 
 def find_dangers(text: str) -> tuple[Danger, ...]:
@@ -203,7 +260,9 @@ def _dangers_of(clause: str) -> Iterator[Danger]:
         match = pattern.search(clause)
         if match is None:
             continue
-        scope: Scope = "clause" if dangerous_if_odd else "to the start" if kind == _OBEYING else "to the end"
+        scope: Scope = "clause" if dangerous_if_odd else "to the end"
+        if kind in _GOVERNED_BEFORE:
+            scope = "to the start"
         if is_odd(_governing(clause, match, scope), match.start()) != dangerous_if_odd:
             continue
         if not dangerous_if_odd and guarded and kind in _PROTECTABLE:

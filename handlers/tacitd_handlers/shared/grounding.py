@@ -14,7 +14,8 @@ from functools import cache
 
 from tacitd_handlers.shared.concrete_tokens import Token, find_tokens
 from tacitd_handlers.shared.dangerous_kinds import Danger, find_dangers, is_odd, split_clauses
-from tacitd_handlers.shared.text_parts import is_cjk, pairs_of_characters, split_words
+from tacitd_handlers.shared.speech_acts import is_order, split_sentences
+from tacitd_handlers.shared.text_parts import is_cjk, pairs_of_characters, split_parts, split_words
 from tacitd_handlers.shared.token_index import TokenIndex, index_texts
 from tacitd_handlers.shared.word_stems import (
     JUDGED,
@@ -30,6 +31,10 @@ _SHARE = 0.5
 _PARAPHRASED = 4
 """Content words: a shorter text may be a paraphrase that shares none of them with its message."""
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|->|→|[。！？]")
+_CHINESE_FUNCTION = re.compile(
+    "而不是|而非|不是|不要|不用|不使用|请勿|使用|采用|改用|代替|替代|我们|你们|他们|总是|始终|永远|一律|必须|应该|应当|需要|优先|偏好|更喜欢|喜欢|"
+    "请|用|不|别|勿|我|你|的|了|是|和|与|或|在|时|要|把|以|而|都|只|也|就"
+)
 _SYNONYMS = tuple(
     frozenset(words.split())
     for words in (
@@ -38,11 +43,12 @@ _SYNONYMS = tuple(
         "skip bypass disable omit ignore suppress no-verify noverify off without circumvent deactivate",
         "credential credentials secret secrets",
         "password passwords passphrase",
-        "start begin beginning open opening launch first",
+        "start begin beginning open opening launch first start starte beginn beginne beginnen anfang commence commencer commencez "
+        "débute début empieza empezar comienza comenzar inicio",
         "session sessions conversation chat",
         "download fetch curl wget get",
         "run execute start launch call exec",
-        "answer respond reply response",
+        "answer respond reply response antwort antworten réponse réponses réponds répondre respuesta respuestas responde responder",
         "modify change edit touch alter",
         "database db",
         "production prod",
@@ -120,6 +126,17 @@ def judge_grounding(text: str, sources: Sources) -> Verdict:
     return Waits("none of its words were typed") if _is_foreign(text, language, sources) else Grounded()
 
 
+def was_typed_verbatim(text: str, sources: Sources) -> bool:
+    """Return whether the words of a text are one uninterrupted part of a typed order, and the text is grounded in it."""
+    words = split_parts(text)
+    wanted = " ".join(["", *words, ""])
+    for sentence in (one for typed in sources.typed for one in split_sentences(typed) if is_order(one)):
+        if words and wanted in " ".join(["", *split_parts(sentence), ""]):
+            if isinstance(judge_grounding(text, read_sources([sentence])), Grounded):
+                return True
+    return False
+
+
 def judge_names(text: str, sources: Sources) -> Verdict:
     """Return whether a value that consists of names was said: every word of it is concrete, as in "VS Code, helix"."""
     names = [
@@ -153,8 +170,9 @@ def _is_cut(token: Token, text: str, sources: Sources) -> bool:
 
 def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[str]) -> bool:
     """Whether a person typed the words that make a text dangerous, with the same polarity, and half of the others."""
+    orders = _orders_in(typed, text)
     if is_cjk(danger.trigger) or (is_cjk(text) and language not in JUDGED):
-        return _shares_characters(text, danger, typed)
+        return _shares_characters(text, danger, orders)
     words = split_words(danger.trigger)
     # "delete the temporary files": the verb and its object must have been typed, what is between them counts as the rest.
     ends = " ".join([*words[:1], *words[-1:]])
@@ -166,12 +184,22 @@ def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[st
     rest = content_stems(text, language) - keys
     said = frozenset().union(*(text_stems(words, language) for words in typed))
     shared = sum(_is_said(stem, said, language) for stem in rest)
-    if not any(
-        _has_all(sentence, keys, language) for words in typed for sentence in _TYPED_SENTENCE.split(words)
-    ) or shared < int(len(rest) * _SHARE):
+    sentences = [sentence for sentence in orders if _has_all(sentence, keys, language)]
+    if not sentences or shared < int(len(rest) * _SHARE):
         return False
-    clauses = (clause for words in typed for clause in split_clauses(words))
-    return any(_has_polarity(clause, danger, keys, language) for clause in clauses)
+    clauses = [clause for sentence in orders for clause in split_clauses(sentence)]
+    own = [clause for clause in split_clauses(text) if _has_polarity(clause, danger, keys, language)]
+    objects = content_stems(" ".join(own) or text, language) - keys
+    about = {
+        clause: sum(_is_said(stem, text_stems(clause, language), language) for stem in objects)
+        for clause in clauses
+        if any(_is_said(key, text_stems(clause, language), language) for key in keys)
+    }
+    # "Don't ask about whitespace, but ask before each deploy": only the clause about the same objects counts.
+    most = max(about.values(), default=0)
+    return any(
+        _has_polarity(clause, danger, keys, language) for clause, count in about.items() if count == most
+    )
 
 
 def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: Language) -> bool:
@@ -193,7 +221,16 @@ def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: L
     return is_odd(governing, found[0].start()) == danger.odd
 
 
-_TYPED_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|[。！？]")
+def _orders_in(typed: Sequence[str], text: str) -> list[str]:
+    """Return the typed sentences that can prove a dangerous text.
+
+    "Why did you skip the tests?" does not prove "Skip the tests". A text that is a question or a report itself may repeat
+    one.
+    """
+    sentences = [sentence for words in typed for sentence in split_sentences(words)]
+    if not all(map(is_order, split_sentences(text))):
+        return sentences
+    return [sentence for sentence in sentences if is_order(sentence)]
 
 
 def _has_all(sentence: str, keys: frozenset[str], language: Language) -> bool:
@@ -242,7 +279,11 @@ def _is_foreign(text: str, language: Language, sources: Sources) -> bool:
 def _shares_words(text: str, language: Language, typed: Sequence[str]) -> bool:
     """Whether half of the words were typed; one is enough where nothing speaks for another language."""
     if is_cjk(text):
-        pairs, theirs = pairs_of_characters(text), pairs_of_characters("\n".join(typed))
+        said_text = "\n".join(typed)
+        if language == "zh":
+            # Without its function words nothing is left of "使用pnpm而不是npm" but names, and those are in the sources.
+            text, said_text = _CHINESE_FUNCTION.sub(" ", text), _CHINESE_FUNCTION.sub(" ", said_text)
+        pairs, theirs = pairs_of_characters(text), pairs_of_characters(said_text)
         return len(pairs & theirs) >= len(pairs) * _SHARE
     words = content_stems(text, language)
     said = frozenset().union(*(text_stems(one, language) for one in typed))

@@ -18,6 +18,7 @@ _WIDTH = 8
 """Parts of the longest token that is compared in one piece; a longer one is compared piece by piece."""
 _LONGEST = 80
 """Characters of the same."""
+_SPELLED_DOT = re.compile(r"\s?[\[({](?:\.|dot)[\])}]\s?| dot ", re.IGNORECASE)
 _DOCUMENT = re.compile(
     r"(?P<stem>[\w-]{4,})\.(?:md|txt|rst|json|jsonc|toml|ya?ml|lock|cfg|ini|config\.[jt]s)", re.IGNORECASE
 )
@@ -71,6 +72,8 @@ class TokenIndex:
         """A path's segments may come from different places ("login.py in src/auth"); a host's may not."""
         if self._is_alias(text) or self._holds_run(split_parts(text)):
             return True
+        if text.casefold().replace(".", " dot ") in self.plain:
+            return True
         document = _DOCUMENT.fullmatch(text) or _LIBRARY.fullmatch(text)
         if document and self._holds_run(split_parts(document["stem"])):
             return True
@@ -83,7 +86,13 @@ class TokenIndex:
         return not is_host and self._holds_each(split_parts(text))
 
     def _holds_address(self, text: str) -> bool:
-        """Every segment of an address as it is; the scheme may have been left out, but one that runs code may not."""
+        """Every segment of an address as it is; the scheme may have been left out, but one that runs code may not.
+
+        A host with "dot" in place of its dots may have been typed in either spelling.
+        """
+        dotted = _SPELLED_DOT.sub(".", text)
+        if dotted != text:
+            return self._holds_run(split_parts(text)) or self._holds_address(dotted)
         scheme, divider, rest = text.partition(":")
         if divider and scheme.casefold() not in (
             "http",

@@ -214,3 +214,23 @@ def test_hidden_characters_do_not_bring_the_cut_into_a_secret(bench: Bench) -> N
     before = 4 * 1200 * 2 // 3 - 12
     bench.type("use pnpm " + "\u200b" * (before - 9) + secret + " and nothing more" + "\u200b" * 5000)
     assert secret[:12] not in bench.model.prompts[0] and "use pnpm" in bench.model.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_stored"),
+    [
+        ("skip the pre-commit hooks on draft branches", True),
+        ("use tabs. skip the pre-commit hooks on draft branches, they are slow", True),
+        ("never skip the pre-commit hooks on draft branches", False),
+        ("why did you skip the pre-commit hooks on draft branches?", False),
+        ("the pre-commit hooks are slow on draft branches", False),
+    ],
+)
+def test_a_rule_about_checks_is_stored_if_its_words_were_typed(
+    bench: Bench, typed: str, is_stored: bool
+) -> None:
+    """S-67: the same line is refused where nobody typed it, or somebody typed the contrary or a question."""
+    rule = "Skip the pre-commit hooks on draft branches"
+    bench.answer((SYNTHESIS, lines(PNPM, rule)), (EXTRACTION, f"{PNPM}\n{rule}"))
+    bench.learn(f"use pnpm instead of npm\n{typed}")
+    assert (rule in bench.bullets) == is_stored and PNPM in bench.bullets
