@@ -128,13 +128,14 @@ def judge_grounding(text: str, sources: Sources) -> Verdict:
 
 def was_typed_verbatim(text: str, sources: Sources) -> bool:
     """Return whether the words of a text are one uninterrupted part of a typed order, and the text is grounded in it."""
-    words = split_parts(text)
-    wanted = " ".join(["", *words, ""])
-    for sentence in (one for typed in sources.typed for one in split_sentences(typed) if is_order(one)):
-        if words and wanted in " ".join(["", *split_parts(sentence), ""]):
-            if isinstance(judge_grounding(text, read_sources([sentence])), Grounded):
-                return True
-    return False
+    wanted = " ".join(["", *split_parts(text), ""])
+    sentences = [sentence for typed in sources.typed for sentence in split_sentences(typed)]
+    return any(
+        is_order(sentence)
+        and wanted in " ".join(["", *split_parts(sentence), ""])
+        and isinstance(judge_grounding(text, read_sources([sentence])), Grounded)
+        for sentence in sentences
+    )
 
 
 def judge_names(text: str, sources: Sources) -> Verdict:
