@@ -83,7 +83,7 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         jobs = [_due(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _handled(app, deadline)
     document = app.engine.call(lambda: snapshot(app))
-    said = {key: document[key] for key in ("parked", "degraded", "waits")}
+    said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     made = [asdict(one) | {"line": notice_line(one)} for one in app.notices.since(mark)]
     return {"done": done, **said, "waited": waited, "jobs": jobs, "made": made}
 

@@ -11,6 +11,7 @@ from test_runner import Asking, paid
 
 from support_engine import Scene, prompts_of
 from tacitd import compaction
+from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Event
 from tacitd.handler import Done, Outcome
@@ -35,6 +36,12 @@ def lost_twice(tmp: Path) -> Scene:
     return scene
 
 
+def run_inline(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    """The methods of the socket run their work in the test's thread."""
+    patch.setattr(Engine, "call", lambda engine, work, timeout=None: work())
+    patch.setattr(Engine, "sync", lambda engine, timeout=None: scene.sync())
+
+
 def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     """RELIABILITY 16: what was paid for twice waits in sight; one command has it tried again, and nothing else."""
     scene = lost_twice(tmp_path)
@@ -47,6 +54,14 @@ def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     scene.restart(Asking())
     scene.settle(60)
     assert scene.handler.words == [] and retry_rejected(scene.app, None)["retried"] == 0
+
+
+def test_sync_counts_what_was_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer of `sync` has the counts of rejected work, so that nobody reads `all handled`."""
+    scene = lost_twice(tmp_path)
+    run_inline(scene, monkeypatch)
+    said = verbs(scene.app)["sync"]({})
+    assert said["done"] and (said["dead_letters"], said["rescued"]) == (1, 2)
 
 
 def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
