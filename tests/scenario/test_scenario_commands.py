@@ -163,6 +163,15 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     daemon.type_("s2", "Rejects amber-2")  # the model makes no line of it
     said = daemon.cli("synthesize", str(daemon.project))
     assert f"1 fact made no new line in {daemon.project}" in said.stderr, said.stderr
+    assert "the model made no line of it" in said.stderr
+    lock = daemon.project / ".#LEARNED.md"
+    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # an Emacs that runs has it open
+    daemon.type_("s3", "Prefers amber-3")
+    said = daemon.cli("synthesize", str(daemon.project))
+    assert said.returncode == 75 and f"1 fact still waits in {daemon.project}\n" in said.stderr, said.stderr
+    if running:
+        assert "LEARNED.md is open in Emacs" in said.stderr and "hint: save and close it" in said.stderr
+    lock.unlink()
 
 
 def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:

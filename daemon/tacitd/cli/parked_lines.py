@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -44,3 +45,16 @@ def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         at = parse_utc(row.get("at"))
         when = f" (at {local_time(at)}, if nobody works in it until then)" if at is not None else ""
         yield f"{row['what']} in {row['project']}: until {row['until']}{when}"
+
+
+def find_reasons(
+    degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory in one
+    of these projects (roots)."""
+    roots = "|".join(re.escape(root) for root in projects)
+    # A whole path only: `/app` is neither the end of `/old/app` nor the beginning of `/app2`.
+    named = re.compile(rf"(?<![^\s:;,(`'\"])(?:{roots})(?=[/\s:;,)`'\"]|$)")
+    for row in degraded:
+        if roots and named.search(str(row["what"])):
+            yield str(row["what"]), str(row["hint"])

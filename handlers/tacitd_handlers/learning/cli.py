@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.parked_lines import find_reasons, parked_lines
 from tacitd.cli.places import data, directory, paths, somewhere, talk
 from tacitd.errors import PARKED, UsageError
 
@@ -115,21 +115,38 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
         said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
     where = said["jobs"][0]["project"]
     code = _tell(said, where)
-    if not code:
-        _tell_lines(said, where)
-    ctx.exit(code)
+    ctx.exit(code or tell_lines(said, where))
 
 
-def _tell_lines(said: Mapping[str, Any], where: str) -> None:
-    """The lines that were made, or why there are none."""
+def tell_lines(said: Mapping[str, Any], where: str) -> int:
+    """Given the answer of `sync` and the project's root, print the lines that were made, or why there are none.
+
+    Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
+    """
     for one in said["made"]:
         talk(one["line"])
-    waited = [one["what"] for one in said["waited"] if one["project"] == where]
+    waited, waits = (_list_facts(said[key], where) for key in ("waited", "waits"))
+    if waits:
+        facts = ", ".join(waits)
+        verb = "waits" if facts.startswith("1 ") else "wait"
+        talk(f"{facts} still {verb} in {where}")
+        for text, hint in find_reasons(said["degraded"], [where]):
+            talk(text)
+            if hint:
+                talk(f"hint: {hint}")
+        return PARKED
     if not waited and not said["made"]:
         talk(f"no facts wait in {where}: nothing to do")
     elif not said["made"]:
-        what = f"{', '.join(waited)} made no new line in {where}"
-        talk(f"{what}: it is written there already, or was refused (`tacitd status` says so)")
+        why = "it is written there already, or the model made no line of it"
+        refused = f"`tacitd learned --refused {where}` shows what was refused"
+        talk(f"{', '.join(waited)} made no new line in {where}: {why}; {refused}")
+    return 0
+
+
+def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[str]:
+    """The counts of facts in those rows of `waits` that are of this project: `2 facts`."""
+    return [one["what"] for one in rows if one["project"] == where and one["job"] == "synthesize"]
 
 
 def _tell(said: Mapping[str, Any], where: str) -> int:

@@ -1,0 +1,59 @@
+"""What `tacitd synthesize` prints of the answer of `sync`, and its exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tacitd.errors import PARKED
+from tacitd_handlers.learning.cli import tell_lines
+
+APP = "/home/me/app"
+
+
+def waiting(project: str, what: str = "1 fact") -> dict[str, Any]:
+    """A row of `waits` in the status document."""
+    return {"project": project, "what": what, "until": "its session ends", "job": "synthesize", "at": None}
+
+
+def answer(**more: Any) -> dict[str, Any]:
+    """The answer of a `sync` that made no line of the one fact that waited."""
+    return {"made": [], "waited": [waiting(APP)], "waits": [], "degraded": []} | more
+
+
+def open_file(path: str) -> dict[str, str]:
+    """A row of `degraded`: an editor has this file open."""
+    return {"id": "files.busy", "what": f"{path} is open in Emacs", "hint": f"close {path}"}
+
+
+def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """An editor has LEARNED.md open: exit code 75, and the reason of this project, not that of others."""
+    others = ["/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md"]
+    degraded = [open_file(path) for path in (f"{APP}/LEARNED.md", *others)]
+    assert tell_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
+    assert capsys.readouterr().err == (
+        f"1 fact still waits in {APP}\n{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
+    )
+
+
+def test_more_facts_still_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    """The verb agrees with the number; what was made is printed too."""
+    said = answer(made=[{"line": "learned: Use pnpm"}], waits=[waiting(APP, "2 facts")])
+    assert tell_lines(said, APP) == PARKED
+    assert capsys.readouterr().err == f"learned: Use pnpm\n2 facts still wait in {APP}\n"
+
+
+def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model answered NONE; facts of another project wait, which is not this command's concern."""
+    assert tell_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
+    assert "the model made no line of it" in said
+    assert f"`tacitd learned --refused {APP}` shows what was refused" in said
+
+
+def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:
+    """There was nothing to do."""
+    assert tell_lines(answer(waited=[]), APP) == 0
+    assert capsys.readouterr().err == f"no facts wait in {APP}: nothing to do\n"
