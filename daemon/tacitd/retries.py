@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.events import Due
+from tacitd.events import Due, SessionStarted
 from tacitd.report import due_jobs
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ RETRY = "retry"
 def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
     """Offer rejected prompts again; `ids` None: all of them, with everything that is parked. Engine thread.
 
-    Returns `retried` (how many prompts) and `gone` (ids of prompts whose transcript is gone: their words stay in the
+    Returns `retried` (how many prompts), `parked` (how many parked pieces of work; without those that wait for a known
+    time, which are not tried before it) and `gone` (ids of prompts whose transcript is gone: their words stay in the
     rescue log). Raises OSError, LogDamagedError. What was not done by then is done by asking once more: each prompt is
     allowed to be paid for, then offered, and only then leaves the dead letters.
     """
@@ -37,11 +38,16 @@ def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
         engine.dispatcher.dead.take_back(handler, prompts)
     for path in {path: None for _, path in found}:
         engine.reread(path)
+    parked = 0
     if ids is None:
+        parked = sum(
+            why.not_before is None and not isinstance(turn.event, SessionStarted)  # `status` names no starts
+            for turn, why in engine.dispatcher.agenda.parked()
+        )
         engine.dispatcher.hurry()
         for name in due_jobs(app.found.slices, RETRY):
             engine.dispatcher.post(Due(RETRY), only=name)
-    return {"retried": sum(map(len, found.values())), "gone": sorted(gone)}
+    return {"retried": sum(map(len, found.values())), "parked": parked, "gone": sorted(gone)}
 
 
 def _find_rejected(

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from test_runner import Asking, paid
 
-from support_engine import Scene, prompts_of
+from support_engine import Scene, grew, prompts_of
 from tacitd import compaction
 from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Event
-from tacitd.handler import Done, Outcome
+from tacitd.handler import Done, Later, Outcome
 from tacitd.report import document
 from tacitd.retries import retry_rejected
+from tacitd.testing import FakeClock
 from tacitd.verbs import verbs
 
 
@@ -47,7 +48,7 @@ def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     scene = lost_twice(tmp_path)
     seen = document(scene.app)["rescued_by_reason"]
     assert seen == [{"handler": "a", "reason": "begun twice", "texts": 2}]
-    assert retry_rejected(scene.app, None) == {"retried": 2, "gone": []}
+    assert retry_rejected(scene.app, None) == {"retried": 2, "parked": 0, "gone": []}
     scene.settle()
     assert scene.handler.did == ["u3", "u1", "u2"] and document(scene.app)["rescued_by_reason"] == []
     assert scene.dispatcher.dead.count == 0 and scene.dispatcher.rescue.kept() == []
@@ -62,6 +63,21 @@ def test_sync_counts_what_was_rejected(tmp_path: Path, monkeypatch: pytest.Monke
     run_inline(scene, monkeypatch)
     said = verbs(scene.app)["sync"]({})
     assert said["done"] and (said["dead_letters"], said["rescued"]) == (1, 2)
+
+
+def test_parked_work_is_counted(tmp_path: Path) -> None:
+    """What waits without a known time is tried at once, and counted; what waits for a time is not tried before it."""
+    clock = FakeClock()
+    later = {"s": Later("no model", "install it"), "t": Later("limit", "", not_before=clock.wall + 1e5)}
+    scene = Scene(tmp_path, grew(lambda event: later[event.session]), clock=clock)
+    for session in later:
+        scene.type(session, session)
+    scene.settle()
+    assert len(scene.parked()) == 2
+    assert retry_rejected(scene.app, {"u1"})["parked"] == 0, "only these ids were asked for"
+    assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 1, "gone": []}
+    scene.settle(0)
+    assert scene.handler.words[2:] == [["s"]]
 
 
 def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
@@ -105,7 +121,7 @@ def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
     scene.settle(61)
-    assert retry_rejected(scene.app, None) == {"retried": 0, "gone": ["u1", "u2"]}
+    assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
     assert len(scene.dispatcher.rescue.kept()) == 2
 
 

@@ -70,14 +70,13 @@ def tell_sync(said: Mapping[str, Any]) -> None:
         talk("hint: `tacitd sync --write` does not wait for that")
     rescued = said.get("rescued", 0)  # an older daemon does not answer it
     if rescued:
-        talk(f"{count_texts(rescued)} rejected or wait: `tacitd rescue` lists them")
+        talk(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
         talk("all read" if said["waits"] or rescued else "all handled")
 
 
-def count_texts(number: int) -> str:
-    """Return `1 text was`, `2 texts were`."""
-    return f"{number} text{' was' if number == 1 else 's were'}"
+def _count_rescued(number: int) -> str:
+    return "1 text was rejected or waits" if number == 1 else f"{number} texts were rejected or wait"
 
 
 def _scope(project: str | None, session: str | None) -> dict[str, str]:

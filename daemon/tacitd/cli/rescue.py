@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from tacitd.cli.control import tell_sync
 from tacitd.cli.places import data, somewhere, talk
-from tacitd.errors import UsageError
+from tacitd.errors import PARKED, UsageError
 
 
 @click.group(
@@ -44,16 +45,30 @@ def drop(ids: tuple[str, ...]) -> None:
 @rescue.command()
 @click.argument("ids", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Everything that was rejected or is parked.")
-def retry(ids: tuple[str, ...], everything: bool) -> None:
-    """Try these words again. They may be paid for up to twice more, within the budget."""
+@click.pass_context
+def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
+    """Try these words again. They may be paid for up to twice more, within the budget.
+
+    Prints what came of it. Ends with 75 where something is still parked.
+    """
     if everything == bool(ids):
         raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
     with somewhere() as call:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
-        if said["retried"] or everything:
-            call("sync")
+        after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"] and not said["gone"]:
         raise UsageError("nothing was rejected under these ids", "`tacitd rescue` lists what is kept")
-    talk(f"tried {said['retried']} again; `tacitd status` shows what still waits")
+    talk(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
     for id in said["gone"]:
         talk(f"{id}: its transcript is gone; `tacitd rescue` has its words, type them again in a session")
+    if after is not None:
+        tell_sync(after)
+        ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
+
+
+def _count_tried(prompts: int, parked: int, *, everything: bool) -> str:
+    """`tried again: 1 rejected prompt, 2 parked pieces of work`."""
+    if everything and not prompts and not parked:
+        return "nothing was rejected, and nothing is parked that can be tried now"
+    tried = f"tried again: {prompts} rejected prompt{'' if prompts == 1 else 's'}"
+    return f"{tried}, {parked} parked piece{'' if parked == 1 else 's'} of work" if everything else tried

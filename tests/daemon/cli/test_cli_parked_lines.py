@@ -72,12 +72,12 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
 
 
-@pytest.mark.parametrize(("number", "counted"), [(1, "1 text was"), (2, "2 texts were")])
+@pytest.mark.parametrize(("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")])
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is in the rescue log."""
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": []}
     tell_sync(said | {"dead_letters": 1, "rescued": number})
-    assert capsys.readouterr().err == f"{counted} rejected or wait: `tacitd rescue` lists them\nall read\n"
+    assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
     tell_sync(said | {"dead_letters": 1, "rescued": 0})
     assert capsys.readouterr().err == "all handled\n", "the rejected text was dropped by hand"
 
