@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
 
-from tacitd.cli.parked_lines import parked_lines, waiting_lines
+from tacitd.cli.parked_lines import find_reasons, parked_lines, waiting_lines
 from tacitd.cli.places import data, directory, paths, remote, talk
 from tacitd.control.client import call
 from tacitd.errors import PARKED, UnavailableError
@@ -50,12 +50,15 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     if as_json:
         data(said)
     else:
-        tell_sync(said)
+        tell_sync(said, write=write)
     ctx.exit(PARKED if said["parked"] or not said["done"] else 0)
 
 
-def tell_sync(said: Mapping[str, Any]) -> None:
-    """What came of a `sync`, on stderr: what was made, what is parked, what waits."""
+def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
+    """Print what came of a `sync` on stderr: what was made, what is parked, what waits.
+
+    `write`: it was `sync --write`, so the reason why something still waits is printed, not the hint to that command.
+    """
     for one in said["made"]:
         talk(one["line"])
     if not said["done"]:
@@ -66,13 +69,23 @@ def tell_sync(said: Mapping[str, Any]) -> None:
             talk(f"hint: {hint}")
     for text in waiting_lines(said["waits"]):
         talk(f"waits: {text}")
-    if said["waits"]:
+    if write:
+        tell_reasons(said, {str(row["project"]) for row in said["waits"]})
+    elif said["waits"]:
         talk("hint: `tacitd sync --write` does not wait for that")
     rescued = said.get("rescued", 0)  # an older daemon does not answer it
     if rescued:
         talk(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
         talk("all read" if said["waits"] or rescued else "all handled")
+
+
+def tell_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
+    """Print what is degraded in these projects (roots), with its hint."""
+    for what, hint in find_reasons(said["degraded"], sorted(projects)):
+        talk(what)
+        if hint:
+            talk(f"hint: {hint}")
 
 
 def _count_rescued(number: int) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli.parked_lines import find_reasons, parked_lines
+from tacitd.cli.control import tell_reasons
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.places import data, directory, paths, somewhere, talk
 from tacitd.errors import PARKED, UsageError
 
@@ -130,10 +131,7 @@ def tell_lines(said: Mapping[str, Any], where: str) -> int:
         facts = ", ".join(waits)
         verb = "waits" if facts.startswith("1 ") else "wait"
         talk(f"{facts} still {verb} in {where}")
-        for text, hint in find_reasons(said["degraded"], [where]):
-            talk(text)
-            if hint:
-                talk(f"hint: {hint}")
+        tell_reasons(said, [where])
         return PARKED
     if not waited and not said["made"]:
         talk(f"no facts wait in {where}: nothing to do")

@@ -72,6 +72,21 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
 
 
+def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """After `sync --write` the reason why a fact still waits is printed, not the command that was just run."""
+    waits = [{"project": "/app", "what": "1 fact", "until": "its session ends", "at": None}]
+    busy = {"id": "files.busy", "what": "/app/LEARNED.md is open in vim", "hint": "save and close it"}
+    other = {"id": "x.y", "what": "/app2/LEARNED.md is open in vim", "hint": "save that"}
+    said = {"done": True, "parked": [], "degraded": [busy, other], "made": [], "waits": waits}
+    tell_sync(said, write=True)
+    assert capsys.readouterr().err == (
+        "waits: 1 fact in /app: until its session ends\n"
+        "/app/LEARNED.md is open in vim\nhint: save and close it\nall read\n"
+    )
+    tell_sync(said)
+    assert "is open" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")])
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is in the rescue log."""
