@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -80,12 +80,13 @@ def document(app: App) -> dict[str, Any]:
     """The status document. Engine thread, or after the engine's end."""
     describe = getattr(app.model, "describe", None)
     model = describe() if describe is not None else {}
-    return status.document(app.engine, spent(app), model) | {"sessions": sessions(app)}
+    found = status.document(app.engine, spent(app), model)
+    return found | {"sessions": sessions(app, found["waits"])}
 
 
-def sessions(app: App) -> list[dict[str, Any]]:
-    """The open sessions whose lines are still to come. Engine thread."""
-    return open_sessions(app.engine, lambda project: app.choices.mode(project) != "off")
+def sessions(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The open sessions whose lines are still to come, given the rows of `waits`. Engine thread."""
+    return open_sessions(app.engine, lambda project: app.choices.mode(project) != "off", waits)
 
 
 def write_snapshot(app: App) -> None:

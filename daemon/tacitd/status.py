@@ -75,6 +75,11 @@ def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
     return said, silent
 
 
+def list_waits(engine: Engine) -> list[dict[str, Any]]:
+    """The rows of `waits` alone. Engine thread."""
+    return list(_waits(engine, _slices(engine)[0]))
+
+
 def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What handlers have gathered for a job that comes by itself, and when the quiet of its sessions brings it."""
     for name, said in slices.items():

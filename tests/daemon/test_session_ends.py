@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, grew_due
+from support_engine import Scene, Scripted, done, grew, grew_due
 from tacitd.cli.status import told
 from tacitd.clock import local_date, local_minutes, parse_utc, utc_seconds
+from tacitd.events import Due, Event, Project
+from tacitd.handler import Later, Outcome
+from tacitd.holds import Hold, Scope
 from tacitd.report import document
 from tacitd.service.greeting import greeting
 from tacitd.session_ends import describe_sessions
@@ -41,6 +44,12 @@ def rows(scene: Scene) -> list[tuple[str, float]]:
     return [(one["session"], (parse_utc(one["lines_about"]) or 0.0) - scene.clock.wall) for one in found]
 
 
+def facts_wait(scene: Scene, number: int = 0) -> None:
+    """From now on a handler has facts of the project that wait for the session's end."""
+    row = {"project": str(scene.root), "what": "1 fact", "until": "its session ends", "job": "synthesize"}
+    scene.handlers[number].says = lambda: {"waits": [row]}
+
+
 def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> None:
     """Issue "`status` says when a session's lines will come": while words are gathered, and after that."""
     scene.begin("opened")
@@ -52,9 +61,13 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     (line,) = [text for text in told(document(scene.app)) if text.startswith("sessions")]
     assert line == f"sessions  1 session: lines about {local_minutes(scene.clock.wall + IDLE)[-5:]}"
     assert line[10:] in list(greeting(scene.app))
+    facts_wait(scene)
     assert scene.sync().done() and rows(scene) == [("s", IDLE)], (
         "the words are handled, the lines are not made"
     )
+    scene.begin("opened later in the same project")
+    scene.settle(0)
+    assert rows(scene) == [("s", IDLE)]
     scene.settle(IDLE)
     assert scene.handler.ends and rows(scene) == []
     assert not any(text.startswith("sessions") for text in told(document(scene.app)))
@@ -66,6 +79,7 @@ def test_a_restart_still_knows(scene: Scene) -> None:
     scene.settle()
     scene.sync()
     scene.restart()
+    facts_wait(scene)
     assert any(text.startswith("1 session: lines about") for text in greeting(scene.app))
 
 
@@ -77,6 +91,58 @@ def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
     assert [session for session, _ in rows(scene)] == ["s"]
     scene.app.choices.choose(scene.root, "off")
     assert rows(scene) == []
+
+
+def test_words_that_made_no_fact_promise_no_line(scene: Scene) -> None:
+    """Everything was handled, and nothing waits for the session's end: no line will come."""
+    scene.type("s", "thanks, looks good")
+    scene.settle()
+    assert scene.sync().done()
+    assert rows(scene) == []
+    assert not any("lines about" in text for text in greeting(scene.app))
+
+
+@pytest.mark.parametrize("gathered", [True, False])
+@pytest.mark.parametrize("scope", ["all", "project", "session"])
+def test_no_time_is_named_while_it_is_paused(scene: Scene, scope: Scope, gathered: bool) -> None:
+    """What is paused waits for `tacitd resume`, not for the session's end."""
+    scene.type("s", "use pnpm")
+    scene.settle()
+    if not gathered:
+        facts_wait(scene)
+        assert scene.sync().done()
+    assert rows(scene) == [("s", IDLE)]
+    hold = Hold(scope, {"project": str(scene.root), "session": "s"}.get(scope, ""))
+    scene.engine.hold(hold, held=True)
+    assert rows(scene) == []
+    scene.engine.hold(hold, held=False)
+    assert rows(scene) == [("s", IDLE)]
+
+
+def test_no_time_is_named_while_its_work_is_parked(tmp_path: Path) -> None:
+    """No model is there: the session's end alone brings no line."""
+    scene = Scene(tmp_path, grew(lambda _: Later("no model", "install it")))
+    scene.type("s", "use pnpm")
+    scene.settle()
+    assert scene.parked() == ["no model"] and rows(scene) == []
+
+
+def test_no_time_is_named_while_the_job_of_its_project_is_parked(tmp_path: Path) -> None:
+    """The job that makes the lines is parked: the next session's end cannot make them either."""
+
+    def answer(event: Event) -> Outcome:
+        return Later("no model", "install it") if isinstance(event, Due) else done(event)
+
+    scene = Scene(tmp_path, Scripted(answer))
+    scene.type("s", "use pnpm")
+    scene.settle()
+    facts_wait(scene)
+    assert rows(scene) == [("s", IDLE)]
+    project = scene.engine.project_of(str(scene.root))
+    assert isinstance(project, Project)
+    scene.dispatcher.post(Due("synthesize", project))
+    scene.settle(0)
+    assert scene.parked() == ["no model"] and rows(scene) == []
 
 
 def test_a_handler_that_asks_no_model_makes_no_lines(tmp_path: Path) -> None:

@@ -47,9 +47,7 @@ def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{row['what']} in {row['project']}: until {row['until']}{when}"
 
 
-def find_reasons(
-    degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]
-) -> Iterator[tuple[str, str]]:
+def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory in one
     of these projects (roots)."""
     roots = "|".join(re.escape(root) for root in projects)

@@ -9,6 +9,7 @@ from tacitd.app import App
 from tacitd.durations import format_duration
 from tacitd.report import sessions
 from tacitd.session_ends import describe_sessions
+from tacitd.status import list_waits
 
 
 def greeting(app: App) -> Iterator[str]:
@@ -27,7 +28,7 @@ def greeting(app: App) -> Iterator[str]:
         f"a session's lines come two minutes after its client has ended, or when nothing was said in it for "
         f"{format_duration(app.config.session.idle)}"
     )
-    if waiting := describe_sessions(sessions(app), app.clock.now()):
+    if waiting := describe_sessions(sessions(app, list_waits(app.engine)), app.clock.now()):
         yield waiting
     yield f"its state is in {app.paths.state_dir}; it answers on {app.paths.socket}"
     for one in app.engine.degradations():

@@ -87,7 +87,9 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     assert "is open" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")])
+@pytest.mark.parametrize(
+    ("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")]
+)
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is in the rescue log."""
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": []}

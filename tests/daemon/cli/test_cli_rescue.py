@@ -12,7 +12,13 @@ from support_cli import Cli
 from tacitd.cli import rescue
 from tacitd.errors import PARKED
 
-ROW = {"handler": "learning", "what": "job retry", "reason": "no model", "hint": "install it", "not_before": None}
+ROW = {
+    "handler": "learning",
+    "what": "job retry",
+    "reason": "no model",
+    "hint": "install it",
+    "not_before": None,
+}
 
 
 def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> None:
@@ -59,4 +65,7 @@ def test_there_was_nothing_to_try(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     """No rejected prompt and no parked work."""
     answer(monkeypatch, {"retried": 0, "parked": 0, "gone": []})
     said = cli.run("rescue", "retry", "--all")
-    assert (said.code, said.err) == (0, "nothing was rejected, and nothing is parked that can be tried now\nall handled\n")
+    assert (said.code, said.err) == (
+        0,
+        "nothing was rejected, and nothing is parked that can be tried now\nall handled\n",
+    )
