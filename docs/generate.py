@@ -32,7 +32,9 @@ a variable wins. `tacitd config show` prints every setting as it is now, `tacitd
 Spans of time are written `500ms`, `20s`, `30m`, `6h` or `2d`; lists are TOML lists, or `A,B` in a variable.
 A wrong value, an unknown key and a misspelt variable are refused with their name, and the exit code is 78.
 
-A running daemon reads its configuration when it starts, and again at `tacitd reload` or SIGHUP: the new one whole, or not at all.
+A running daemon reads its configuration when it starts, and again at `tacitd reload`: the new one whole, or not at all.
+SIGHUP does the same for a daemon of the service or of `tacitd start`. A `tacitd run` in a terminal ends on SIGHUP, as it does when the
+terminal is closed; under `nohup` it ignores it.
 A service has an environment of its own, so what it is to know belongs into `config.toml` (or into a drop-in of its unit).
 """
 

@@ -30,6 +30,15 @@ def block_socket(daemon: Daemon) -> str:
     return f"{daemon.socket} is there and is no socket"
 
 
+def test_run_prints_no_banner_where_it_cannot_answer(make: MakeDaemon) -> None:
+    """An ordinary file is where the socket belongs: the error alone, not that it answers there."""
+    daemon = make()
+    reason = block_socket(daemon)
+    done = daemon.cli("run")
+    assert done.returncode != 0 and reason in done.stderr, done.stderr
+    assert "answers on" not in done.stderr and "watches" not in done.stderr, done.stderr
+
+
 def break_configuration(daemon: Daemon) -> str:
     """A value that is not allowed."""
     daemon.environ["TACITD_BUDGET__USD_PER_DAY"] = "much"

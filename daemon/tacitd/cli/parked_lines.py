@@ -11,6 +11,8 @@ from tacitd.clock import parse_utc
 
 NAMED = 1
 """Pieces of work that are named; more are counted."""
+LISTED = 3
+"""Projects that have a line each; of more, so many are named and the others counted."""
 
 
 def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -40,11 +42,31 @@ def _what(group: list[Mapping[str, Any]]) -> str:
 
 
 def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Given the rows of `waits` in the status document, yield a line for each; times are local."""
+    """Given the rows of `waits` in the status document, yield a line for each; times are local.
+
+    More than three of one handler that wait for the same are one line with their count.
+    """
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        at = parse_utc(row.get("at"))
-        when = f" (at {local_time(at)}, if nobody works in it until then)" if at is not None else ""
-        yield f"{row['what']} in {row['project']}: until {row['until']}{when}"
+        groups.setdefault((str(row.get("handler", "")), row["until"]), []).append(row)
+    for (_, until), group in groups.items():
+        if len(group) > LISTED:
+            yield _describe_many(group, until)
+            continue
+        for row in group:
+            yield f"{row['what']} in {row['project']}: until {until}{_when([row], 'at')}"
+
+
+def _describe_many(group: list[Mapping[str, Any]], until: str) -> str:
+    named = ", ".join(f"{row['what']} in {row['project']}" for row in group[:LISTED])
+    counted = f"{len(group)} projects, each until {until}: {named} and {len(group) - LISTED} more"
+    return counted + _when(group, "the first at")
+
+
+def _when(rows: Iterable[Mapping[str, Any]], at: str) -> str:
+    """The earliest time of these rows in brackets; "" if none has a time."""
+    times = [time for row in rows if (time := parse_utc(row.get("at"))) is not None]
+    return f" ({at} {local_time(min(times))}, if nobody works in it until then)" if times else ""
 
 
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:

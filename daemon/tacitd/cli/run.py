@@ -101,9 +101,6 @@ def _forever(mode: Mode, quiet: bool) -> int:
         log = _logging(mode, quiet, app, places.state_dir / "tacitd.log")
         with app, stacks_on_usr1(log):
             life = Life(app, notifier)
-            if mode == "foreground" and not quiet:
-                for text in greeting(app):
-                    talk(text)
             hup = life.leave if mode == "foreground" else life.reload
             reactions.connect({SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup})
             try:
@@ -114,6 +111,9 @@ def _forever(mode: Mode, quiet: bool) -> int:
                 if mode != "detached":
                     return error.code
                 raise  # whoever started it reads stderr, and stderr is not among the log's places
+            if mode == "foreground" and not quiet:  # only now: the banner says that it answers on the socket
+                for text in greeting(app):
+                    talk(text)
             app.run()
     return 0
 

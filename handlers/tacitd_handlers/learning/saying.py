@@ -8,6 +8,8 @@ from typing import Any
 from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
 
 WORDS = {"seen": "prompts seen", "asked": "put to the model", "facts": "facts", "lines": "lines written"}
+LISTED = 3
+"""Projects that have a line each; of more, so many are named and the others counted."""
 
 
 def count_facts(number: int) -> str:
@@ -19,8 +21,7 @@ def says(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines; one that begins with `!` wants something done."""
     for span in ("today", "total"):
         yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in WORDS.items())
-    for root, since in status["projects"].items():
-        yield f"writes in {root} since {since}"
+    yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
         what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"
         yield f"{number} {what} were left out: {why}"
@@ -35,3 +36,13 @@ def says(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"! nothing refers to {root}/LEARNED.md: `tacitd link {root}`"
     for what in status["files_refused"]:
         yield f"! {what}"
+
+
+def _describe_projects(projects: Mapping[str, str]) -> Iterator[str]:
+    """Where tacitd writes, given the time of the first line by root: a line each, or one line for more than `LISTED`."""
+    if len(projects) > LISTED:
+        first = ", ".join(list(projects)[:LISTED])
+        yield f"writes in {len(projects)} projects: {first} and {len(projects) - LISTED} more"
+        return
+    for root, since in projects.items():
+        yield f"writes in {root} since {since}"

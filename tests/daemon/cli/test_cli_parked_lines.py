@@ -72,6 +72,32 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
 
 
+def test_many_projects_that_wait_are_one_line() -> None:
+    """34 projects: a count, the first three by name, and the time of the one that is due first; up to three: a line each."""
+    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
+    rows = [
+        {
+            "handler": "learning",
+            "project": f"/{number}",
+            "what": "1 fact",
+            "until": "its session ends",
+            "at": None,
+        }
+        for number in range(34)
+    ]
+    rows[7] = rows[7] | {"at": "2026-11-20T05:40:00Z"}
+    rows[9] = rows[9] | {"at": "2026-11-20T04:40:00Z"}
+    named = "1 fact in /0, 1 fact in /1, 1 fact in /2 and 31 more"
+    when = f" (the first at {local_time(at)}, if nobody works in it until then)"
+    assert list(waiting_lines(rows)) == [f"34 projects, each until its session ends: {named}{when}"]
+    assert len(list(waiting_lines(rows[:3]))) == 3
+    other = rows[0] | {"until": "tonight"}
+    assert list(waiting_lines([*rows[:4], other])) == [
+        "4 projects, each until its session ends: 1 fact in /0, 1 fact in /1, 1 fact in /2 and 1 more",
+        "1 fact in /0: until tonight",
+    ]
+
+
 def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> None:
     """After `sync --write` the reason why a fact still waits is printed, not the command that was just run."""
     waits = [{"project": "/app", "what": "1 fact", "until": "its session ends", "at": None}]

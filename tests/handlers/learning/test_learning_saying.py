@@ -31,6 +31,14 @@ def test_each_repository_is_named() -> None:
     assert list(says(status))[2:] == ["writes in /a since 2026-11-20T07:06:11Z"]
 
 
+def test_many_repositories_are_one_line() -> None:
+    """34 repositories: a count and the first three; up to three have a line each. The JSON document has all."""
+    since = {f"/{number}": "2026-11-20T07:06:11Z" for number in range(34)}
+    assert list(says(QUIET | {"projects": since}))[2:] == ["writes in 34 projects: /0, /1, /2 and 31 more"]
+    three = dict(list(since.items())[:3])
+    assert len(list(says(QUIET | {"projects": three}))[2:]) == 3
+
+
 def test_what_wants_something_done_begins_with_a_mark() -> None:
     """DESIGN "Where it writes": status says where LEARNED.md is referred to by nothing, with the cure."""
     status = QUIET | {
