@@ -207,6 +207,8 @@ class Footprint:
     """Directories that were written in: temporary files of a crash are removed there."""
     own: Sequence[Path] = ()
     """Directories that tacitd made for itself: removed where they are empty afterwards, the innermost first."""
+    reasons: Mapping[Path, str] = field(default_factory=dict)
+    """Why a file of `kept` stays, where its name does not say it: a clause for a person, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,13 @@ STATE_FILES = (
 """The files of the state directory, as docs/files.md lists them; a test compares the two."""
 
 
+MODEL_DIRECTORIES = ("work", "children")
+"""The directories of `model/` in the state directory. A daemon that never called the model has made only one of them."""
+
+SOCKET_NAME = "tacitd.sock"
+"""The one of `STATE_FILES` that is removed only where it is a socket."""
+
+
 def remove(
     places: Paths,
     manager: Manager | None,
@@ -60,9 +67,10 @@ def remove(
         yield "stopped the daemon"
     lock = _free(places)
     try:
-        yield from _unlink(places.socket)
+        said = list(_unlink_socket(places.socket))
+        yield from said
         if purge:
-            yield from _purge(places, footprints())
+            yield from (text for text in _purge(places, footprints()) if text not in said)
         else:
             yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes it)"
     finally:
@@ -85,13 +93,20 @@ def _free(places: Paths) -> Lock | None:
             time.sleep(0.1)
 
 
-def _unlink(path: Path) -> Iterator[str]:
-    with suppress(FileNotFoundError):
-        path.unlink()
+def _unlink_socket(path: Path) -> Iterator[str]:
+    """TACITD_SOCKET may name anything, also a person's file: only a socket is removed."""
+    if path.is_socket() and not path.is_symlink():
+        path.unlink(missing_ok=True)
         yield f"removed {path}"
+    elif path.exists() or path.is_symlink():
+        yield _keep_no_socket(path)
     with suppress(OSError):
         if path.parent.name.startswith("tacitd"):
             path.parent.rmdir()
+
+
+def _keep_no_socket(path: Path) -> str:
+    return f"kept {path}: it is no socket"
 
 
 def footprints_of(slices: Iterable[Slice], environ: Mapping[str, str]) -> dict[str, Footprint]:
@@ -108,6 +123,7 @@ def footprints_of(slices: Iterable[Slice], environ: Mapping[str, str]) -> dict[s
 
 def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
     footprints = by_name.values()
+    reasons = {file: why for one in footprints for file, why in one.reasons.items()}
     for file in dict.fromkeys(file for one in footprints for file in one.removed):
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
@@ -117,7 +133,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         with suppress(OSError):
             directory.rmdir()
     for file in dict.fromkeys(file for one in footprints for file in one.kept):
-        yield from _name_kept(file)
+        yield from _name_kept(file, reasons.get(file, ""))
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
         for copy in kept_for_a_person(directory, RealDisk()):
             yield f"kept {copy}: somebody saved it while a file was replaced"
@@ -131,8 +147,13 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
     if not state_dir.is_dir():
         return
     handlers = state_dir / "handlers"
-    if (state_dir / "model" / "work").is_dir():
-        shutil.rmtree(state_dir / "model")
+    model = state_dir / "model"
+    if not model.is_symlink():
+        for directory in _directories(model):
+            if directory.name in MODEL_DIRECTORIES:
+                shutil.rmtree(directory)
+        with suppress(OSError):
+            model.rmdir()
     for directory in _directories(handlers):
         if (
             directory.name in names or (directory / "log.jsonl").is_file()
@@ -143,7 +164,7 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
     sweep(state_dir, math.inf, RealDisk())
     for pattern in STATE_FILES:
         for file in state_dir.glob(pattern):
-            if file.is_file() or file.is_symlink() or file.is_socket():
+            if _is_ours(file):
                 file.unlink()
     with suppress(OSError):
         state_dir.rmdir()
@@ -152,7 +173,17 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
         return
     yield f"removed tacitd's files in {state_dir}"
     for file in sorted(state_dir.iterdir()):
-        yield f"kept {file}: it is not one of tacitd's"
+        if file.name == SOCKET_NAME:
+            yield _keep_no_socket(file)
+        else:
+            yield f"kept {file}: it is not one of tacitd's"
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether this entry under a name of `STATE_FILES` is of the kind that tacitd makes there, or a link."""
+    if file.name == SOCKET_NAME:
+        return file.is_socket() and not file.is_symlink()
+    return file.is_file() or file.is_symlink() or file.is_socket()
 
 
 def _directories(parent: Path) -> list[Path]:
@@ -167,9 +198,10 @@ def _unlink_file(path: Path) -> Iterator[str]:
         yield f"removed {path}"
 
 
-def _name_kept(path: Path) -> Iterator[str]:
+def _name_kept(path: Path, reason: str) -> Iterator[str]:
+    why = f": {reason}" if reason else ""
     if path.is_dir():
         files = sum(1 for one in path.rglob("*") if one.is_file())
-        yield from [f"kept {path} ({files} files)"] if files else []
+        yield from [f"kept {path} ({files} files){why}"] if files else []
     elif path.exists():
-        yield f"kept {path}"
+        yield f"kept {path}{why}"

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tacitd.clock import SystemClock
+from tacitd.events import Project
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Footprint
 from tacitd.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
-from tacitd_handlers.learning.reach import POINTER
-from tacitd_handlers.learning.store import Files
+from tacitd_handlers.learning.reach import POINTER, exclude_file, hidden_by_us
+from tacitd_handlers.learning.store import Files, text_of
 
 
 def learning_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -25,6 +26,8 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
     removed: list[Path] = []
     kept: list[Path] = []
     places: list[Path] = []
+    own: list[Path] = []
+    reasons: dict[Path, str] = {}
     for root in state_of(state).since:
         files = Files(root)
         written = list(dict.fromkeys(path for path, _ in history.lines(root)))
@@ -33,7 +36,21 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
         raw = [files.raw, *sorted(files.tmp.glob("learning-raw.*.jsonl"))]
         kept += [*dict.fromkeys([files.learned, *written]), root / POINTER, *raw]
         places += [root, files.tmp, (root / POINTER).parent, *(path.parent for path in written)]
-    return Footprint(removed, kept, list(dict.fromkeys(places)))
+        exclude = _find_exclude_file_with_our_lines(history, root)
+        if exclude is not None:
+            kept.append(exclude)
+            reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
+        own.append(files.tmp)
+    return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons)
+
+
+def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | None:
+    """`.git/info/exclude` of the project's repository, where a line of tacitd is still in it."""
+    project = Project(root, git=True)
+    path = exclude_file(project)
+    if path is None:
+        return None
+    return path if hidden_by_us(history, project) & set(text_of(path).splitlines()) else None
 
 
 def _is_a_file_of_the_project(path: Path, root: Path) -> bool:

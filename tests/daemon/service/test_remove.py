@@ -29,14 +29,14 @@ def places(tmp_path: Path) -> Paths:
     return made
 
 
-def leave_a_socket(places: Paths) -> None:
+def leave_a_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as one:
-        one.bind(str(places.socket))
+        one.bind(str(path))
 
 
 def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
     """The unit and the leftover socket go."""
-    leave_a_socket(places)
+    leave_a_socket(places.socket)
     manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, ""))
     manager.file.parent.mkdir(parents=True)
     manager.file.write_text("")
@@ -69,11 +69,64 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     for name in (one.replace("[0-9]", "1") for one in ours):
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("")
+    (places.state_dir / "tacitd.sock").unlink()
+    leave_a_socket(places.state_dir / "tacitd.sock")
     (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
     said = list(remove(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
     left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
     assert left == mine
     assert f"kept {places.state_dir / 'notes.txt'}: it is not one of tacitd's" in said
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
+    """TACITD_SOCKET may name a person's file by mistake, and `tacitd.sock` in the state directory may be one too."""
+    inside = places.state_dir / "tacitd.sock"
+    for path in (places.socket, inside):
+        path.write_text("mine")
+    said = list(remove(places, None, purge=purge))
+    assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
+    assert f"kept {places.socket}: it is no socket" in said
+    assert (f"kept {inside}: it is no socket" in said) == purge
+
+
+def test_a_link_to_a_socket_stays(places: Paths) -> None:
+    """The link and the socket are somebody else's."""
+    leave_a_socket(places.state_dir / "other")
+    places.socket.symlink_to(places.state_dir / "other")
+    said = list(remove(places, None, purge=False))
+    assert places.socket.is_symlink() and f"kept {places.socket}: it is no socket" in said
+
+
+@pytest.mark.parametrize("names", [("children",), ("work",), ("work", "children")])
+def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ...]) -> None:
+    """docs/files.md: both directories are tacitd's, whichever of them a daemon made before it ended."""
+    for name in names:
+        (places.state_dir / "model" / name).mkdir(parents=True)
+    said = list(remove(places, None, purge=True))
+    assert not places.state_dir.exists() and f"removed {places.state_dir}" in said
+
+
+def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -> None:
+    """TACITD_STATE_DIR may name a directory with a `model/` of a person; a link in it leads to what is not tacitd's."""
+    model, away = places.state_dir / "model", places.home / "away"
+    (model / "work").mkdir(parents=True)
+    away.mkdir()
+    (away / "mine").write_text("mine")
+    (model / "children").symlink_to(away)
+    (model / "house.obj").write_text("mine")
+    list(remove(places, None, purge=True))
+    assert sorted(path.name for path in model.iterdir()) == ["children", "house.obj"]
+    assert (away / "mine").exists()
+
+
+def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> None:
+    """A reason that the slice gives is said; a file that is not there is not named."""
+    file, none = tmp_path / "exclude", tmp_path / "none"
+    file.write_text("/LEARNED.md\n")
+    one = Footprint(kept=[file, none], reasons={file: "git's own", none: "absent"})
+    said = list(remove(places, None, purge=True, footprints=lambda: {"x": one}))
+    assert f"kept {file}: git's own" in said and not any(str(none) in text for text in said)
 
 
 def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
