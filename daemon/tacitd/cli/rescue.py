@@ -57,7 +57,8 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"] and not said["gone"]:
-        raise UsageError("nothing was rejected under these ids", "`tacitd rescue` lists what is kept")
+        hint = "`tacitd rescue` lists what is kept; what is parked is tried again by itself, or now by `tacitd rescue retry --all`"
+        raise UsageError("nothing was rejected under these ids", hint)
     talk(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
     for id in said["gone"]:
         talk(f"{id}: its transcript is gone; `tacitd rescue` has its words, type them again in a session")
