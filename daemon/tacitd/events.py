@@ -188,6 +188,8 @@ class Told:
     """When it was committed: seconds since 1970, UTC."""
     data: Mapping[str, Any]
     """JSON, as the two of them agreed."""
+    by_job: bool = False
+    """Whether it was found in a job, not in a session: `session` is the job's name then."""
 
 
 Event = TranscriptGrew | SessionStarted | SessionEnded | SourceChanged | Due | Told

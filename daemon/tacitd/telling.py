@@ -54,4 +54,4 @@ def findings(
     for name, data in tells.items():
         if isinstance(data, Mapping):
             id = f"{sender}:{commit.at!r}:{commit.session}:{commit.upto}"
-            yield str(name), Told(sender, id, commit.session, place, commit.at, data)
+            yield str(name), Told(sender, id, commit.session, place, commit.at, data, commit.event == "Due")

@@ -9,7 +9,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.consumer import Consumer, Stream
-from tacitd.errors import said_by_system
+from tacitd.errors import TacitdError, said_by_system
 from tacitd.events import (
     Due,
     Event,
@@ -152,11 +152,9 @@ class Parts:
 
 def fault(error: BaseException) -> Later:
     """What the handler raised, as a reason that a person can read. The trace goes to the log."""
-    if isinstance(error, OSError):
-        what, hint = said_by_system(error)
-        logger.warning(
-            "a handler failed: {}", what
-        )  # the world's fault, not the handler's: where is of no use
+    if isinstance(error, OSError) or (isinstance(error, TacitdError) and error.hint):
+        what, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+        logger.warning("a handler failed: {}", what)  # a person can mend it: the trace is of no use for that
         logger.opt(exception=error).debug("there")
         return Later(what[:300], hint, blame="world")
     logger.opt(exception=error).warning("a handler failed: {}", type(error).__name__)
@@ -225,6 +223,8 @@ def words_for(event: Event) -> str:
             return f"job {job}"
         case SourceChanged(path=path):
             return f"a change of {path}"
+        case Told(sender=sender, session=job, by_job=True):
+            return f"what {sender} found in job {job}"
         case Told(sender=sender, session=session):
             return f"what {sender} found in session {session}"
         case TranscriptGrew(transcript=path):

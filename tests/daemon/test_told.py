@@ -37,6 +37,19 @@ def test_it_is_told_after_the_commit_and_once(tmp_path: Path) -> None:
     assert told(scene.handlers[1]) == []
 
 
+def test_what_a_job_found_is_told_as_a_jobs(tmp_path: Path) -> None:
+    """A job has no session: `session` is its name, and whoever shows it must know that (`tacitd status`)."""
+
+    def find_in_a_job(event: Event) -> Any:
+        return Done(data={"tell": {"b": {"x": 1}}}) if isinstance(event, Due) else Done()
+
+    scene = Scene(tmp_path, Scripted(find_in_a_job), Scripted())
+    scene.dispatcher.post(Due("look"), only="a")
+    scene.settle()
+    (event,) = told(scene.handlers[1])
+    assert event.by_job and event.session == "look"
+
+
 def test_what_was_not_heard_is_told_again_after_a_crash(tmp_path: Path) -> None:
     """DESIGN "One way through": a crash costs nothing but doing it again; the id is the same."""
     scene = Scene(
