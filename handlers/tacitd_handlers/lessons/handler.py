@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd.errors import LogDamagedError
+from tacitd.errors import LogDamagedError, said_by_system
 from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
@@ -46,7 +46,8 @@ class Lessons:
         try:
             added = took(store, event.data, event.session, event.at, root)
         except (OSError, LogDamagedError) as error:
-            return Later(f"lessons cannot be written: {error}", f"check owner and mode of {store.directory}")
+            what, hint = _cause_and_hint(error)
+            return Later(f"lessons cannot be written: {what}", hint)
         return Done(data={"added": list(added)} if added else {})
 
     def committed(self, commit: Commit, tools: Tools) -> None:
@@ -82,10 +83,16 @@ class Lessons:
             if loads.size > hits.COMPACT_AT:
                 loads.compact(hits.compacted(loads.read()))
         except (OSError, LogDamagedError) as error:
-            tools.degrade(Degradation(DAMAGED, f"{store.directory}: {error}", "check its owner and mode"))
+            what, hint = _cause_and_hint(error)
+            tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))
             return
         if bad:
             what = f"{bad} lines of {store.log.path} are no records"
             tools.degrade(Degradation(DAMAGED, what, "they are passed over; take them out, or mend them"))
         else:
             tools.clear(DAMAGED)
+
+
+def _cause_and_hint(error: OSError | LogDamagedError) -> tuple[str, str]:
+    """What happened, and what mends it: a full disk is another matter than an owner or a mode."""
+    return said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)

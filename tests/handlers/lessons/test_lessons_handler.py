@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from support_lessons import Lessons
-from tacitd.events import Due
-from tacitd.handler import Commit, Degradation, Done, Notice, Tools
+from tacitd.events import Due, NoProject, Told
+from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import hits, places, rider
 from tacitd_handlers.lessons import slice as lessons_slice
@@ -100,6 +101,25 @@ def test_a_directory_in_the_way_degrades(lessons: Lessons) -> None:
     said = Said()
     assert Handler().handle(Due(TIDY), said.tools()) == Done()
     assert str(lessons.directory) in said.wrong[DAMAGED].what
+
+
+@pytest.mark.parametrize("event", [Due(TIDY), Told("learning", "1", "s", NoProject("/h", "home"), 0.0, {})])
+def test_a_full_disk_is_said_with_its_cure(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, event: Due | Told
+) -> None:
+    """Owner and mode are of no help there: the hint is that of the system's error."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
+
+    monkeypatch.setattr("tacitd_handlers.lessons.handler.took", full)
+    monkeypatch.setattr("tacitd_handlers.lessons.store.Store.index", full)
+    said = Said()
+    outcome = Handler().handle(event, said.tools())
+    found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]
+    what = found.reason if isinstance(found, Later) else found.what
+    assert "make room" in found.hint and str(lessons.log) in what and "No space left" in what
+    assert "Errno" not in what
 
 
 def project(home: Path, name: str) -> Path:
