@@ -82,6 +82,12 @@ def config_file(env: Mapping[str, str]) -> Path:
     return named or _platform(env, "XDG_CONFIG_HOME", ".config", _platform_config) / "config.toml"
 
 
+def find_file_in_the_way(directory: Path) -> Path | None:
+    """Given where a directory belongs, return the file that is there, or in place of one of its parents."""
+    nearest = next((path for path in (directory, *directory.parents) if os.access(path, os.F_OK)), directory)
+    return nearest if nearest.is_file() else None
+
+
 def socket_path(env: Mapping[str, str]) -> Path:
     """Where the daemon with this state directory answers.
 

@@ -14,7 +14,7 @@ from tacitd.cli.places import data, paths, talk
 from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call
 from tacitd.errors import UNAVAILABLE, UnavailableError
-from tacitd.paths import SNAPSHOT
+from tacitd.paths import SNAPSHOT, find_file_in_the_way
 from tacitd.session_ends import describe_sessions
 
 
@@ -33,11 +33,15 @@ def status(ctx: click.Context, as_json: bool) -> None:
         raise  # one runs, so what the files say is old
     except UnavailableError:
         document = last(places.state_dir / SNAPSHOT)
+    in_the_way = None if document["running"] else find_file_in_the_way(places.state_dir)
     if as_json:
         data(document)
-    else:
+    elif in_the_way is None:
         for text in told(document):
             click.echo(text)
+    if in_the_way is not None:
+        talk(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
+        ctx.exit(UNAVAILABLE)
     if not document["running"]:
         talk("no daemon runs; `tacitd run` starts one")
         ctx.exit(UNAVAILABLE)

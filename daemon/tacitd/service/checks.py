@@ -82,16 +82,18 @@ def projects(paths: Paths) -> Iterator[Finding]:
 
 
 def known_projects(paths: Paths) -> list[str]:
-    """As the last status names them."""
-    slices = _snapshot(paths).get("slices")
+    """As the last status names them: those of the slices, and those in which work is parked."""
+    snapshot = _snapshot(paths)
+    slices, parked = snapshot.get("slices"), snapshot.get("parked")
     found = (
         [one.get("projects") for one in slices.values() if isinstance(one, dict)]
         if isinstance(slices, dict)
         else []
     )
-    return sorted(
-        {str(name) for one in found if isinstance(one, dict) for name in one if str(name).startswith("/")}
-    )
+    names = {str(name) for one in found if isinstance(one, dict) for name in one}
+    rows = parked if isinstance(parked, list) else []
+    names |= {str(row.get("project", "")) for row in rows if isinstance(row, dict)}
+    return sorted(name for name in names if name.startswith("/"))
 
 
 def _snapshot(paths: Paths) -> dict[str, Any]:
@@ -148,18 +150,23 @@ def socket_place(paths: Paths, *, answered: bool) -> Iterator[Finding]:
 
 def modes(paths: Paths) -> Iterator[Finding]:
     """Own files are for their owner alone."""
-    wide = list(too_open(paths.state_dir))
+    wide = list(too_open(paths))
     if wide:
         what = f"others may look into {', '.join(str(one) for one in wide[:3])}"
         yield Finding("state.too-open", "warning", what, "tacitd doctor --fix")
 
 
-def too_open(state_dir: Path) -> Iterator[Path]:
-    """What of the state directory others may enter or read. A log of the lock or of a link is not asked."""
-    for path in (state_dir, *state_dir.rglob("*")):
+def too_open(paths: Paths) -> Iterator[Path]:
+    """What of the state directory others may enter or read. A log of the lock or of a link is not asked, and neither
+    is a file at a socket's place: tacitd did not make it."""
+    state_dir = paths.state_dir
+    sockets = (paths.socket, state_dir / "tacitd.sock")
+    for path in (state_dir, *state_dir.rglob("*")) if state_dir.is_dir() else ():
         try:
             found = path.lstat()
         except OSError:
+            continue
+        if path in sockets and not stat.S_ISSOCK(found.st_mode):
             continue
         if found.st_uid == os.getuid() and not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o077:
             yield path

@@ -23,7 +23,7 @@ from tacitd.model.find import find_command
 from tacitd.model.lean import missing_options
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Why
-from tacitd.paths import Paths
+from tacitd.paths import Paths, find_file_in_the_way
 from tacitd.service import checks
 from tacitd.service.finding import Finding
 from tacitd.service.managers import Manager
@@ -55,7 +55,7 @@ def examine(paths: Paths, environ: Mapping[str, str], service: Service | None = 
         found += checks.service(service.manager, service.facts)
         env = service.manager.environment() or environ
         found += checks.client(config.claude.command, environ, env)
-    found += _claude(config, env, _existing(paths.state_dir), environ)
+    found += _claude(config, env, _directory(paths.state_dir), environ)
     found += _directories(paths)
     found += checks.modes(paths)
     found += checks.projects(paths)
@@ -189,6 +189,10 @@ def _room(paths: Paths) -> Finding:
 
 
 def _state(path: Path) -> Finding:
+    in_the_way = find_file_in_the_way(path)
+    if in_the_way is not None:
+        what = f"{in_the_way} is a file where a directory belongs"
+        return Finding("state.no-directory", "error", what, "move it away")
     at = _existing(path)
     if os.access(at, os.W_OK | os.X_OK):
         return Finding("state.writable", "ok", f"{path} can be written")
@@ -203,6 +207,11 @@ def _state(path: Path) -> Finding:
 def _existing(path: Path) -> Path:
     """The nearest place on the way up that is there and may be looked at."""
     return next(p for p in (path, *path.parents) if os.access(p, os.F_OK))
+
+
+def _directory(path: Path) -> Path:
+    """The nearest directory on the way up that is there: a program can be run in it."""
+    return next(p for p in (path, *path.parents) if p.is_dir())
 
 
 def _socket(paths: Paths) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ QUESTION = "Answer with the one word: yes"
 
 def mend(paths: Paths) -> Iterator[str]:
     """Do what is safe, and say each thing that was done. Raises OSError."""
-    for path in list(too_open(paths.state_dir)):
+    for path in list(too_open(paths)):
         path.chmod(0o700 if path.is_dir() else 0o600)
         yield f"chmod {path}"
     yield from _stale(paths)

@@ -86,3 +86,15 @@ def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
     assert any("not found" in one for one in text) and any("2 texts kept" in one for one in text)
     assert "          2 of learning: lost twice" in text and any("rescue retry --all" in one for one in text)
     assert any(one.startswith("paused    project /a") for one in text)
+
+
+def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path) -> None:
+    """Whether tacitd ran here is not known then; the file is named, with what mends it."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    cli.set(TACITD_STATE_DIR=str(file))
+    said = cli.run("status")
+    assert said.code == 69 and "has not run here" not in said.out
+    assert f"{file} is a file where a directory belongs: move it away" in said.out + said.err
+    assert "`tacitd run` starts one" not in said.err
+    assert cli.run("status", "--json").json["running"] is False

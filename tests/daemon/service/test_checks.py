@@ -102,6 +102,20 @@ def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.Monke
         assert ids(checks.projects(places)) == ["project.writable"]
 
 
+def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project in which nothing could be written yet is in no slice's list, and `status` has its work parked."""
+    shut = places.home / "shut"
+    shut.mkdir()
+    rows: list[object] = [{"handler": "a", "project": str(shut)}, {"handler": "a", "project": 7}, {}, 7]
+    (places.state_dir / "status.json").write_text(json.dumps({"slices": {}, "parked": rows}))
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
+    (one,) = checks.projects(places)
+    assert one.id == "project.read-only" and str(shut) in one.what
+    (places.state_dir / "status.json").write_text('{"parked": 3}')
+    assert ids(checks.projects(places)) == ["project.writable"]
+
+
 def test_the_clock(places: Paths) -> None:
     """DESIGN: before the last run, or more than 400 days after the newest transcript."""
     assert ids(checks.clock(places)) == ["clock.ok"]
@@ -125,6 +139,19 @@ def test_the_sockets_place(places: Paths) -> None:
     places.socket.write_text("")
     assert ids(checks.socket_place(places, answered=False)) == ["socket.taken"]
     assert list(mend(places)) == [] and places.socket.exists()
+
+
+def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
+    """It is a person's file: `doctor` neither complains of its mode nor changes it."""
+    inside = Paths(
+        places.home, places.config_dir, places.state_dir, places.config_file, places.state_dir / "notes.txt"
+    )
+    for name in ("notes.txt", "tacitd.sock"):
+        (places.state_dir / name).write_text("mine")
+        (places.state_dir / name).chmod(0o644)
+    assert ids(checks.modes(inside)) == [] and list(mend(inside)) == []
+    for name in ("notes.txt", "tacitd.sock"):
+        assert (places.state_dir / name).stat().st_mode & 0o777 == 0o644
 
 
 def test_mending_what_is_safe(places: Paths) -> None:

@@ -136,6 +136,20 @@ def test_a_read_only_state_directory(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     assert one["severity"] == "error" and "TACITD_STATE_DIR" in one["hint"]
 
 
+@pytest.mark.parametrize("below", ["", "deeper/state"])
+def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path, below: str) -> None:
+    """Also where it is further up: no mode of a file makes it a directory."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    file.chmod(0o644)
+    cli.set(TACITD_STATE_DIR=str(file / below))
+    one = found(cli)["state.no-directory"]
+    assert (one["what"], one["hint"]) == (f"{file} is a file where a directory belongs", "move it away")
+    said = cli.run("doctor", "--fix")
+    assert "chmod" not in said.out + said.err and file.stat().st_mode & 0o777 == 0o644
+    assert "state.writable" not in said.out
+
+
 def test_transcripts_that_are_missing_or_shut(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work once, or mend the right to read."""
     real = os.access
