@@ -4,17 +4,18 @@ By the shape of known tokens, by what stands before a value, by checksum and by 
 model and again before words of the model are written (SPEC S-67, ANCHORS P15). What is *not* a secret matters as much,
 or people's ordinary sentences would get holes: hashes, uuids, paths, identifiers, placeholders, names of variables.
 
-What is looked for is in `secret_shapes`, `secret_context`, `secret_numbers` and `secret_library`.
+What is looked for is in `secret_shapes`, `secret_context`, `secret_commands`, `secret_numbers` and `secret_library`.
 """
 
 from __future__ import annotations
 
 import re
 
+from tacitd.text.secret_commands import find_in_commands
 from tacitd.text.secret_context import find_in_context
 from tacitd.text.secret_library import find_library_secrets
-from tacitd.text.secret_numbers import CARD, IBAN, WORDS, find_seed_phrase, is_card, is_iban
-from tacitd.text.secret_shapes import SHAPE
+from tacitd.text.secret_numbers import CARD, IBAN, find_seed_phrases, is_card, is_iban
+from tacitd.text.secret_shapes import find_shapes
 
 SECRET = "[secret]"
 
@@ -58,16 +59,14 @@ def has_secret(text: str) -> bool:
 def _find(text: str) -> Spans:
     if not _TELLING.search(text):
         return []
-    spans = [found.span() for found in SHAPE.finditer(text)]
+    spans = find_shapes(text)
     spans += find_in_context(text)
+    spans += find_in_commands(text)
     spans += find_library_secrets(text)
     spans += (found.span() for found in _LONG.finditer(text) if _is_random(found))
     spans += (found.span() for found in CARD.finditer(text) if is_card(found[0]))
     spans += (found.span() for found in IBAN.finditer(text) if is_iban(found[0]))
-    for found in WORDS.finditer(text):
-        if phrase := find_seed_phrase(found[0]):
-            start = text.index(phrase, found.start())
-            spans.append((start, start + len(phrase)))
+    spans += find_seed_phrases(text)
     return spans
 
 

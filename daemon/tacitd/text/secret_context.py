@@ -8,9 +8,7 @@ sentences about passwords stay whole. Each rule is a pattern with the group `val
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 _PASSWORD = (
     r"pass(?:words?|wd|phrase|code|wort|ord)|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|pwd|"
@@ -33,6 +31,7 @@ _NAME = rf"(?P<name>(?P<password>{_PASSWORD})|{_TOKEN})"
 _FOR = r"(?:\s(?:for|of|to|on|in|für|von|zum|zur|de|del|du|pour|van|voor|do|da|para)\s[\w.@/-]{1,40}){0,2}"
 _IS = r"is|was|ist|war|lautet|heißt|est|es|é|è|är|er|on|to|jest|je|olan|là|adalah|это|είναι"
 
+_HEAD = re.compile(_NAME, re.IGNORECASE)
 _ASSIGNED = re.compile(
     rf"{_NAME}{_SUFFIX}(?![A-Za-z_])[\"'`\])”*]{{0,3}}(?P<sep>\s{{0,3}}(?:::?=|==?>?|=>|:|：|＝)\s{{0,3}}){_VALUE}",
     re.IGNORECASE,
@@ -51,32 +50,32 @@ _NAMED_KEY = re.compile(
     re.IGNORECASE,
 )
 
-_Q = r"[\"']?"
-_COMMANDS = re.compile(
-    r"(?P<command>\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|7za?|7zr|rar)\b[^\n|;&]{0,200}?\s-p)(?P<mysql>(?!\s)[\"']?[^\s\"']{2,}+)"
-    rf"|\bsshpass\s+-p\s*{_Q}(?P<sshpass>[^\s\"']+)"
-    rf"|\b(?:curl|https?|wget)\b[^\n|;]{{0,300}}?\s(?:-u|--user|--proxy-user|-U)[ =]?{_Q}[^\s:\"']{{0,100}}:(?P<curl>[^\s\"']{{2,}}+)"
-    rf"|\b(?:(?:docker|podman|helm|az|oc|cf|ibmcloud|nerdctl)\b[^\n|;]{{0,60}}?\blogin|mongo|mongosh|mongodump)\b[^\n|;]{{0,200}}?\s-p[ =]{_Q}(?P<login>(?!-)[^\s\"']+)"
-    rf"|\bredis-cli\b[^\n|;]{{0,200}}?\s(?:-a|--pass)\s+{_Q}(?P<redis>[^\s\"']+)"
-    rf"|\bldap(?:search|modify|add|delete|passwd|whoami)\b[^\n|;]{{0,300}}?\s-w\s*{_Q}(?P<ldap>[^\s\"']+)"
-    rf"|\b(?:sqlcmd|osql|bcp|zip|unzip)\b[^\n|;]{{0,200}}?\s-P\s*{_Q}(?P<upper>[^\s\"']+)"
-    rf"|\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+{_Q}(?P<htpasswd>[^\s\"']+)"
-    rf"|\b(?:plink|pscp|psftp|putty)\b[^\n|;]{{0,200}}?\s-pw\s+{_Q}(?P<putty>[^\s\"']+)"
-    r"|\bsmbclient\b[^\n|;]{0,200}?\s-U\s*[^\s%]{1,100}%(?P<smb>\S+)"
-    r"|\s-pass(?:in|out)?\s+pass:(?P<openssl>\S+)"
-    rf"|\becho\s+(?:-n\s+)?{_Q}(?P<sudo>[^\s\"'$|]+){_Q}\s*\|\s*sudo\s+(?:-\w+\s+)*-S|\becho\s+{_Q}[\w-]+:(?P<chpasswd>[^\s\"'|]+){_Q}\s*\|\s*(?:sudo\s+)?chpasswd"
-    r"|\bConvertTo-SecureString\s+(?:-String\s+)?[\"'](?P<powershell>[^\"'\n]+)"
-    r"|\bIDENTIFIED\s+(?:WITH\s+\w+\s+)?BY\s+['\"](?P<sql>[^'\"\n]+)"
-    r"|\blogin\s+\S{1,200}\s+password\s+(?P<netrc>\S+)"
-    r"|\"(?:auth|identitytoken|registrytoken|_auth)\"\s*:\s*\"(?P<docker>[A-Za-z0-9+/=_.-]{8,})\"|(?<![A-Za-z])_(?:auth(?:Token)?|password)\s*=\s*\"?(?P<npmrc>[^\s\"]{6,})"
-    r"|(?m:^[\w.*-]{1,200}:(?:\d{2,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<pgpass>[^\s:]{4,})$)"
-    r"|(?<![\w-])--?(?:[\w-]{0,30}-)?(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|secret-?key|auth-?token)(?:=|\s+)(?P<option>[\"'][^\"'\n]{1,200}|(?!-)[^\s\"'`,;)]{3,}+)"
-)
-_HEADER = re.compile(
-    r"(?P<name>\b(?:proxy-)?authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:(?:bearer|basic|token|apikey|bot|key|digest)\s+)?|"
-    r"\bx-[a-z-]{0,30}(?:key|token|secret|auth|signature)[a-z-]{0,10}[\"']?\s{0,2}[:=]\s{0,2}[\"']?|"
-    r"\b(?:bearer|basic)\s+|\b(?:session(?:_?id)?|sid|connect\.sid|jsessionid|phpsessid)=)(?P<value>[A-Za-z0-9._~+/=:%-]{16,}+)",
-    re.IGNORECASE,
+_VALUE_OF_HEADER = r"(?P<value>[A-Za-z0-9._~+/=:%-]{16,}+)"
+_HEADERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (
+        ("authorization",),
+        re.compile(
+            r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:(?:bearer|basic|token|apikey|bot|key|digest)\s+)?"
+            + _VALUE_OF_HEADER,
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ("x-",),
+        re.compile(
+            r"\bx-[a-z-]{0,30}(?:key|token|secret|auth|signature)[a-z-]{0,10}[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+            + _VALUE_OF_HEADER,
+            re.IGNORECASE,
+        ),
+    ),
+    (("bearer", "basic"), re.compile(rf"\b(?:bearer|basic)\s+{_VALUE_OF_HEADER}", re.IGNORECASE)),
+    (
+        ("session", "sid=", "connect.sid", "jsessionid", "phpsessid"),
+        re.compile(
+            rf"\b(?:session(?:_?id)?|sid|connect\.sid|jsessionid|phpsessid)={_VALUE_OF_HEADER}",
+            re.IGNORECASE,
+        ),
+    ),
 )
 _PARAMETER = re.compile(
     r"[?&;#](?P<name>[\w.-]{0,40}?(?:token|key|secret|password|passwd|pwd|pass|sig|signature|auth|credential|session|sid|jwt|otp|code))"
@@ -135,38 +134,53 @@ Judgement = Callable[[re.Match[str]], bool]
 
 
 def find_in_context(text: str) -> Spans:
-    """The spans of values that their context makes secrets; they may overlap."""
-    spans = _find_named(text)
-    for gate, pattern, is_secret in _RULES:
-        if gate.search(text):
-            spans += (_span(found) for found in pattern.finditer(text) if is_secret(found))
-    return spans
+    """The spans of values that their context makes secrets; they may overlap.
 
-
-def _find_named(text: str) -> Spans:
-    """What stands behind a name. The names are looked for as plain strings, which is ten times as fast as one pattern."""
+    The words of a rule are looked for as plain strings first, which is ten times as fast as its pattern.
+    """
     small = text.replace("İ", "I").lower()  # the one letter whose small form is longer
-    places = sorted({at for stem in _STEMS if stem in small for at in _find_all(small, stem)})
-    spans: Spans = []
-    for pattern, is_secret in _NAMED:
-        end = 0
-        for at in places:
-            # A place within the last match is left out, or a long run of names would take quadratic time.
-            if at >= end and (found := pattern.match(text, at)):
-                end = found.end()
-                if is_secret(found):
-                    spans.append(_span(found))
+    spans = _find_named(text, small)
+    for stems, pattern, is_secret in _PLACED:
+        spans += _find_at(_places(small, stems), text, pattern, is_secret)
+    for words, pattern, is_secret in _RULES:
+        if any(word in small for word in words):
+            spans += (value_span(found) for found in pattern.finditer(text) if is_secret(found))
+    if "key" in small and _KEY_AND_HEX.search(small):
+        spans += (value_span(found) for found in _NAMED_KEY.finditer(text) if _is_named_key(found))
     return spans
 
 
-def _find_all(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
+def _find_named(text: str, small: str) -> Spans:
+    """What stands behind a name."""
+    places = [at for at in _places(small, _STEMS) if _HEAD.match(text, at)]
+    return [span for pattern, is_secret in _NAMED for span in _find_at(places, text, pattern, is_secret)]
 
 
-def _span(found: re.Match[str]) -> tuple[int, int]:
+def _find_at(places: list[int], text: str, pattern: re.Pattern[str], is_secret: Judgement) -> Spans:
+    """Matches that begin at one of the places, in order."""
+    spans: Spans = []
+    end = 0
+    for at in places:
+        # A place within the last match is left out, or a long run of names would take quadratic time.
+        if at >= end and (found := pattern.match(text, at)):
+            end = found.end()
+            if is_secret(found):
+                spans.append(value_span(found))
+    return spans
+
+
+def _places(small: str, stems: tuple[str, ...]) -> list[int]:
+    """Where one of the stems begins, in order."""
+    places: set[int] = set()
+    for stem in stems:
+        at = small.find(stem)
+        while at >= 0:
+            places.add(at)
+            at = small.find(stem, at + 1)
+    return sorted(places)
+
+
+def value_span(found: re.Match[str]) -> tuple[int, int]:
     """The value, without quotes and what ends a sentence."""
     group = found.lastgroup if "value" not in found.re.groupindex else "value"
     if found.re is _USER and found["value"] is None:
@@ -188,7 +202,7 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.fullmatch(value) is not None or value == "" or set(value) <= set("xX*.-_•")
 
 
-def _is_mixed(value: str) -> bool:
+def is_mixed(value: str) -> bool:
     """Letters together with digits or signs, as no word of a sentence has them."""
     inner = value.rstrip(_TRAILING)
     signs = sum(not char.isalnum() and char not in "-_./'’" for char in inner)
@@ -200,8 +214,7 @@ def _is_plain(value: str) -> bool:
 
 
 def _is_name(value: str) -> bool:
-    low = value.casefold()
-    return re.match(rf"(?:{_PASSWORD}|{_TOKEN})", low) is not None
+    return _HEAD.match(value.casefold()) is not None
 
 
 def _is_assigned(found: re.Match[str]) -> bool:
@@ -220,10 +233,10 @@ def _is_assigned(found: re.Match[str]) -> bool:
         if not _is_plain(value):
             return len(value) >= 4 and not (_CODE.fullmatch(value) and not is_random(value))
         return name.isupper() and len(value) >= 3  # DB_PASS=geheim: an environment, not code
-    return not _is_plain(value) and len(inner) >= 6 and _is_mixed(value) and _is_no_code(inner)
+    return not _is_plain(value) and len(inner) >= 6 and is_mixed(value) and is_no_code(inner)
 
 
-def _is_no_code(value: str) -> bool:
+def is_no_code(value: str) -> bool:
     if _COUNTED.fullmatch(value):
         return False
     return is_random(value) or not (_CODE.fullmatch(value) or _UNITS.fullmatch(value))
@@ -240,7 +253,7 @@ def _is_said(found: re.Match[str]) -> bool:
         )
     if inner.isdigit():
         return found["password"] is not None and len(inner) >= 4 and not inner.startswith(("19", "20"))
-    return len(inner) >= 6 and any(map(str.isdigit, value)) and _is_mixed(value) and _is_no_code(inner)
+    return len(inner) >= 6 and any(map(str.isdigit, value)) and is_mixed(value) and is_no_code(inner)
 
 
 def _is_beside(found: re.Match[str]) -> bool:
@@ -249,14 +262,14 @@ def _is_beside(found: re.Match[str]) -> bool:
     if is_placeholder(value) or _TECHNICAL.fullmatch(value) or _is_name(value):
         return False
     if found["quote"]:
-        return found["password"] is not None and len(value) >= 4 and " " not in value and _is_mixed(value)
+        return found["password"] is not None and len(value) >= 4 and " " not in value and is_mixed(value)
     inner = value.rstrip(_TRAILING)
     if (
         len(inner) < 6
         or "\\" in inner
         or not any(map(str.isdigit, inner))
-        or not _is_mixed(inner)
-        or not _is_no_code(inner)
+        or not is_mixed(inner)
+        or not is_no_code(inner)
     ):
         return False
     if found["password"] is not None:
@@ -297,34 +310,6 @@ def _is_named_key(found: re.Match[str]) -> bool:
     )
 
 
-def _is_command(found: re.Match[str]) -> bool:
-    group = found.lastgroup or ""
-    value = found[group].strip("\"'")
-    if len(value) < 2 or (is_placeholder(value) and not (value[0] in "/~." and is_random(value))):
-        return False
-    if group == "option":
-        return (
-            found[group][0] in "\"'"
-            or "=" in found[0][: -len(found[group])][-1:]
-            or (_is_mixed(value) and len(value) >= 6 and _is_no_code(value))
-        )
-    if group == "docker":
-        return _is_login(value) or is_random(value)
-    if group in ("login", "upper"):
-        return not value.isdigit() and len(value) >= 4
-    if group == "mysql":
-        return not value.isdigit() or len(value) > 5
-    return True
-
-
-def _is_login(value: str) -> bool:
-    """Whether base64 holds `user:password`, as the configuration of docker does."""
-    try:
-        return b":" in b64decode(value + "=" * (-len(value) % 4), validate=True)
-    except (Base64Error, ValueError):
-        return False
-
-
 def _is_header(found: re.Match[str]) -> bool:
     value = found["value"]
     return any(map(str.isdigit, value)) and (
@@ -352,10 +337,6 @@ def _is_user(found: re.Match[str]) -> bool:
 
 def _always(found: re.Match[str]) -> bool:
     return True
-
-
-def _gate(words: str) -> re.Pattern[str]:
-    return re.compile(words, re.IGNORECASE)
 
 
 _STEMS = (
@@ -442,18 +423,15 @@ _NAMED: tuple[tuple[re.Pattern[str], Judgement], ...] = (
     (_BESIDE, _is_beside),
     (_EAST_ASIAN, _is_said),
 )
-_RULES: tuple[tuple[re.Pattern[str], re.Pattern[str], Judgement], ...] = (
-    (_gate("://"), _USER, _is_user),
-    (_gate(r"[?&;#][\w.-]+="), _PARAMETER, _is_parameter),
-    (_gate(r"hooks\.|webhook|telegram|softlayer|ifttt"), _HOOK, _always),
-    (_gate("key=|sig="), _KEPT_IN_AZURE, _always),
-    (_gate("authorization|bearer|basic|x-[a-z]|sid=|session"), _HEADER, _is_header),
-    (_gate(r"key[^\n]{0,6}[0-9a-f]{32}"), _NAMED_KEY, _is_named_key),
-    (
-        _gate(
-            r"\s-{1,2}[a-z]|identified|login|_auth|\"auth|_password|token\"|securestring|chpasswd|sudo|:(?:\d{2,5}|\*):"
-        ),
-        _COMMANDS,
-        _is_command,
-    ),
+_PLACED: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
+    *((stems, pattern, _is_header) for stems, pattern in _HEADERS),
+    (("hooks.", "discord", ".webhook.", "maker.ifttt", "api.telegram", "softlayer"), _HOOK, _always),
+    (("accountkey=", "sharedaccesskey=", "accesskey=", "sig="), _KEPT_IN_AZURE, _always),
 )
+"""What a match begins with, in small letters; the pattern; the judgement."""
+_KEY_AND_HEX = re.compile(r"key[^\n]{0,9}?[0-9a-f]{32}")
+_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
+    (("://",), _USER, _is_user),
+    (("=",), _PARAMETER, _is_parameter),
+)
+"""What a text must contain; the pattern, which begins with a fixed character; the judgement."""

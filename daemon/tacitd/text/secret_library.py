@@ -12,30 +12,34 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_NAMED = ("key", "pw", "pass", "token")
-_PLUGINS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "artifactory": ("ArtifactoryDetector", ("akc", "ap")),
-    "aws": ("AWSKeyDetector", ("a3t", "abia", "acca", "akia", "asia", "aws")),
-    "azure_storage_key": ("AzureStorageKeyDetector", ("accountkey",)),
-    "cloudant": ("CloudantDetector", (*_NAMED, "cloudant")),
-    "discord": ("DiscordBotTokenDetector", (".",)),
-    "github_token": ("GitHubTokenDetector", ("gh",)),
-    "gitlab_token": ("GitLabTokenDetector", ("gl", "gr1348941")),
-    "ibm_cloud_iam": ("IbmCloudIamDetector", _NAMED),
+_NAMED = re.compile(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}")
+"""A name with a long value, in small letters: what `cloudant`, `ibm_cloud_iam` and `softlayer` look for."""
+_PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
+    "artifactory": ("ArtifactoryDetector", ("AKC", "AP")),
+    "aws": ("AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws")),
+    "azure_storage_key": ("AzureStorageKeyDetector", ("AccountKey",)),
+    "cloudant": ("CloudantDetector", (_NAMED, "cloudant.com")),
+    "discord": ("DiscordBotTokenDetector", (re.compile(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),)),
+    "github_token": ("GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
+    "gitlab_token": ("GitLabTokenDetector", ("gl", "GR1348941")),
+    "ibm_cloud_iam": ("IbmCloudIamDetector", (_NAMED,)),
     "ibm_cos_hmac": ("IbmCosHmacDetector", ("secret",)),
     "mailchimp": ("MailchimpDetector", ("-us",)),
-    "npm": ("NpmDetector", ("_authtoken",)),
+    "npm": ("NpmDetector", ("_authToken",)),
     "openai": ("OpenAIDetector", ("sk-",)),
     "pypi_token": ("PypiTokenDetector", ("pypi-",)),
-    "sendgrid": ("SendGridDetector", ("sg.",)),
+    "sendgrid": ("SendGridDetector", ("SG.",)),
     "slack": ("SlackDetector", ("xox", "hooks.slack.com")),
-    "softlayer": ("SoftlayerDetector", (*_NAMED, "softlayer")),
+    "softlayer": ("SoftlayerDetector", (_NAMED, "softlayer")),
     "square_oauth": ("SquareOAuthDetector", ("sq0",)),
     "stripe": ("StripeDetector", ("k_live_",)),
-    "telegram_token": ("TelegramBotTokenDetector", (":",)),
-    "twilio": ("TwilioKeyDetector", ("ac", "sk")),
+    "telegram_token": ("TelegramBotTokenDetector", (re.compile(r":(?<=\d:)[a-z0-9_-]{35}"),)),
+    "twilio": ("TwilioKeyDetector", ("AC", "SK")),
 }
-"""Module -> its detector, and what (in small letters) a text must contain for it to be tried."""
+"""Module -> its detector, and what a text must contain for it to be tried: a word, or a pattern of its small letters.
+
+A word with capitals is looked for in the text as it is, any other in its small letters.
+"""
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/_=-]{11}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -47,7 +51,12 @@ def find_library_secrets(text: str) -> list[tuple[int, int]]:
     small = text.lower()
     spans: list[tuple[int, int]] = []
     for needles, patterns in _load_rules():
-        if any(needle in small for needle in needles):
+        if any(
+            needle in (text if needle != needle.lower() else small)
+            if isinstance(needle, str)
+            else needle.search(small)
+            for needle in needles
+        ):
             for pattern in patterns:
                 spans += (span for found in pattern.finditer(text) if (span := _value_span(found)))
     return spans
@@ -71,7 +80,7 @@ def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=1)
-def _load_rules() -> tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...]], ...]:
+def _load_rules() -> tuple[tuple[tuple[str | re.Pattern[str], ...], tuple[re.Pattern[str], ...]], ...]:
     from importlib import import_module
 
     rules = []

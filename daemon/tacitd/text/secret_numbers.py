@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 CARD = re.compile(
-    r"(?<![\w.+/=-])(?:"
+    r"(?=[2-6]\d{3})(?<![\w.+/=-])(?:"
     r"(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35[2-8]\d)(?P<gap>[ -]?)\d{4}(?P=gap)\d{4}(?P=gap)\d{4}"
     r"|3[47]\d\d(?P<gap_amex>[ -]?)\d{6}(?P=gap_amex)\d{5}"
     r"|3(?:0[0-5]|[68]\d)\d(?P<gap_diners>[ -]?)\d{6}(?P=gap_diners)\d{4}"
@@ -18,7 +18,7 @@ CARD = re.compile(
 """Visa, Mastercard, Discover, UnionPay, JCB; American Express; Diners Club: what their numbers begin with, and how long."""
 
 IBAN = re.compile(
-    r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)(?![A-Za-z0-9])"
+    r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)(?![A-Za-z0-9])"
 )
 _LENGTHS = {
     country: int(length)
@@ -115,6 +115,12 @@ _LENGTHS = {
     for country, length in [(part[:2], part[2:])]
 }
 
+_WORD_RUN = re.compile(
+    r"[a-z](?<![\w.'’-][a-z])[a-z]{2,7}+(?![\w'’-])"
+    r"(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}+(?![\w'’-]))*+"
+)
+"""As many such words as there are. It takes no character twice, so a text is read once, however many words it has."""
+_SHORTEST_PHRASE = 12 * 3 + 11
 WORDS = re.compile(
     r"(?<![\w.'’-])[a-z]{3,8}(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}){11,23}(?![\w'’-])"
 )
@@ -137,6 +143,19 @@ def is_iban(number: str) -> bool:
     if _LENGTHS.get(plain[:2]) != len(plain):
         return False
     return int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 == 1
+
+
+def find_seed_phrases(text: str) -> list[tuple[int, int]]:
+    """The spans of all seed phrases."""
+    spans: list[tuple[int, int]] = []
+    for run in _WORD_RUN.finditer(text):
+        if run.end() - run.start() < _SHORTEST_PHRASE:
+            continue
+        for found in WORDS.finditer(text, run.start(), run.end()):
+            if phrase := find_seed_phrase(found[0]):
+                start = text.index(phrase, found.start())
+                spans.append((start, start + len(phrase)))
+    return spans
 
 
 def find_seed_phrase(words: str) -> str | None:

@@ -90,9 +90,21 @@ KEY_BLOCK = (
 )
 """Private keys in PEM, OpenSSH, PGP and PuTTY form, also where the end was cut off."""
 
-SHAPE = re.compile(
-    rf"{KEY_BLOCK}|(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
+_KEY_BLOCK = re.compile(KEY_BLOCK, re.DOTALL)
+_TOKEN = re.compile(
+    rf"(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
     # What a name was glued to: `token_ghp_…`. Only shapes that cannot fail after a long scan.
-    rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']})",
-    re.DOTALL,
+    rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']})"
 )
+_RUN = re.compile(r"[A-Za-z0-9_.:+/=~-](?:[A-Za-z0-9_.:+/=~-]{10,}+)")
+"""What a token consists of, and as long as the shortest is. The pattern of all tokens is slow, so only runs are given to it."""
+
+
+def find_shapes(text: str) -> list[tuple[int, int]]:
+    """The spans of tokens and private keys."""
+    spans: list[tuple[int, int]] = []
+    if "-----BEGIN" in text or "PuTTY" in text:
+        spans += (found.span() for found in _KEY_BLOCK.finditer(text))
+    for run in _RUN.finditer(text):
+        spans += (found.span() for found in _TOKEN.finditer(text, *run.span()))
+    return spans

@@ -1,0 +1,164 @@
+"""Passwords in command lines and in the files of programs that log in: `mysql -psecret`, `curl -u`, `.pgpass`. Pure.
+
+A program that takes a password in an option is one entry of `_OPTIONS`; any other form is one of `_COMMANDS`. Values
+behind a name or in an address belong in `secret_context`.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+
+from tacitd.text.secret_context import is_mixed, is_no_code, is_placeholder, is_random, value_span
+
+_Q = r"[\"']?"
+_OPTIONS: tuple[tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]], ...] = (
+    (
+        ("mysql", "mariadb", "7z", "rar"),
+        re.compile(r"-(?<=\s-)p(?P<mysql>(?!\s)[\"']?[^\s\"']{2,}+)"),
+        re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|7za?|7zr|rar)\b"),
+    ),
+    (
+        ("curl", "http", "wget"),
+        re.compile(
+            rf"-(?<=\s-)(?:u|-user|-proxy-user|U)[ =]?{_Q}[^\s:\"']{{0,100}}+:(?P<curl>[^\s\"']{{2,}}+)"
+        ),
+        re.compile(r"\b(?:curl|https?|wget)\b"),
+    ),
+    (
+        ("login", "mongo"),
+        re.compile(rf"-(?<=\s-)p[ =]{_Q}(?P<login>(?!-)[^\s\"']+)"),
+        re.compile(
+            r"\b(?:(?:docker|podman|helm|az|oc|cf|ibmcloud|nerdctl)\b[^|]{0,60}?\blogin|mongo|mongosh|mongodump)\b"
+        ),
+    ),
+    (
+        ("redis-cli",),
+        re.compile(rf"-(?<=\s-)(?:a|-pass)\s+{_Q}(?P<redis>[^\s\"']+)"),
+        re.compile(r"\bredis-cli\b"),
+    ),
+    (
+        ("ldap",),
+        re.compile(rf"-(?<=\s-)w\s*{_Q}(?P<ldap>[^\s\"']+)"),
+        re.compile(r"\bldap(?:search|modify|add|delete|passwd|whoami)\b"),
+    ),
+    (
+        ("sqlcmd", "osql", "bcp", "zip"),
+        re.compile(rf"-(?<=\s-)P\s*{_Q}(?P<upper>[^\s\"']+)"),
+        re.compile(r"\b(?:sqlcmd|osql|bcp|zip|unzip)\b"),
+    ),
+    (
+        ("plink", "pscp", "psftp", "putty"),
+        re.compile(rf"-(?<=\s-)pw\s+{_Q}(?P<putty>[^\s\"']+)"),
+        re.compile(r"\b(?:plink|pscp|psftp|putty)\b"),
+    ),
+    (
+        ("smbclient",),
+        re.compile(r"-(?<=\s-)U\s*[^\s%]{1,100}+%(?P<smb>\S+)"),
+        re.compile(r"\bsmbclient\b"),
+    ),
+)
+"""What a text must contain, an option with its value, and the program that must stand before it in the same command.
+
+The option is looked for first: programs are named far more often than one of these options has a value of this form.
+"""
+_REACH = 300
+"""Characters before an option in which its program is looked for."""
+_COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (("sshpass",), re.compile(rf"sshpass\s+-p\s*{_Q}(?P<sshpass>[^\s\"']+)")),
+    (("htpasswd",), re.compile(rf"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+{_Q}(?P<htpasswd>[^\s\"']+)")),
+    (("pass:",), re.compile(r"-(?<=\s-)pass(?:in|out)?\s+pass:(?P<openssl>\S+)")),
+    (
+        ("sudo",),
+        re.compile(
+            rf"echo(?<=\becho)\s+(?:-n\s+)?{_Q}(?P<sudo>[^\s\"'$|]+){_Q}\s*\|\s*sudo\s+(?:-\w+\s+)*-S"
+        ),
+    ),
+    (
+        ("chpasswd",),
+        re.compile(rf"echo(?<=\becho)\s+{_Q}[\w-]+:(?P<chpasswd>[^\s\"'|]+){_Q}\s*\|\s*(?:sudo\s+)?chpasswd"),
+    ),
+    (
+        ("securestring",),
+        re.compile(r"ConvertTo-SecureString\s+(?:-String\s+)?[\"'](?P<powershell>[^\"'\n]+)"),
+    ),
+    (("identified",), re.compile(r"IDENTIFIED\s+(?:WITH\s+\w+\s+)?BY\s+['\"](?P<sql>[^'\"\n]+)")),
+    (("login",), re.compile(r"login(?<=\blogin)\s+\S{1,200}\s+password\s+(?P<netrc>\S+)")),
+    (
+        ("auth", "token"),
+        re.compile(
+            r"\"(?:auth|identitytoken|registrytoken|_auth)\"\s*:\s*\"(?P<docker>[A-Za-z0-9+/=_.-]{8,})\""
+        ),
+    ),
+    (
+        ("_auth", "_password"),
+        re.compile(r"_(?<![A-Za-z]_)(?:auth(?:Token)?|password)\s*=\s*\"?(?P<npmrc>[^\s\"]{6,})"),
+    ),
+    (
+        ("pass", "token", "secret", "key"),
+        re.compile(
+            r"-(?<![\w-]-)-?(?:[\w-]{0,30}-)?(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|secret-?key|auth-?token)(?:=|\s+)(?P<option>[\"'][^\"'\n]{1,200}|(?!-)[^\s\"'`,;)]{3,}+)"
+        ),
+    ),
+)
+"""What a text must contain (small letters, one of them), and what it looks like."""
+_PGPASS = re.compile(
+    r"^[\w.*-]{1,200}:(?:\d{2,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<pgpass>[^\s:]{4,})$", re.MULTILINE
+)
+_PORT_FIELD = re.compile(r":(?:\d{2,5}|\*):")
+
+Spans = list[tuple[int, int]]
+
+
+def find_in_commands(text: str) -> Spans:
+    """The spans of values that an option or a line of such a file gives; they may overlap."""
+    small = text.replace("İ", "I").lower()
+    spans: Spans = []
+    for words, option, program in _OPTIONS:
+        if any(word in small for word in words):
+            spans += (
+                value_span(found)
+                for found in option.finditer(text)
+                if _is_command(found) and program.search(_command_before(text, found.start()))
+            )
+    for words, pattern in _COMMANDS:
+        if any(word in small for word in words):
+            spans += (value_span(found) for found in pattern.finditer(text) if _is_command(found))
+    if _PORT_FIELD.search(text):
+        spans += (value_span(found) for found in _PGPASS.finditer(text) if _is_command(found))
+    return spans
+
+
+def _command_before(text: str, at: int) -> str:
+    """What precedes an option in the same command, without the white space before it."""
+    before = text[max(0, at - _REACH) : at - 1]
+    return before[max(map(before.rfind, "\n|;")) + 1 :]
+
+
+def _is_command(found: re.Match[str]) -> bool:
+    group = found.lastgroup or ""
+    value = found[group].strip("\"'")
+    if len(value) < 2 or (is_placeholder(value) and not (value[0] in "/~." and is_random(value))):
+        return False
+    if group == "option":
+        return (
+            found[group][0] in "\"'"
+            or "=" in found[0][: -len(found[group])][-1:]
+            or (is_mixed(value) and len(value) >= 6 and is_no_code(value))
+        )
+    if group == "docker":
+        return _is_login(value) or is_random(value)
+    if group in ("login", "upper"):
+        return not value.isdigit() and len(value) >= 4
+    if group == "mysql":
+        return not value.isdigit() or len(value) > 5
+    return True
+
+
+def _is_login(value: str) -> bool:
+    """Whether base64 holds `user:password`, as the configuration of docker does."""
+    try:
+        return b":" in b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (Base64Error, ValueError):
+        return False
