@@ -70,7 +70,7 @@ _HEADERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (("bearer", "basic"), re.compile(rf"\b(?:bearer|basic)\s+{_VALUE_OF_HEADER}", re.IGNORECASE)),
     (
-        ("session", "sid=", "connect.sid", "jsessionid", "phpsessid"),
+        ("session", "sid=", "jsessionid", "phpsessid"),
         re.compile(
             rf"\b(?:session(?:_?id)?|sid|connect\.sid|jsessionid|phpsessid)={_VALUE_OF_HEADER}",
             re.IGNORECASE,
@@ -425,7 +425,11 @@ _NAMED: tuple[tuple[re.Pattern[str], Judgement], ...] = (
 )
 _PLACED: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
     *((stems, pattern, _is_header) for stems, pattern in _HEADERS),
-    (("hooks.", "discord", ".webhook.", "maker.ifttt", "api.telegram", "softlayer"), _HOOK, _always),
+    (
+        ("hooks.", "discord", ".webhook.", "maker.ifttt.com/use/", "api.telegram.org/bot", "softlayer"),
+        _HOOK,
+        _always,
+    ),
     (("accountkey=", "sharedaccesskey=", "accesskey=", "sig="), _KEPT_IN_AZURE, _always),
 )
 """What a match begins with, in small letters; the pattern; the judgement."""

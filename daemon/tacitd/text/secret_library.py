@@ -18,7 +18,7 @@ _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
     "artifactory": ("ArtifactoryDetector", ("AKC", "AP")),
     "aws": ("AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws")),
     "azure_storage_key": ("AzureStorageKeyDetector", ("AccountKey",)),
-    "cloudant": ("CloudantDetector", (_NAMED, "cloudant.com")),
+    "cloudant": ("CloudantDetector", (_NAMED, ".cloudant.com")),
     "discord": ("DiscordBotTokenDetector", (re.compile(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),)),
     "github_token": ("GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     "gitlab_token": ("GitLabTokenDetector", ("gl", "GR1348941")),
