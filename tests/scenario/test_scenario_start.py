@@ -14,7 +14,7 @@ import pytest
 
 from support_daemon import PROGRAM, Daemon, MakeDaemon, leftovers, until
 
-MOMENTS = int(os.environ.get("TACITD_TEST_START_MOMENTS", "8"))
+MOMENTS = int(os.environ.get("TACITD_TEST_START_MOMENTS", "4"))
 """Moments of a start at which each signal is sent; a full run takes 100."""
 pytestmark = [pytest.mark.scenario, pytest.mark.timeout(300)]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support_examples import FACTOR
 from tacitd.events import Prompt
 from tacitd.transcripts.explain import prompts_of
 from tacitd.transcripts.person import Own
@@ -88,9 +89,9 @@ def _as_word(match: re.Match[str]) -> str:
 
 
 def test_no_faithful_fact_of_a_real_prompt_is_refused() -> None:
-    """SPEC S-67: the aim is none, over all prompts, in every spelling."""
+    """SPEC S-67: the aim is none, in every spelling. TACITD_EXAMPLES=1 takes all prompts, a plain run every third."""
     judged, refused = 0, list[str]()
-    for prompt in typed_prompts():
+    for prompt in typed_prompts()[:: max(1, round(1 / FACTOR))]:
         text = prompt.text[:LONGEST]
         sources = read_sources([text], [prompt.context], [prompt.time])
         for fact in dict.fromkeys(one for sentence in sentences_of(text) for one in derived(sentence)):
@@ -98,7 +99,7 @@ def test_no_faithful_fact_of_a_real_prompt_is_refused() -> None:
             verdict = judge_grounding(fact, sources)
             if not isinstance(verdict, Grounded):
                 refused.append(f"{verdict}: {fact}")
-    print(f"{judged} facts of {len(typed_prompts())} prompts, {len(refused)} refused")  # noqa: T201
+    print(f"{judged} facts of {len(typed_prompts())} prompts in all, {len(refused)} refused")  # noqa: T201
     assert judged and not refused, "\n".join(refused[:20])
 
 
