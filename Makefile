@@ -24,7 +24,7 @@ unit: install ## The fast tests only: no processes, no waiting.
 
 dates: install ## The fast tests with the clock 400 days ahead, then 400 days back.
 	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=400
-	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon --ignore=tests/daemon/text --days-ahead=-400
+	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=-400
 
 scenario: install ## Real processes and real files, with the stand-in for Claude Code.
 	$(BIN)/pytest -n 2 tests/scenario

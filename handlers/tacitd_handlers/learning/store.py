@@ -9,7 +9,6 @@ links along. Nothing here follows one out of the project, and nothing waits for 
 
 from __future__ import annotations
 
-import itertools
 import os
 import secrets
 import stat
@@ -203,14 +202,14 @@ def claim(files: Files, now: float, access: RawAccess) -> int:
 def _copy_appended(files: Files, access: RawAccess) -> int:
     """Copy the whole lines that were appended into a claimed file. Its name says where they came from: after a crash the
     same copy is found again, and what was appended since comes the next time."""
-    for number in itertools.count():
-        mark = f"-{number}" if number else ""
-        target = files.tmp / f"learning-raw.{access.source[:12]}-{access.begin:x}{mark}{CLAIMED}"
-        if target in access.claimed:
-            return access.begin + _size(target)
-        # An archive can bring a file with this name along: that one is not our copy.
-        if not os.path.lexists(target):
-            break
+    number, name = 0, f"learning-raw.{access.source[:12]}-{access.begin:x}"
+    target = files.tmp / f"{name}{CLAIMED}"
+    # An archive can bring a file with this name along: that one is not our copy.
+    while target not in access.claimed and os.path.lexists(target):
+        number += 1
+        target = files.tmp / f"{name}-{number}{CLAIMED}"
+    if target in access.claimed:
+        return access.begin + _size(target)
     data = facts_in(files.raw, access.begin)
     lines = data[: data.rfind(b"\n") + 1]
     if not lines:
