@@ -129,7 +129,7 @@ def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> N
     """What the follower knows is up to a second old: the words would leave the dead letters and never be read."""
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
-    assert retry_rejected(scene.app, None) == {"retried": 0, "gone": ["u1", "u2"]}
+    assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
     assert scene.dispatcher.dead.count == 1 and len(scene.dispatcher.rescue.kept()) == 2
 
 
@@ -139,12 +139,13 @@ def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) ->
     assert retry_rejected(scene.app, None)["retried"] == 2
     assert retry_rejected(scene.app, {"u1"}) == {
         "retried": 0,
+        "parked": 0,
         "gone": [],
     }  # its transcript is there: it waits
     scene.path("s").unlink()
-    assert retry_rejected(scene.app, {"u1", "unknown"}) == {"retried": 0, "gone": ["u1"]}
+    assert retry_rejected(scene.app, {"u1", "unknown"}) == {"retried": 0, "parked": 0, "gone": ["u1"]}
     scene.settle(61)
-    assert retry_rejected(scene.app, None) == {"retried": 0, "gone": ["u1", "u2"]}
+    assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
 
 
 def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

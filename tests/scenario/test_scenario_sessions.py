@@ -9,7 +9,17 @@ from itertools import pairwise
 
 import pytest
 
-from support_daemon import EXTRACTION, SYNTHESIS, MakeDaemon, append, line, prompt_record, raw_files, stamp
+from support_daemon import (
+    EXTRACTION,
+    SYNTHESIS,
+    MakeDaemon,
+    append,
+    line,
+    prompt_record,
+    raw_files,
+    stamp,
+    until,
+)
 
 pytestmark = pytest.mark.scenario
 A_WEEK = 7 * 86400.0
@@ -145,7 +155,7 @@ def test_the_past_is_not_paid_for_unasked(make: MakeDaemon) -> None:
     daemon.type_("s0", "Prefers amber-0", timestamp=old)
     daemon.type_("s0", "Prefers amber-1")
     daemon.start()
-    assert "first start" in daemon.said()
+    until(lambda: "first start" in daemon.said(), 60, daemon.said)
     daemon.sync()
     assert daemon.claude.calls() == []
     daemon.type_("restored", "Prefers amber-2", timestamp=old)

@@ -81,10 +81,12 @@ def spawn(places: Paths, environ: Mapping[str, str]) -> int:
 def _waited(places: Paths, heard: int, said: Path) -> int:
     """Until it answers, or the pipe says that it ended: the process that detached is not our child."""
     deadline = time.monotonic() + UP
+    ready = select.poll()  # `select` takes no descriptor over 1023
+    ready.register(heard, select.POLLIN)
     while time.monotonic() < deadline:
         if (pid := answering(places.socket)) is not None:
             return pid
-        if select.select([heard], [], [], 0.05)[0]:
+        if ready.poll(50):
             code = os.read(heard, 1)
             if (pid := answering(places.socket)) is not None:  # another was quicker, and that will do
                 return pid
