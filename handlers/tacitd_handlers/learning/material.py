@@ -119,8 +119,8 @@ def take(
     """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
 
     Our own facts are in the handler's log too, so they come from there where the raw file may not be used.
-    `only`: claim nothing new, and take of the batches that are in no file only these. For a project where an answer was
-    paid for and is still to be written: it would not cover what joins.
+    `only`: claim nothing new, and take of the batches that are in no file only these, of the claimed files only those
+    `among` these. For a project where an answer was paid for and is still to be written: it would not cover what joins.
     """
     written = _written(history, project)
     waiting = state.waiting.get(project.root, {})
