@@ -1,11 +1,11 @@
-# One word for each thing a developer does. `make` alone lists them.
+# `make` without a target lists the targets.
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
 .PHONY: help install test unit dates scenario lint types format bench docs real-client ci clean
 .DEFAULT_GOAL := help
 
-help: ## List these words.
+help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
 	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1: \2/p' Makefile
 
@@ -16,44 +16,44 @@ $(BIN)/pytest: pyproject.toml
 
 install: $(BIN)/pytest ## Make the virtual environment for development.
 
-test: install ## Every test but those with the real client.
+test: install ## Run all tests except those with the real client.
 	$(BIN)/pytest -n 2
 
-unit: install ## The fast tests only: no processes, no waiting.
+unit: install ## Run the fast tests: no processes, no waiting.
 	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_docs.py
 
-dates: install ## The fast tests with the clock 400 days ahead, then 400 days back.
+dates: install ## Run the fast tests with the clock 400 days ahead, then 400 days back.
 	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=400
 	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=-400
 
-scenario: install ## Real processes and real files, with the stand-in for Claude Code.
+scenario: install ## Run the tests with real processes and files and the stand-in for Claude Code.
 	$(BIN)/pytest -n 2 tests/scenario
 
-lint: install ## What ruff says, changing nothing.
+lint: install ## Check with ruff, changing nothing.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: install ## mypy, strictly, and pyright.
+types: install ## Run mypy --strict and pyright.
 	$(BIN)/mypy
 	PATH="$(CURDIR)/$(BIN):$$PATH" PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
 
-format: install ## Put the code in form.
+format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## What docs/performance.md tells: reading, and from an append to the handler.
+bench: install ## Run the benchmarks of docs/performance.md: reading, and from an append to the handler.
 	$(BIN)/python benchmarks/reader.py --size 1GB
 	$(BIN)/python benchmarks/latency.py
 
-docs: install ## Write the generated pages anew.
+docs: install ## Regenerate the generated pages.
 	$(BIN)/python docs/generate.py
 
-real-client: install ## Tests with the real Claude Code from npm, against a stand-in API.
+real-client: install ## Run the tests with the real Claude Code from npm, against a stand-in API.
 	$(BIN)/pytest -m real_client
 
-ci: ## What CI runs.
+ci: ## Run what CI runs.
 	.ci/run
 
-clean: ## Remove what tools left behind; the virtual environment too.
+clean: ## Remove caches, builds and the virtual environment.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,8 @@
-"""Writes the pages that would rot otherwise: configuration.md from the settings' models, commands.md from the help texts.
+"""Generates configuration.md from the settings' models and commands.md from the help texts.
 
     python docs/generate.py
 
-A test compares what this would write with what stands here. Nothing else is written by it.
+A test compares the generated text with the files. This script writes nothing else.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\
 
 CONFIGURATION = """# Configuration
 
-None is needed. What you want otherwise goes into `config.toml` (`tacitd config path` prints where) or into a variable;
-a variable wins. `tacitd config show` prints every setting as it is now, `tacitd config check` says what is wrong.
-Spans of time are written `500ms`, `20s`, `30m`, `6h` or `2d`; lists are TOML lists, or `A,B` in a variable.
-A wrong value, an unknown key and a misspelt variable are refused with their name, and the exit code is 78.
+No configuration is needed. To change a setting, write it to `config.toml` (`tacitd config path` prints its path) or set its
+environment variable. A variable overrides the file. `tacitd config show` prints every current setting; `tacitd config check` reports errors.
+Durations are written `500ms`, `20s`, `30m`, `6h` or `2d`. Lists are TOML lists, or `A,B` in a variable.
+A wrong value, an unknown key or a misspelt variable is refused by name, with exit code 78.
 
-A running daemon reads its configuration when it starts, and again at `tacitd reload`: the new one whole, or not at all.
-SIGHUP does the same for a daemon of the service or of `tacitd start`. A `tacitd run` in a terminal ends on SIGHUP, as it does when the
-terminal is closed; under `nohup` it ignores it.
-A service has an environment of its own, so what it is to know belongs into `config.toml` (or into a drop-in of its unit).
+A daemon reads its configuration at start and at `tacitd reload`. A reload takes effect completely or not at all.
+SIGHUP also reloads a daemon of the service or of `tacitd start`. A `tacitd run` in a terminal ends on SIGHUP, which the terminal
+sends when it is closed; under `nohup` it ignores SIGHUP.
+A service has its own environment: put its settings into `config.toml` or a drop-in of its unit.
 """
 
 PLACES = """## Where things are
 
-These are variables only, because they say where the configuration itself is.
+These can only be set as variables, because the configuration itself is found through them.
 
 | variable | default | what it is |
 |---|---|---|
 | `CLAUDE_CONFIG_DIR` | `~/.claude` | Claude Code's own directory; transcripts are in `projects` below it |
 | `TACITD_CONFIG` | `~/.config/tacitd/config.toml` | the configuration (on macOS in `~/Library/Application Support/tacitd`) |
 | `TACITD_STATE_DIR` | `~/.local/state/tacitd` | tacitd's own files, see [files.md](files.md) (on macOS as above) |
-| `TACITD_SOCKET` | `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, else in the state directory | where the daemon answers; at most 100 bytes |
+| `TACITD_SOCKET` | `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, otherwise in the state directory | the daemon's socket; at most 100 bytes |
 
-`XDG_STATE_HOME` and `XDG_CONFIG_HOME` are followed where they are set.
+`XDG_STATE_HOME` and `XDG_CONFIG_HOME` are used if set.
 """
 
 
 NAMES = ["-h", "--help"]
-"""As the program has them: click keeps on a command what it was first rendered with."""
+"""The same as in the program: click keeps the names with which it first rendered a command."""
 
 
 def slices() -> Found:
-    """The slices that pyproject.toml names now, whatever was named when this was installed."""
+    """The slices in the current pyproject.toml, which may differ from those of the installed package."""
     table = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     named = table["project"]["entry-points"][GROUP]
     found = find(EntryPoint(name, value, GROUP) for name, value in named.items())
@@ -67,7 +67,7 @@ def slices() -> Found:
 
 
 def configuration() -> str:
-    """The whole page."""
+    """The text of configuration.md."""
     sections: dict[str, type[BaseModel]] = {}
     single: dict[str, FieldInfo] = {}
     for name, field in Config.model_fields.items():
@@ -78,7 +78,7 @@ def configuration() -> str:
             single[name] = field
     found = slices()
     tables = [_section(name, model) for name, model in {**sections, **found.sections()}.items()]
-    # Not `Config()`: that would read this process's variables.
+    # Not `Config()`, which would read this process's variables.
     top = "## At the top\n\n" + _table("", single, {name: field.default for name, field in single.items()})
     return "\n".join([NOTE + CONFIGURATION, top, *tables, PLACES])
 
@@ -102,14 +102,14 @@ def _table(prefix: str, fields: Mapping[str, FieldInfo], defaults: Mapping[str, 
 
 
 def _plain(value: Any) -> str:
-    """A value as config.toml would hold it."""
+    """A value in the syntax of config.toml."""
     if isinstance(value, list | tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _allowed(field: FieldInfo) -> str:
-    """The choices or the bounds, where there are any."""
+    """The choices or bounds of a field, or an empty string."""
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(one, str) for one in choices):
         return ", ".join(f"`{one}`" for one in choices)
@@ -123,14 +123,14 @@ def _allowed(field: FieldInfo) -> str:
 
 COMMANDS_PAGE = """# Commands
 
-Data goes to standard output and talk to standard error, so every command can stand in a pipe; `--json` is a contract.
-Commands that only look (`prompts`, `scan --dry-run`, `learned`, `context`, `config`, `doctor`) need neither a daemon
-nor `claude`. Every command knows `--help`.
+Data goes to standard output and messages to standard error, so every command can be used in a pipe. The `--json` output is a contract.
+Read-only commands (`prompts`, `scan --dry-run`, `learned`, `context`, `config`, `doctor`) need neither a daemon
+nor `claude`. Every command has `--help`.
 """
 
 
 def commands() -> str:
-    """The whole page."""
+    """The text of commands.md."""
     table = dict(sorted({**COMMANDS, **COMMANDS_OF_SLICES}.items()))
     group = program(table)
     root = click.Context(
@@ -172,7 +172,7 @@ def _command(command: click.Command, parent: click.Context, name: str, level: st
 
 
 def _paragraphs(text: str) -> str:
-    """Click's help with its own line breaks: one line a paragraph, as Markdown wants it."""
+    """Click's help with one line for each paragraph, for Markdown."""
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n") if part.strip())
 
 
@@ -180,7 +180,7 @@ PAGES = {"configuration.md": configuration, "commands.md": commands}
 
 
 def main() -> None:
-    """Write every page anew."""
+    """Write every page."""
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
 
