@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from tacitd import status
 from tacitd.errors import TacitdError
 from tacitd.files.busy import PATIENCE
 from tacitd.files.replaced import replace
-from tacitd.handler import Degradation, Slice
+from tacitd.handler import Degradation
 from tacitd.model.health import Health
 from tacitd.paths import SNAPSHOT
 from tacitd.session_ends import open_sessions
@@ -106,8 +106,3 @@ def spent(app: App) -> dict[str, Any]:
         "usd_per_month": caps.usd_per_month,
     }
     return asdict(app.budget.spent(app.clock.now())) | limits
-
-
-def due_jobs(slices: Sequence[Slice], job: str) -> list[str]:
-    """The slices that have this job."""
-    return [s.name for s in slices if any(j.name == job for j in s.jobs)]

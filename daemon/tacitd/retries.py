@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.events import Due, SessionStarted
-from tacitd.report import due_jobs
+from tacitd.slices import due_jobs
 
 if TYPE_CHECKING:
     from tacitd.app import App

@@ -45,3 +45,8 @@ def find(points: Iterable[EntryPoint] | None = None) -> Found:
             )
             failed.append(Degradation("handler.broken", what, "update or remove the package that brings it"))
     return Found(tuple(slices), tuple(failed))
+
+
+def due_jobs(slices: Iterable[Slice], job: str) -> list[str]:
+    """The names of the slices that have this job."""
+    return [s.name for s in slices if any(j.name == job for j in s.jobs)]

@@ -20,8 +20,9 @@ from tacitd.events import Due, NoProject, Project
 from tacitd.holds import Hold
 from tacitd.notices import notice_line
 from tacitd.reload import reload
-from tacitd.report import document, due_jobs
+from tacitd.report import document
 from tacitd.retries import retry_rejected
+from tacitd.slices import due_jobs
 
 Verb = Callable[[Mapping[str, Any]], Any]
 

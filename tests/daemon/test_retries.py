@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_runner import Asking, paid
 
 from support_engine import Scene, grew, prompts_of
+from support_paid import Asking, paid
 from tacitd import compaction
 from tacitd.engine import Engine
 from tacitd.errors import UsageError

@@ -3,45 +3,12 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
 from pathlib import Path
 
-from support_engine import Scene, Scripted, prompts_of
-from tacitd.config import Config
-from tacitd.events import Event, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome, Rejected, Tools
-from tacitd.model.budget import Budget
-from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
-
-
-@dataclass
-class Paid:
-    """A model whose calls stand in the real budget."""
-
-    budget: Budget
-
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
-        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
-        if not isinstance(call, str):
-            return call if isinstance(call, NoAnswer) else NoAnswer(Why.BUDGET, "the minute is full")
-        self.budget.end(call, usd=0.001)
-        return Answer("well", call=call)
-
-
-def paid(config: Config, budget: Budget) -> Model:
-    return Paid(budget)
-
-
-class Asking(Scripted):
-    """Asks for each prompt, then does as its script says; what was begun twice it rejects."""
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        if not isinstance(event, TranscriptGrew):
-            return Done()
-        answer = tools.model.ask(Ask("?", "fast", "k", parts=tuple(prompts_of(event))))
-        if isinstance(answer, NoAnswer):
-            return Rejected(str(answer.why)) if answer.why is Why.REPEATED else Later(answer.detail)
-        return super().handle(event, tools)
+from support_engine import Scene
+from support_paid import Asking, paid
+from tacitd.events import Event
+from tacitd.handler import Done, Later, Outcome
 
 
 def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None:

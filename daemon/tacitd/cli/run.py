@@ -67,12 +67,13 @@ def _once(quiet: bool) -> int:
 
 def _detached(fd: int) -> int:
     """`fd`: where the one who started us hears that we ended."""
+    from tacitd.cli import say
     from tacitd.service.detach import detached
 
     def work() -> int:
         return _forever("detached", quiet=True)
 
-    return detached(paths().state_dir, fd, work)
+    return detached(paths().state_dir, fd, work, say)
 
 
 def _forever(mode: Mode, quiet: bool) -> int:

@@ -131,13 +131,13 @@ def gone(state_dir: Path, seconds: float = GONE) -> bool:
     return True
 
 
-def detached(state_dir: Path, told: int, work: Callable[[], int]) -> int:
+def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[[TacitdError], None]) -> int:
     """Detach, then work. Returns what `work` returns, in the daemon; the process that called never comes back here.
 
     `told` is a pipe to whoever started us: it closes when we end, after one byte with the exit code.
+    `say` prints an error to standard error.
     """
     import daemon  # python-daemon
-    from tacitd.cli import say
 
     private_dir(state_dir)
     os.set_inheritable(told, False)

@@ -1,0 +1,42 @@
+"""A handler that asks a model whose calls are recorded in the real budget: what is paid for, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from support_engine import Scripted, prompts_of
+from tacitd.config import Config
+from tacitd.events import Event, TranscriptGrew
+from tacitd.handler import Done, Later, Outcome, Rejected, Tools
+from tacitd.model.budget import Budget
+from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
+
+
+@dataclass
+class Paid:
+    """A model whose calls stand in the real budget."""
+
+    budget: Budget
+
+    def ask(self, ask: Ask) -> Answer | NoAnswer:
+        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
+        if not isinstance(call, str):
+            return call if isinstance(call, NoAnswer) else NoAnswer(Why.BUDGET, "the minute is full")
+        self.budget.end(call, usd=0.001)
+        return Answer("well", call=call)
+
+
+def paid(config: Config, budget: Budget) -> Model:
+    return Paid(budget)
+
+
+class Asking(Scripted):
+    """Asks for each prompt, then does as its script says; what was begun twice it rejects."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        if not isinstance(event, TranscriptGrew):
+            return Done()
+        answer = tools.model.ask(Ask("?", "fast", "k", parts=tuple(prompts_of(event))))
+        if isinstance(answer, NoAnswer):
+            return Rejected(str(answer.why)) if answer.why is Why.REPEATED else Later(answer.detail)
+        return super().handle(event, tools)
