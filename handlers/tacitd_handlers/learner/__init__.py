@@ -1,13 +1,14 @@
-"""The learner's profile and ledger (seed 000): what was practised, what went wrong, and when to see it again.
+"""The learner profile and ledger (seed 000): what was practised, what went wrong, and when to repeat it.
 
-Pure rules (`lifecycle`, `intervals`, `resolution`, `caps`, `fold`) and documents (`ledger_md`, `profile_md`) stand on
-their own; `reconcile` joins them, `store` reads and writes, `handler` and `cli` say when. docs/learner.md maps every
-rule to its test. Nothing heavy is imported here: a session waits for `tacitd learner context`.
+This module only declares the plugin. It imports nothing heavy, because a session start waits for `tacitd learner
+context`. The rules (`lifecycle`, `intervals`, `resolution`, `caps`, `fold`) and the file formats (`ledger_md`,
+`profile_md`, `history_md`, `weakness_md`) are pure. `reconcile` combines them, `store` does the I/O, and `handler`
+and `cli` are the entry points. docs/learner.md maps every rule to its test.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # not from typing: see above
+TYPE_CHECKING = False  # not imported from typing, which would slow down `tacitd learner context`
 if TYPE_CHECKING:
     from tacitd.handler import Slice
 
@@ -15,7 +16,7 @@ __all__ = ["slice"]
 
 
 def slice() -> Slice:
-    """The entry point."""
+    """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
     from tacitd_handlers.learner.learner_files import learner_footprint

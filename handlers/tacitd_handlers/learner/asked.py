@@ -1,7 +1,8 @@
-"""What `record` is given, checked: from options, from JSON, from a fenced block. Pure.
+"""Validation of the input of `record`: from options, from JSON on standard input, from a fenced block in a
+transcript. Pure.
 
-Nothing is guessed: a mode without its verdict, a tag of which nothing is left, a stamp that is none are refused with
-what would be allowed (SPEC L-35, X-10).
+Nothing is guessed. A verdict of another mode, a tag without a valid character and a malformed stamp are refused with
+a message that lists what is allowed (SPEC L-35, X-10). Reading the input and writing the record belong elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REQUIRED = ("problem", "mode", "verdict")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One problem of a session, as somebody reported it."""
+    """One problem of a session, validated."""
 
     problem: str
     mode: str
@@ -48,10 +49,13 @@ class Asked:
 
 
 def asked(given: Mapping[str, Any]) -> Asked:
-    """Given JSON with these names, return it checked. Raises UsageError that says what is allowed."""
+    """Validate an object with the fields in `FIELDS`.
+
+    Raises UsageError, whose hint lists what is allowed.
+    """
     unknown = sorted(set(given) - FIELDS)
     if unknown:
-        raise UsageError(f"{unknown[0]!r} is not known here", f"the names are: {', '.join(sorted(FIELDS))}")
+        raise UsageError(f"unknown field: {unknown[0]!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
     for name in REQUIRED:
         if not isinstance(given.get(name), str) or not given[name].strip():
             raise UsageError(f"the {name} is missing", _allowed(name, str(given.get("mode", ""))))
@@ -77,9 +81,9 @@ def _check(problem: str, mode: str, verdict: str) -> None:
     if not problem.strip("/ "):
         raise UsageError("the problem has no name", "for example two-sum")
     if mode not in VERDICTS:
-        raise UsageError(f"{mode!r} is no mode", _allowed("mode", ""))
+        raise UsageError(f"{mode!r} is not a mode", _allowed("mode", ""))
     if verdict not in VERDICTS[mode]:
-        raise UsageError(f"{verdict!r} is no verdict of the mode {mode}", _allowed("verdict", mode))
+        raise UsageError(f"{verdict!r} is not a verdict of the mode {mode}", _allowed("verdict", mode))
 
 
 def _allowed(name: str, mode: str) -> str:
@@ -95,30 +99,30 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise UsageError(f"{name} is no text", "write it in quotes")
+        raise UsageError(f"{name} is not a string", "put it in quotes")
     return value.strip()
 
 
 def _stamp(text: str) -> str:
     if text and time_of(text) is None:
         raise UsageError(
-            f"{text!r} is no timestamp", "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
+            f"{text!r} is not a timestamp", "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
         )
     return text
 
 
 def _tags(value: object, name: str) -> tuple[str, ...] | None:
-    """Tags from `a; b` or from a list; None where nothing was said."""
+    """The tags of `a; b` or of a list. None if `value` is None."""
     if value is None:
         return None
     parts = re.split(r"[;,\n]", value) if isinstance(value, str) else value
     if not isinstance(parts, Iterable) or not all(isinstance(part, str) for part in parts):
-        raise UsageError(f"{name} are no tags", 'write them as "edge:empty_input; edge:duplicates"')
+        raise UsageError(f"{name} is not a list of tags", 'write them as "edge:empty_input; edge:duplicates"')
     given = [part for part in parts if part.strip()]
     tags = list(dict.fromkeys(tag for part in given for tag in tags_of(part)))
     lost = [part for part in given if not tag_of(part)]
     if lost:
-        raise UsageError(f"nothing is left of the tag {lost[0]!r}", "tags are made of a-z, 0-9, _ . : -")
+        raise UsageError(f"the tag {lost[0]!r} has no valid character", "tags consist of a-z, 0-9, _ . : -")
     return tuple(tags)
 
 
@@ -126,5 +130,5 @@ def _descriptions(value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
-        raise UsageError("descriptions are no object of texts", '{"edge:empty_input": "misses …"}')
+        raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
     return {tag_of(str(tag)): text for tag, text in value.items() if tag_of(str(tag))}

@@ -1,7 +1,8 @@
-"""Who stands where: active, resolved, waiting for room, or out (SPEC L-09, L-26 to L-29). Pure; lists of tags.
+"""Which list a weakness belongs to: active, resolved, pending or dropped (SPEC L-09, L-26 to L-29). Pure; lists of
+tags.
 
-Nobody is pushed out of the active list, and nobody is promoted to make room without proof. Whoever finds no room waits
-in line, and the line moves when a place is free.
+No entry is removed from the active list to make room, and none is promoted without proof. A weakness that finds the
+active list full waits in `pending` until there is room. How a status changes is in `lifecycle.py`.
 """
 
 from __future__ import annotations
@@ -20,31 +21,33 @@ RESOLVED: Final = 10
 
 @dataclass(slots=True)
 class Seats:
-    """The order is that of the profile, or of the line."""
+    """The tags of each list. `active` and `resolved` are in the order of the profile, `pending` is a FIFO queue."""
 
     active: list[str] = field(default_factory=list)
     resolved: list[str] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    """They left a full `### Resolved`; the ledger keeps their history."""
+    """Tags removed from a full `### Resolved`. The ledger keeps their history."""
     others_active: int = 0
-    """Entries that are nobody's tag: a person's own. They count, and are never touched."""
+    """The number of active entries without a tag: a person wrote them. They count towards the cap and are never
+    changed.
+    """
     others_resolved: int = 0
 
     def of(self, tag: str) -> list[str] | None:
-        """The list in which a tag stands."""
+        """The list that contains a tag, or None."""
         lists = (self.active, self.resolved, self.pending, self.dropped)
         return next((each for each in lists if tag in each), None)
 
     @property
     def full(self) -> bool:
-        """Whether the active list has no room."""
+        """Whether the active list is at its cap."""
         return len(self.active) + self.others_active >= ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What became of a tag."""
+    """A change of list, for the log and the output of `record`."""
 
     tag: str
     what: Literal["enters", "waits", "promoted", "makes room", "returns", "dropped"]
@@ -57,17 +60,23 @@ def seat(
     removed: Collection[str],
     proved: Callable[[Weakness], bool],
 ) -> list[Move]:
-    """After a session touched these tags, move whoever must move. Changes `seats`, and in `tags` whom it promotes."""
+    """Apply the caps after a session touched these tags.
+
+    Changes `seats`, and in `tags` the weaknesses that it promotes. `removed` are tags that a person took out (SPEC
+    L-30); they are not placed. `proved` checks the four weeks of a promotion (SPEC L-25). Returns the moves in order.
+    """
     moves: list[Move] = []
     for tag in touched:
         if tag not in removed:
             moves += _by_status(seats, tags[tag])
     moves += _overflow(seats, tags)
+    # The queue is FIFO: if its head finds no room, nothing behind it does.
     while seats.pending:
         if seats.full and not _make_room(seats, tags, proved, moves):
             break
         tag = seats.pending.pop(0)
         seats.active.append(tag)
+        # It was queued and admitted in one call: report only that it entered.
         moves = [move for move in moves if move != Move(tag, "waits")]
         moves.append(Move(tag, "enters"))
     return moves
@@ -91,7 +100,7 @@ def _by_status(seats: Seats, weakness: Weakness) -> list[Move]:
 
 
 def _overflow(seats: Seats, tags: dict[str, Weakness]) -> list[Move]:
-    """SPEC L-28: a full `### Resolved` lets go of the one that was tested longest ago."""
+    """Drop the entries of a full `### Resolved` that were tested longest ago (SPEC L-28)."""
     moves = []
     known = [tags[tag] for tag in seats.resolved if tag in tags]
     while known and len(seats.resolved) + seats.others_resolved > RESOLVED:
@@ -107,7 +116,7 @@ def _overflow(seats: Seats, tags: dict[str, Weakness]) -> list[Move]:
 def _make_room(
     seats: Seats, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
 ) -> bool:
-    """SPEC L-27: promote the most resolved whose four weeks are proved."""
+    """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
     able = [tags[tag] for tag in seats.active if tag in tags and tags[tag].status == SHORT]
     for weakness in most_resolved(able):
         if proved(weakness):
@@ -120,5 +129,5 @@ def _make_room(
 
 
 def suggestions(seats: Seats, tags: dict[str, Weakness], count: int = 3) -> list[Weakness]:
-    """Whom to archive, where someone waits (SPEC L-27)."""
+    """The entries to suggest for archiving, most resolved first (SPEC L-27)."""
     return most_resolved([tags[tag] for tag in seats.active if tag in tags])[:count]

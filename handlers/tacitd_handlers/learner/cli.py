@@ -1,4 +1,6 @@
-"""`tacitd learner`: record, due, retests, review, check, gaps, forget, context. Imports little until it must."""
+"""`tacitd learner`: record, due, retests, review, check, gaps, forget, context. Options and output only; most imports
+are inside the commands, because a session start waits for `context`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 @click.group(epilog="\b\nExample: tacitd learner review")
 def learner() -> None:
-    """What you practised, what went wrong, and when to see it again: the leetcode-teacher skill's two files."""
+    """What you practised, what went wrong, and when to repeat it: the two files of the leetcode-teacher skill."""
 
 
 @learner.command(
@@ -29,30 +31,32 @@ def learner() -> None:
     "Example: tacitd learner record --problem two-sum --pattern hash_map --mode recall --verdict pass\n"
     "Example: tacitd learner record < session.json"
 )
-@click.option("--problem", help="Its name: two-sum.")
-@click.option("--pattern", default="", help="The pattern it belongs to: hash_map.")
+@click.option("--problem", help="The problem's name, for example two-sum.")
+@click.option("--pattern", default="", help="The problem's pattern, for example hash_map.")
 @click.option("--mode", default="", help="learning or recall.")
-@click.option("--verdict", default="", help="The mode's verdict; a wrong one names the right ones.")
-@click.option("--gaps", default="", help='What went wrong, as tags: "edge:empty_input; edge:duplicates".')
-@click.option(
-    "--tested", help="Gaps that were tested; else those seen before with the pattern count as tested."
-)
+@click.option("--verdict", default="", help="A verdict of the mode; an invalid one lists the valid ones.")
+@click.option("--gaps", default="", help='Tags of what went wrong: "edge:empty_input; edge:duplicates".')
+@click.option("--tested", help="Gaps that were tested. Default: all gaps seen before with the pattern.")
 @click.option("--observations", default="", help="Two to four sentences.")
 @click.option(
     "--describe",
     multiple=True,
     metavar="TAG=TEXT",
-    help="What a new gap is: the input class or code pattern.",
+    help="Description of a new gap: the input class or code pattern.",
 )
-@click.option("--session", default="", help="The session's id, if not the one that calls.")
-@click.option("--timestamp", default="", help="YYYY-MM-DDTHH:MM, local; else the session's own, else now.")
+@click.option("--session", default="", help="The session's id. Default: the calling session's.")
+@click.option(
+    "--timestamp",
+    default="",
+    help="YYYY-MM-DDTHH:MM, local time. Default: the session's timestamp, otherwise now.",
+)
 @JSON
 @click.pass_context
 def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
-    """Record one problem of a session: a row in the ledger, then the profile.
+    """Record one problem of a session: first a ledger row, then the profile.
 
-    Without --problem, JSON with the same names is read from standard input: one object, or a list of them. The same
-    problem twice in one session counts once.
+    Without --problem, JSON with the same field names is read from standard input: one object or a list of objects.
+    The same problem recorded twice in one session counts once.
     """
     from tacitd_handlers.learner.asked import asked
     from tacitd_handlers.learner.options import objects, opened, sitting_of, standard_input
@@ -61,7 +65,7 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     if given["problem"] is None:
         text = standard_input()
         if not text.strip():
-            raise UsageError("no problem is named", "--problem NAME, or JSON on standard input")
+            raise UsageError("no problem is given", "pass --problem NAME, or JSON on standard input")
         wanted = [asked(one) for one in objects(text)]
     else:
         wanted = [asked(_given(given))]
@@ -71,7 +75,7 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
         with store.locked():
             for said in wanted:
                 made.append(write(store, said, sitting_of(store, said.session, said.stamp), plan))
-    finally:  # of several, those before one that is refused were recorded
+    finally:  # the records before a refused one are written, so report them
         if as_json:
             data([_as_data(one) for one in made])
         else:
@@ -85,7 +89,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     for text in options.pop("describe"):
         tag, sign, what = text.partition("=")
         if not sign:
-            raise UsageError(f"{text!r} describes no tag", "--describe edge:empty_input='misses …'")
+            raise UsageError(f"{text!r} has no TAG=", "write --describe edge:empty_input='misses …'")
         descriptions[tag.strip()] = what.strip()
     return {**options, "descriptions": descriptions}
 
@@ -106,24 +110,26 @@ def _as_data(one: Recorded) -> dict[str, Any]:
 
 def _tell(one: Recorded) -> None:
     row = one.row
-    was = "was recorded already" if one.again else "recorded"
+    was = "was already recorded" if one.again else "recorded"
     click.echo(f"{row.problem} ({row.mode}, {row.verdict}) {was}; review on {row.review}")
     if one.result is None:
-        talk(f"the profile follows later: {one.trouble}")
+        talk(f"the profile will be updated later: {one.trouble}")
         if one.hint:
             talk(f"hint: {one.hint}")
         return
     for tag in one.result.vague:
-        talk(f"{tag}: say which input class or code pattern; until then its entry names the session")
+        talk(
+            f"{tag}: its description names no input class or code pattern, so the entry refers to the session"
+        )
     for move in one.result.moves:
         if move.what == "waits":
             talk(f"{move.tag} waits for room: Known Weaknesses is full")
         elif move.what == "promoted":
-            talk(f"{move.tag} is resolved for good")
+            talk(f"{move.tag} is resolved (long-term)")
 
 
 @learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
-@click.option("--on", metavar="DATE", help="YYYY-MM-DD; today where not given.")
+@click.option("--on", metavar="DATE", help="YYYY-MM-DD. Default: today.")
 @JSON
 def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
@@ -132,7 +138,7 @@ def due_(on: str | None, as_json: bool) -> None:
 
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
-        raise UsageError(f"{on!r} is no date", "YYYY-MM-DD")
+        raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
     found = due(_rows(_store()), when)
     if as_json:
         data([as_data(one) for one in found])
@@ -146,7 +152,7 @@ def due_(on: str | None, as_json: bool) -> None:
 @learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
 @JSON
 def retests_(as_json: bool) -> None:
-    """Weaknesses that are resolved for now and were not tested for two weeks: worth another look."""
+    """Short-term resolved weaknesses that were not tested for two weeks."""
     from tacitd_handlers.learner.retests import retests
     from tacitd_handlers.learner.review import as_data
 
@@ -158,13 +164,13 @@ def retests_(as_json: bool) -> None:
     for one in found:
         click.echo(one.line)
     if not found:
-        talk("no retest is suggested")
+        talk("no retests are due")
 
 
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
 @JSON
 def review_(as_json: bool) -> None:
-    """How am I doing? Totals, verdicts over time, patterns, weaknesses, retests, and what to do next."""
+    """Your progress: totals, verdicts over time, patterns, weaknesses, retests, and next steps."""
     import sys
 
     from tacitd_handlers.learner.review import review
@@ -182,7 +188,7 @@ def review_(as_json: bool) -> None:
 @learner.command(name="gaps", epilog="\b\nExample: tacitd learner gaps")
 @JSON
 def gaps_(as_json: bool) -> None:
-    """Gaps of both kinds: patterns that were left alone for four weeks, and what went wrong, most often first."""
+    """Patterns not practised for four weeks, and gap tags, most frequent first."""
     from tacitd_handlers.learner.review import as_data, gaps, patterns
 
     store = _store()
@@ -199,15 +205,15 @@ def gaps_(as_json: bool) -> None:
             f"{gap.tag}: seen {gap.seen}, last on {gap.last[:10]}{f', {gap.status}' if gap.status else ''}"
         )
     if not rows:
-        talk("nothing was recorded yet")
+        talk("nothing is recorded yet")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner check --fix")
-@click.option("--fix", is_flag=True, help="Mend what can be mended without inventing anything.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without guessing.")
 @JSON
 @click.pass_context
 def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
-    """Say what is wrong with the two files, and between them; ends with 1 where something is left."""
+    """Report problems in the two files and differences between them; exits with 1 if any remain."""
     from tacitd_handlers.learner.findings import findings
     from tacitd_handlers.learner.review import as_data
 
@@ -221,33 +227,35 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     else:
         for one in found:
             where = f", {one.where}" if one.where else ""
-            click.echo(f"{one.file}{where}: {one.what}{' (--fix mends it)' if one.fixable else ''}")
+            click.echo(f"{one.file}{where}: {one.what}{' (--fix repairs it)' if one.fixable else ''}")
         if not found:
-            talk("the two files are in order")
+            talk("no problems found")
     ctx.exit(FAILED if found else 0)
 
 
 @learner.command(epilog="\b\nExample: tacitd learner forget edge:empty_input")
 @click.argument("tag")
-@click.option("--undo", "back", is_flag=True, help="Bring it back, as the ledger knows it.")
+@click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
-    """Take a weakness out of the profile, and never write it again. The ledger keeps it."""
+    """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
     from tacitd_handlers.learner import forgetting
 
     store = _store()
     with store.locked():
         name = forgetting.undo(store, tag) if back else forgetting.forget(store, tag)
-    talk(f"{name} is back" if back else f"{name} is forgotten; --undo brings it back")
+    talk(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
 @click.option(
-    "--session-id", default="", help="Else the hook's input, else CLAUDE_CODE_SESSION_ID, else `manual`."
+    "--session-id",
+    default="",
+    help="Default: the hook's input, otherwise CLAUDE_CODE_SESSION_ID, otherwise `manual`.",
 )
 def context(session_id: str) -> None:
-    """What a session is told at its start: its metadata, the profile, what was repaired, retests. For a SessionStart hook.
+    """Print the session-start text: metadata, profile, repairs and retests. For a SessionStart hook.
 
-    Never opens the ledger. Makes both files where there is no profile yet.
+    Never opens the ledger. Creates both files if the profile does not exist.
     """
     import os
     import sys
@@ -281,7 +289,7 @@ def _rows(store: Store) -> list[Row]:
 
     table = store.ledger().rows()
     if table.bad:
-        talk(f"{len(table.bad)} lines of the ledger are no rows: `tacitd learner check` names them")
+        talk(f"{len(table.bad)} lines of the ledger are not rows; `tacitd learner check` lists them")
     return in_order(table.rows)
 
 

@@ -1,7 +1,7 @@
-"""What a session is told at its start: the blocks that the learner's skill reads, to the byte (SPEC L, first page).
+"""The session-start text: the blocks that the learner's skill reads, byte for byte (SPEC L, first page).
 
-The ledger is never opened here (L-05): what the daemon healed in it was noted down, and is only repeated. A session
-waits for this, so little is imported, and nothing that fails here may keep the profile from being printed.
+The ledger is never opened here (SPEC L-05). Repairs that the daemon made in it are read from the notes. A session
+start waits for this, so imports are few, and no error keeps the profile from being printed.
 """
 
 from __future__ import annotations
@@ -27,35 +27,40 @@ from tacitd_handlers.learner.sittings import Sitting, parse_state, sitting
 from tacitd_handlers.learner.words import names_a_session
 
 LIMIT = 10_000
-"""Characters that Claude Code takes from a hook; of more it shows the model the first 2 KB and a path."""
+"""Characters that Claude Code accepts from a hook. Of a longer text the model sees the first 2 KB and a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is printed, and what the person who reads standard error should know."""
+    """The text for standard output, and a warning for standard error."""
 
     text: str
     trouble: str = ""
 
 
 def context(places: Places, session: str, clock: Clock) -> Said:
-    """Prepare the profile, and return the session's blocks. `session`: its id, "" where it is not known."""
+    """Prepare the profile and return the session's blocks.
+
+    `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the pending lines as printed.
+    """
     notes, now = Notes(places.home), local_minutes(clock.now())
     known = _known(notes)
     at = sitting(session, "", known.stamps, session_state(places), now)
     ready = _prepare(places)
     first = ready.made or at.session in known.firsts
     text = told(ready.data, at, known, ready.restored, now, first=first)
-    with suppress(OSError, TacitdError):  # a full disk must not keep a session from its profile
+    with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
         _note(notes, known, at, clock.now(), ready.restored, first=first)
     if len(text) > LIMIT:
-        long = f"{len(text)} characters: Claude Code shows the first 2 KB, and names a file with the rest"
+        long = f"{len(text)} characters: Claude Code shows the model the first 2 KB and a path to the rest"
         return Said(text, ready.trouble or long)
     return Said(text, ready.trouble)
 
 
 def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str, *, first: bool) -> str:
-    """The blocks. `names`: sections that were restored just now."""
+    """Format the blocks. `names` are the sections that were restored just now, `now` is local `YYYY-MM-DDTHH:MM`.
+    `first` chooses the header and the request of a first session (SPEC L-51).
+    """
     title = "(new — first session)" if first else "(loaded automatically at session start)"
     profile = data.decode("utf-8", "surrogateescape")
     text = (
@@ -74,7 +79,7 @@ def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str,
 
 
 def session_state(places: Places) -> Sitting | None:
-    """What the session-state file says."""
+    """The session and stamp in the session-state file, or None if it is missing or incomplete."""
     try:
         return parse_state(places.session_state.read_text(encoding="utf-8", errors="replace"))
     except OSError:
@@ -83,7 +88,7 @@ def session_state(places: Places) -> Sitting | None:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The profile, made ready to be printed."""
+    """The profile's bytes after creation and repair."""
 
     data: bytes
     made: bool = False
@@ -92,7 +97,7 @@ class Ready:
 
 
 def _prepare(places: Places) -> Ready:
-    """Make both files where there is no profile (SPEC L-51); put back sections that are missing (L-02)."""
+    """Create both files if there is no profile (SPEC L-51), and restore missing sections (SPEC L-02)."""
     trouble = ""
     made, restored = False, list[str]()
 
@@ -141,12 +146,15 @@ def _read(data: bytes) -> Profile | None:
 
 
 def hook_session(wait: float = 0.2) -> str:
-    """The session id in a hook's input on standard input; "" for a terminal, and where nothing whole comes in `wait`
-    seconds: whoever started us may never close it."""
+    """Read the session id from a hook's JSON on standard input.
+
+    Returns "" for a terminal, for invalid input, and if no complete object arrives: each read waits at most `wait`
+    seconds, because the parent process may leave the pipe open.
+    """
     text = b""
     try:
         fd = sys.stdin.fileno()
-        ready = select.poll()  # `select` takes no descriptor over 1023
+        ready = select.poll()  # `select` refuses descriptors above 1023
         ready.register(fd, select.POLLIN)
         while not os.isatty(fd) and ready.poll(wait * 1000):
             part = os.read(fd, 1 << 16)

@@ -1,6 +1,7 @@
-"""What is not as it should be in the two files, in words (the `check` command). Pure: bytes in, findings out.
+"""Problems in the two files and between them, as text for the `check` command. Pure: bytes in, findings out.
 
-Nothing is mended here. What `--fix` can mend is marked; the rest is a person's text, and only they know what it means.
+Nothing is repaired here. Findings that `--fix` can repair are marked. The others concern text of a person, which only
+that person can correct.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from tacitd_handlers.learner.words import VERDICTS
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to look at."""
+    """One problem in one of the files."""
 
     file: str
     """`profile` or `ledger`."""
     where: str
     what: str
     fixable: bool = False
-    """`check --fix` mends it."""
+    """Whether `check --fix` repairs it."""
 
 
 def findings(profile: bytes | None, ledger: bytes, state: State) -> list[Finding]:
-    """Everything, the ledger's first."""
+    """All findings, those of the ledger first. `profile` is None if the file does not exist."""
     table = parse(ledger)
     rows = in_order(table.rows)
     found = [*_ledger(ledger, table.bad, table.rows)]
     if profile is None:
         if rows:
-            found.append(Finding("profile", "", "is not there", True))
+            found.append(Finding("profile", "", "does not exist", True))
         return found
     try:
         read = parse_profile(profile)
@@ -60,18 +61,18 @@ def findings(profile: bytes | None, ledger: bytes, state: State) -> list[Finding
 
 def _ledger(ledger: bytes, bad: Sequence[Bad], rows: Sequence[Row]) -> Iterator[Finding]:
     if ledger and not has_header(ledger):
-        yield Finding("ledger", "line 1", "the table has no head")
+        yield Finding("ledger", "line 1", "the table has no header")
     if torn(ledger):
-        yield Finding("ledger", "last line", "is not ended; the next row completes it with a newline")
+        yield Finding("ledger", "last line", "has no newline; the next row adds it")
     for one in bad:
         line = ledger.count(b"\n", 0, one.offset) + 1
         yield Finding("ledger", f"line {line}", f"is skipped: {one.why}: {one.text}")
     for key, number in Counter(row.key for row in rows).items():
         if number > 1:
-            yield Finding("ledger", key.stamp, f"{key.problem} stands there {number} times; it counts once")
+            yield Finding("ledger", key.stamp, f"{key.problem} occurs {number} times; it counts once")
     for row in rows:
         if row.verdict not in VERDICTS.get(row.mode, ()):
-            yield Finding("ledger", row.stamp, f"{row.verdict!r} is no verdict of the mode {row.mode!r}")
+            yield Finding("ledger", row.stamp, f"{row.verdict!r} is not a verdict of the mode {row.mode!r}")
 
 
 def _sections(profile: Profile) -> Iterator[Finding]:
@@ -79,7 +80,7 @@ def _sections(profile: Profile) -> Iterator[Finding]:
         yield Finding("profile", name, "the section is missing", True)
     for name, number in Counter(name for name, _ in profile.sections).items():
         if number > 1:
-            yield Finding("profile", name, f"stands there {number} times; new entries go into the first")
+            yield Finding("profile", name, f"occurs {number} times; new entries go into the first")
 
 
 def _sessions(profile: Profile, rows: Sequence[Row], state: State) -> Iterator[Finding]:
@@ -93,7 +94,7 @@ def _sessions(profile: Profile, rows: Sequence[Row], state: State) -> Iterator[F
     for row in rows[-NEWEST:]:
         key = (row.stamp, row.problem, row.mode)
         if key not in there and key not in gone and row.stamp > state.aged:
-            yield Finding("profile", row.stamp, f"{row.problem} stands only in the ledger", True)
+            yield Finding("profile", row.stamp, f"{row.problem} is only in the ledger", True)
     if len(profile.sessions) > NEWEST:
         yield Finding(
             "profile", "Session History", f"{len(profile.sessions)} entries; {NEWEST} are kept", True
@@ -109,7 +110,7 @@ def _one_session(held: Held, row: Row | None, there: set[tuple[str, str, str]]) 
         yield Finding(
             "profile",
             session.stamp,
-            f"{session.verdict!r} is no verdict of the mode {session.mode!r}",
+            f"{session.verdict!r} is not a verdict of the mode {session.mode!r}",
             row is not None,
         )
     if session.faults:
@@ -117,13 +118,13 @@ def _one_session(held: Held, row: Row | None, there: set[tuple[str, str, str]]) 
     elif row is not None and not agrees(session, row):
         said = f"{session.verdict}, {session.gaps}, {session.review}"
         yield Finding(
-            "profile", session.stamp, f"{said}; the ledger says {row.verdict}, {row.gaps}, {row.review}", True
+            "profile", session.stamp, f"{said}; the ledger has {row.verdict}, {row.gaps}, {row.review}", True
         )
 
 
 def _unheard(profile: bytes, ledger: bytes) -> Iterator[Finding]:
     for row in unheard(profile, Ledger(ledger)):
-        yield Finding("ledger", row.stamp, f"{row.problem} stands only in the profile", True)
+        yield Finding("ledger", row.stamp, f"{row.problem} is only in the profile", True)
 
 
 def _entries(profile: Profile, state: State) -> Iterator[Finding]:
@@ -133,11 +134,13 @@ def _entries(profile: Profile, state: State) -> Iterator[Finding]:
             what = f"cannot be read: {', '.join(entry.faults)}"
             yield Finding("profile", entry.label, what, entry.status is not None)
         if not is_specific(entry.description):
-            yield Finding("profile", entry.label, "names no input class and no code pattern")
+            yield Finding("profile", entry.label, "the description names no input class or code pattern")
     active = sum(not placed.resolved for placed in profile.weaknesses)
     if active > caps.ACTIVE:
         yield Finding(
-            "profile", "Known Weaknesses", f"{active} active entries; new ones wait above {caps.ACTIVE}"
+            "profile",
+            "Known Weaknesses",
+            f"{active} active entries; the maximum is {caps.ACTIVE}, so new ones wait",
         )
     for tag, weakness in state.folded.tags.items():
         if tag in state.seats.pending:
@@ -145,5 +148,5 @@ def _entries(profile: Profile, state: State) -> Iterator[Finding]:
         if tag in state.removed:
             first = format_entry(tag, state.texts.get(tag, tag), weakness)[0]
             yield Finding(
-                "profile", tag, f"was taken out and stays out (`forget --undo` brings it back): {first}"
+                "profile", tag, f"was removed and is not added again (`forget --undo` restores it): {first}"
             )

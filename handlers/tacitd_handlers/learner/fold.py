@@ -1,7 +1,8 @@
-"""From ledger rows to what is known: each weakness' course, each pattern's gaps, each problem's last reviews.
+"""The fold of the ledger: each weakness's state, each pattern's gaps, each problem's last reviews.
 
-Pure, row by row, in the order of the stamps and then of the ledger (SPEC L-47). What a person changed in the profile
-is replayed at its place (L-31); what a session tested comes in beside its row (L-21). Nothing here writes or places.
+Pure. Rows are taken one by one, ordered by stamp, then by their position in the ledger (SPEC L-47). A person's edits
+of the profile are replayed at the stamp where they were made (SPEC L-31). The tags that a session tested come from
+`Beside` (SPEC L-21). Reading files and assigning lists (`caps.py`) belong elsewhere.
 """
 
 from __future__ import annotations
@@ -17,32 +18,35 @@ from tacitd_handlers.learner.resolution import prove
 from tacitd_handlers.learner.words import UNKNOWN, names_a_session
 
 PASTS = 3
-"""Earlier sessions of a problem that are remembered, for the trajectory (SPEC L-40)."""
+"""Earlier sessions kept for each problem, for the trajectory (SPEC L-40)."""
 NEWEST = 20
-"""Sessions that Session History has room for (SPEC L-32)."""
+"""The cap of Session History (SPEC L-32)."""
 REMEMBERED = 2 * NEWEST
-"""Rows that are kept at hand: those that have just left Session History are looked at once more."""
+"""Rows kept in the state: twice the cap, because rows that have just left Session History are compared once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of a problem: its last sessions, and the interval that it was scheduled with last."""
+    """The last sessions of a problem, and the interval with which it was last scheduled."""
 
     sessions: tuple[tuple[str, str], ...] = ()
     """(stamp, verdict), oldest first."""
     interval: int | None = None
     review: str = ""
-    """The latest date that parses; "" where none does."""
+    """The latest review date that parses, "" if none does."""
 
 
 LAST = 1 << 30
-"""After every row of a stamp."""
+"""An `Override.nth` after every row of a stamp."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Override:
-    """A status that did not come from the rows: a person wrote it (SPEC L-31), or room had to be made (L-27). It holds
-    from the `nth` row of the stamp `after` on, until the next session says otherwise."""
+    """A status that does not follow from the rows: a person wrote it (SPEC L-31), or a promotion made room (SPEC
+    L-27).
+
+    It is applied after row number `nth` of the stamp `after`, and holds until the next session changes the status.
+    """
 
     after: str
     nth: int
@@ -52,36 +56,36 @@ class Override:
 
 @dataclass(slots=True)
 class Folded:
-    """What the rows so far say."""
+    """The result of the rows folded so far."""
 
     last: str = ""
     """The newest stamp."""
     keys: set[Key] = field(default_factory=set)
-    """The rows of that stamp, so that none counts twice (SPEC L-23)."""
+    """The keys of the rows with that stamp, so that none counts twice (SPEC L-23)."""
     rows: int = 0
     tags: dict[str, Weakness] = field(default_factory=dict)
     patterns: dict[str, dict[str, None]] = field(default_factory=dict)
     """The gaps seen with each pattern, in the order of their first row."""
     problems: dict[str, Past] = field(default_factory=dict)
     newest: list[Row] = field(default_factory=list)
-    """The newest rows, oldest first."""
+    """The newest rows, oldest first; at most `REMEMBERED`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What the ledger does not hold."""
+    """Input of the fold that is not in the ledger."""
 
     given: Mapping[str, Weakness] = field(default_factory=dict)
     """Weaknesses that a person had in the profile before any row showed them."""
     tested: Callable[[Row], Iterable[str] | None] = lambda row: None
-    """The tags that a session tested; None: nobody said (SPEC L-21)."""
+    """The tags that a session tested. None if they were not recorded (SPEC L-21)."""
     also: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """By stamp, tags that were tested beside that: Claude wrote so in the profile."""
+    """By stamp, further tested tags, taken from `Last tested` in entries that Claude wrote."""
     has_row: Callable[[str], bool] = lambda stamp: True
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """By stamp; rows of one stamp as they stand in the ledger. Each key once."""
+    """The rows sorted by stamp, with ledger order for equal stamps, and each key once (SPEC L-23, L-47)."""
     seen: set[Key] = set()
     ordered: list[Row] = []
     for row in sorted(rows, key=lambda row: row.stamp):
@@ -92,13 +96,17 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 
 def step(folded: Folded, row: Row, beside: Beside) -> list[str]:
-    """Take in one row that is not older than `folded.last`; return the tags it touched, those it showed first."""
+    """Fold one row, which must not be older than `folded.last`.
+
+    Returns the tags that it touched, first those that it observed.
+    """
     if row.stamp != folded.last:
         folded.keys = set()
     if row.key in folded.keys:
         return []
     folded.last, folded.rows = row.stamp, folded.rows + 1
     folded.keys.add(row.key)
+    # `manual` and its like identify no session, so the stamp tells them apart (SPEC L-22).
     session = row.session if names_a_session(row.session) else f"{row.session}@{row.stamp}"
     shown = row.tags
     clean = [tag for tag in _tested(folded, row, beside) if tag not in shown]
@@ -111,12 +119,12 @@ def step(folded: Folded, row: Row, beside: Beside) -> list[str]:
 
 
 def place(folded: Folded) -> tuple[str, int]:
-    """Where the fold stands: the newest stamp, and how many of its rows."""
+    """The position of the fold: the newest stamp, and the number of its rows."""
     return folded.last, len(folded.keys)
 
 
 def replay(folded: Folded, waiting: list[Override], row: Row | None) -> None:
-    """Let those overrides hold that were made before this row (None: all), and take them from `waiting` (in order)."""
+    """Apply the overrides that come before `row` (None: all), and remove them from `waiting`, which is sorted."""
     nth = 1 + (len(folded.keys) if row is not None and row.stamp == folded.last else 0)
     while waiting and (row is None or (waiting[0].after, waiting[0].nth) < (row.stamp, nth)):
         override = waiting.pop(0)
@@ -126,7 +134,7 @@ def replay(folded: Folded, waiting: list[Override], row: Row | None) -> None:
 
 
 def _tested(folded: Folded, row: Row, beside: Beside) -> list[str]:
-    """SPEC L-21: what the session says it tested, else the gaps seen before with its pattern."""
+    """The tags that the session tested: as recorded, otherwise the gaps seen before with its pattern (SPEC L-21)."""
     named = beside.tested(row)
     if named is None:
         named = folded.patterns.get(row.pattern, {}) if row.pattern != UNKNOWN else ()
@@ -152,7 +160,7 @@ def _pass(folded: Folded, tag: str, stamp: str, session: str, beside: Beside) ->
 
 
 def _current(folded: Folded, tag: str, stamp: str, beside: Beside) -> Weakness | None:
-    """A weakness as it stands before a session of this stamp; one that only the profile knew counts from there on."""
+    """The weakness before a session of this stamp. One that only the profile has counts from its own stamp on."""
     weakness = folded.tags.get(tag)
     if weakness is None:
         given = beside.given.get(tag)
@@ -161,7 +169,7 @@ def _current(folded: Folded, tag: str, stamp: str, beside: Beside) -> Weakness |
 
 
 def remember(folded: Folded, row: Row) -> None:
-    """What the next sessions must know of this one: its gaps, and its problem's interval."""
+    """Add a row's gaps to its pattern, and its verdict and interval to its problem."""
     if row.tags:
         folded.patterns.setdefault(row.pattern, {}).update(dict.fromkeys(row.tags))
     past = folded.problems.get(row.problem, Past())
@@ -174,7 +182,7 @@ def remember(folded: Folded, row: Row) -> None:
 
 
 def trajectory(past: Past | None) -> str:
-    """One sentence on the earlier sessions of a problem (SPEC L-40). Only what the ledger says."""
+    """One sentence on the earlier sessions of a problem, from the ledger (SPEC L-40)."""
     if past is None or not past.sessions:
         return "Trajectory: first session of this problem."
     said = ", ".join(f"{verdict} ({stamp[:10]})" for stamp, verdict in past.sessions)

@@ -1,4 +1,4 @@
-"""Taking a weakness out for good, and bringing it back (SPEC L-30). The ledger keeps what it knows either way."""
+"""Removing a weakness for good, and restoring it (SPEC L-30). Neither changes the ledger."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tacitd_handlers.learner.words import slug
 
 
 def forget(store: Store, name: str) -> str:
-    """Take the entry with this tag or label out, and never write it again; return its tag. Call with the lock held.
+    """Remove the entry with this tag or label, never write it again, and return its tag. Call with the lock held.
 
-    Raises UsageError where there is none, OSError, FileRefusedError.
+    Raises UsageError if there is no such weakness, OSError, FileRefusedError.
     """
     store.look(force=True)
     state = store.state()
@@ -30,12 +30,15 @@ def forget(store: Store, name: str) -> str:
 
 
 def undo(store: Store, name: str) -> str:
-    """Bring it back as the ledger knows it; return its tag. Call with the lock held. Raises as `forget` does."""
+    """Restore a removed weakness from the ledger, and return its tag. Call with the lock held.
+
+    Raises UsageError if it was not removed; OSError, FileRefusedError.
+    """
     store.look(force=True)
     state = store.state()
     tag = _named(state, name)
     if tag not in state.removed:
-        raise UsageError(f"{tag} was not taken out", "`tacitd learner check` lists what was")
+        raise UsageError(f"{tag} was not removed", "`tacitd learner check` lists the removed ones")
     state.removed.remove(tag)
     ledger = store.ledger()
     if tag in state.folded.tags:
@@ -52,7 +55,7 @@ def undo(store: Store, name: str) -> str:
 
 
 def _named(state: State, name: str) -> str:
-    """The tag that is meant: by itself, by its label, or by something that reads the same."""
+    """The tag that `name` refers to: a tag, a label, or a spelling with the same slug. Raises UsageError."""
     tags = [*state.folded.tags, *state.given, *state.wrote]
     by_label = {wrote.label: tag for tag, wrote in state.wrote.items()}
     if name in tags:
@@ -63,4 +66,4 @@ def _named(state: State, name: str) -> str:
     if len(same) == 1:
         return same[0]
     known = ", ".join(sorted(tags)[:8]) or "none yet"
-    raise UsageError(f"{name!r} is no weakness that tacitd keeps", f"it keeps: {known}")
+    raise UsageError(f"{name!r} is not a known weakness", f"known: {known}")

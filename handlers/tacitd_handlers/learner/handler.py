@@ -1,6 +1,6 @@
-"""The learner's handler: reports in transcripts become records, the two files are kept in step, retests are flagged.
+"""The learner's handler: records the reports in transcripts, keeps the two files in step, flags retests.
 
-It asks no model. Nothing here decides what a session means: `recording.py` and `reconcile.py` do.
+It calls no model. What a session means is decided in `recording.py` and `reconcile.py`.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ LOOK, RETESTS = "look", "retests"
 FILES = "learner.files"
 ROWS = "learner.rows"
 MUCH = 1 << 20
-"""Bytes of a ledger that is met for the first time: it is taken in after the daemon is ready, not before."""
+"""Bytes of the ledger not yet folded, above which the first fold runs after the daemon is ready."""
 REFUSED = 10
-"""Refused reports that `status` shows."""
+"""Refused reports kept for `status`, the newest."""
 
 
 class Learner:
-    """Seed 000 in the daemon."""
+    """Seed 000 as a handler of the daemon."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
@@ -61,7 +61,7 @@ class Learner:
         self._teaching: set[str] = set()
         self._reports: set[str] = set()
         self._began: dict[str, float] = {}
-        """By session, its earliest record seen: seconds since 1970, UTC."""
+        """By session, the time of its earliest record: seconds since 1970, UTC."""
         self._refused: list[str] = []
         self._shown: dict[str, Any] = {}
         self._recorded = 0
@@ -71,7 +71,9 @@ class Learner:
         self._settings: LearnerSettings
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Remember which sessions teach, and which reports were taken; make good what a crash cut off (SPEC L-37)."""
+        """Restore from the commits which sessions teach and which reports were taken, then reconcile the files (SPEC
+        L-37).
+        """
         settings = tools.settings.get("learner") or LearnerSettings()
         self._settings = settings
         self._plan = Plan(settings.grow_only_when_due, settings.longest_interval)
@@ -85,7 +87,7 @@ class Learner:
             self._look(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event."""
+        """Record the reports of new records, and run the jobs `look` and `retests`; ignore other events."""
         match event:
             case TranscriptGrew():
                 return self._grew(event, tools)
@@ -119,14 +121,16 @@ class Learner:
         return Done(data=data)
 
     def _from_the_skill_on(self, records: Sequence[Record]) -> Sequence[Record]:
-        """What stands before the skill was used counts for nothing, also in the same batch (SPEC X-10)."""
+        """The records from the first use of the skill on. Earlier ones are ignored, also in the same batch (SPEC
+        X-10).
+        """
         skills = self._settings.skills
         files = {self._store.places.profile.name, self._store.places.ledger.name}
         first = next((n for n, one in enumerate(records) if uses_skill(one, skills, files)), len(records))
         return records[first:]
 
     def _take(self, records: Sequence[Record], session: str, began: str) -> tuple[list[str], list[str]]:
-        """Record what is reported. Raises OSError, FileRefusedError: then it is tried again."""
+        """Record the reports in these records. Raises OSError, FileRefusedError: the event is then retried."""
         taken: list[str] = []
         refused: list[str] = []
         for one in records:
@@ -140,7 +144,7 @@ class Learner:
         return taken, refused
 
     def _report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
-        """Record one report; return why it is refused, "" where it is not."""
+        """Record one report. Returns why it is refused, otherwise ""."""
         try:
             said = asked(given)
             at = self._sitting(said.session or one.session or session, said.stamp, began)
@@ -149,7 +153,7 @@ class Learner:
         except FileRefusedError:
             raise
         except TacitdError as error:
-            logger.warning("a report of session {} is refused: {}", session, error.what)
+            logger.warning("refused a report of session {}: {}", session, error.what)
             return f"{session}: {error.what}"
         self._recorded += not made.again
         if made.result is not None:
@@ -157,7 +161,7 @@ class Learner:
         return ""
 
     def _sitting(self, session: str, stamp: str, began: str) -> Sitting:
-        """The session's one stamp (SPEC L-48), remembered from its first use on."""
+        """The session's one stamp (SPEC L-48), stored at its first use."""
         notes = self._store.notes
         known = notes.known().stamps
         at = sitting(session, stamp, known, session_state(self._store.places), began)
@@ -167,18 +171,18 @@ class Learner:
         return at
 
     def _save_session(self, session: str, began: str) -> None:
-        """A compaction: what the session must still know goes into the session-state file."""
+        """At a compaction, write the session-state file, so that the session keeps its id and stamp."""
         where: Places = self._store.places
         text = state_text(self._sitting(session, "", began), short(where.profile, where.user))
         replace(where.session_state, text.encode(), mode=0o600)
 
-    # by the clock
+    # scheduled jobs
 
     def _look(self, tools: Tools) -> None:
-        """Keep the two files in step. What is wrong with them is said, and looked at again in a minute."""
+        """Bring the two files in step. An error becomes a degradation; the next run is in a minute."""
         try:
             done = retry_while_changing(self._look_locked)
-        except FileBusyError:  # somebody edits one of them: it is looked at again in a minute
+        except FileBusyError:  # an editor has one of them open; the job runs again in a minute
             return
         except (OSError, FileRefusedError) as error:
             what = (
@@ -187,7 +191,7 @@ class Learner:
             hint = (
                 error.hint
                 if isinstance(error, FileRefusedError)
-                else "sessions are looked at again when it can be"
+                else "the files are checked again every minute"
             )
             tools.degrade(Degradation(FILES, f"the learner's files: {what}", hint))
             return
@@ -204,16 +208,16 @@ class Learner:
 
     def _said(self, done: Looked, tools: Tools) -> None:
         if done.healed or done.completed:
-            logger.info("the ledger got {} missing rows", len(done.healed) + len(done.completed))
+            logger.info("appended {} missing rows to the ledger", len(done.healed) + len(done.completed))
         bad = done.result.state.bad if done.result is not None else 0
         if bad:
-            what = f"{bad} lines of {self._store.places.ledger} are no rows and are skipped"
-            tools.degrade(Degradation(ROWS, what, "`tacitd learner check` names them"))
+            what = f"{bad} lines of {self._store.places.ledger} are not rows and are skipped"
+            tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
         else:
             tools.clear(ROWS)
 
     def _show(self, result: Result) -> None:
-        """What `status` says of the two files, and what the log keeps (SPEC L-28)."""
+        """Update the counts for `status`, and log the moves (SPEC L-28)."""
         for move in result.moves:
             if move.what in ("dropped", "promoted", "waits"):
                 logger.info("weakness {}: {}", move.tag, move.what)
@@ -227,19 +231,19 @@ class Learner:
             }
 
     def _flag(self, tools: Tools) -> None:
-        """SPEC L-50: which weaknesses are worth another look today."""
+        """Update the list of retests for `status` (SPEC L-50)."""
         try:
             data = self._store.profile()
             found = retests(parse(data), local_minutes(tools.clock.now())) if data is not None else []
         except (OSError, FileRefusedError):
-            return  # `_look` says so
+            return  # `_look` reports it
         with self._lock:
             self._shown["retests"] = [one.label for one in found]
 
-    # what it did
+    # commits and status
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """What was done is in the files already."""
+        """Remember the reports that were taken. The files are written already."""
         self._fold(commit.data)
 
     def _fold(self, data: Mapping[str, Any]) -> None:
@@ -255,7 +259,7 @@ class Learner:
             self._refused = [*self._refused, *new][-REFUSED:]
 
     def status(self) -> Mapping[str, Any]:
-        """Counts of the two files, and what waits for the learner."""
+        """The counts of the two files, the learner's retests and pending entries, and the refused reports."""
         with self._lock:
             shown = {
                 **self._shown,
@@ -266,5 +270,5 @@ class Learner:
         return shown | {"says": list(status_lines(shown))}
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """None: the learner's files belong to no project; they are looked at once a minute."""
+        """Empty: the learner's files belong to no project. They are checked once a minute."""
         return ()

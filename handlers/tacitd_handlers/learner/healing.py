@@ -1,6 +1,7 @@
-"""What one of the two files has and the other lacks: rows for sessions that stand only in the profile (SPEC L-38).
+"""Rows that the ledger lacks: for sessions that are only in the profile (SPEC L-38), and for records that a crash cut
+off (SPEC L-37).
 
-Pure. The other way round, entries for rows that stand only in the ledger, is `render.py`'s.
+Pure. The opposite direction, entries for rows that are only in the ledger, is in `render.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tacitd_handlers.learner.words import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VER
 
 
 def healed(session: Session) -> Row | None:
-    """The row of an entry; None where its mode or verdict is none: then nothing is made of it (SPEC L-35, L-39)."""
+    """The row for a profile entry. None if its mode or verdict is invalid: nothing is invented (SPEC L-35, L-39)."""
     if session.verdict not in VERDICTS.get(session.mode, ()):
         return None
     gaps, review = name_of(session.gaps or ""), name_of(session.review or "")
@@ -34,7 +35,9 @@ def healed(session: Session) -> Row | None:
 
 
 def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> list[Row]:
-    """The rows that the ledger lacks, oldest first. `newest`: rows that are known to stand in it."""
+    """The rows that the ledger lacks, oldest first. `data` is the profile, `newest` are rows known to be in the
+    ledger.
+    """
     if data is None:
         return []
     known: set[SessionKey] = {(row.stamp, row.problem, row.mode) for row in newest}
@@ -50,5 +53,5 @@ def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> l
 
 
 def orphans(intents: Mapping[Key, Intent], ledger: Ledger) -> list[Row]:
-    """Rows that were about to be written when the process ended, in the order in which they were recorded."""
+    """The rows of intents that are not in the ledger, in the order in which they were recorded."""
     return [intent.row for key, intent in intents.items() if ledger.row(key) is None]

@@ -1,7 +1,8 @@
-"""One entry of Session History, as lines (SPEC L-32 to L-36). Lines in, fields out, and fields put back in place.
+"""The format of one entry of Session History (SPEC L-32 to L-36). Lines in, fields out, and changed fields spliced
+back.
 
-Only a line with the whole header starts an entry; whatever else stands below it is its observations. What is written
-here is made so that no line of an observation can be taken for structure.
+Only a line that matches the whole header starts an entry; the lines below it are its observations. Lines of an
+observation that look like structure are escaped on write. Which entries exist is decided in `render.py`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ HEADER = re.compile(
 RECOVERED = "(recovered from ledger)"
 NOTHING_SAID = "(no observations were given)"
 LONGEST = 4000
-"""Characters of observations that are written; the record keeps all of them."""
+"""Characters of observations that are written to the profile. `records.jsonl` keeps all of them."""
 _STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What an entry says. None: the line is missing."""
+    """The fields of an entry. None: the line is missing."""
 
     stamp: str
     problem: str
@@ -37,17 +38,17 @@ class Session:
     gaps: str | None = None
     review: str | None = None
     ruled: bool = False
-    """Whether `---` stands between the data and the observations."""
+    """Whether a `---` line separates the fields from the observations."""
     observations: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What it shares with its ledger row."""
+        """Stamp, problem and mode: the fields that an entry shares with its ledger row."""
         return self.stamp, self.problem, self.mode
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The lines that are missing."""
+        """The names of the missing lines."""
         said = {"Gaps": self.gaps, "Review": self.review, "---": self.ruled or None}
         return tuple(name for name, value in said.items() if value is None)
 
@@ -59,7 +60,7 @@ def is_header(line: str) -> bool:
 
 
 def parse_session(lines: Sequence[str]) -> Session | None:
-    """Given an entry's lines without their newlines, return what it says; None where they are no entry."""
+    """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
     found = HEADER.match(lines[0]) if lines else None
     if found is None or time_of(found["stamp"]) is None:
         return None
@@ -79,7 +80,7 @@ def parse_session(lines: Sequence[str]) -> Session | None:
 
 
 def format_session(row: Row, observations: str) -> list[str]:
-    """The entry of a ledger row (SPEC L-32, L-36)."""
+    """The lines of an entry for a ledger row (SPEC L-32, L-36)."""
     return [
         f"### {row.stamp} | {row.problem} | {row.mode} | {row.verdict}",
         f"Gaps: {row.gaps}",
@@ -90,11 +91,14 @@ def format_session(row: Row, observations: str) -> list[str]:
 
 
 def corrected(lines: Sequence[str], row: Row) -> list[str]:
-    """The entry with its ledger row's verdict, gaps and review (SPEC L-38); the observations stay as they are."""
+    """The entry's lines with the verdict, gaps and review of its ledger row; the observations are unchanged (SPEC
+    L-38).
+    """
     rule = _rule(lines)
     end = rule if rule is not None else _data_end(lines)
     data = [line for line in lines[1:end] if not line.startswith(("Gaps:", "Review:"))]
     head = format_session(row, "")[:4]
+    # A header that is right keeps its bytes, also where a person spaced it differently.
     same = parse_session(lines)
     if same is not None and same.verdict == row.verdict:
         head[0] = lines[0]
@@ -103,12 +107,14 @@ def corrected(lines: Sequence[str], row: Row) -> list[str]:
 
 
 def agrees(session: Session, row: Row) -> bool:
-    """Whether an entry says what its ledger row says, byte for byte (SPEC L-36)."""
+    """Whether an entry's verdict, gaps and review equal its row's, byte for byte (SPEC L-36)."""
     return (session.verdict, session.gaps, session.review) == (row.verdict, row.gaps, row.review)
 
 
 def safe(observations: str) -> list[str]:
-    """Observations as lines that cannot be taken for a header, a rule, code or a comment (SPEC L-34)."""
+    """The observations as lines, sanitized and cut to `LONGEST`; lines that look like a header, rule, fence or
+    comment are escaped (SPEC L-34).
+    """
     text = sanitize_text(observations).strip()
     if len(text) > LONGEST:
         text = text[:LONGEST].rsplit(" ", 1)[0] + " …"
@@ -117,7 +123,7 @@ def safe(observations: str) -> list[str]:
 
 
 def _rule(lines: Sequence[str]) -> int | None:
-    """The line of the first `---`, where nothing but data stands before it."""
+    """The index of the first `---` line, if only `Name: value` lines precede it."""
     for at, line in enumerate(lines[1:], start=1):
         if re.fullmatch(r"-{3,}[ \t]*", line):
             return at
@@ -127,7 +133,7 @@ def _rule(lines: Sequence[str]) -> int | None:
 
 
 def _data_end(lines: Sequence[str]) -> int:
-    """In an entry without a rule: where `Gaps:` and `Review:` end."""
+    """The index after `Gaps:` and `Review:` in an entry without a rule."""
     end = 1
     while end < len(lines) and (lines[end].startswith(("Gaps:", "Review:"))):
         end += 1

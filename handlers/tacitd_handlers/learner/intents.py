@@ -1,6 +1,8 @@
-"""What was said of a session when it was recorded, beyond its ledger row: what it tested, what was observed.
+"""The record of an intent: what `record` was given for a session beyond the ledger row, such as tested tags and
+observations.
 
-An intent is written before the row, so that a crash between the two loses nothing. Pure: records of the log in and out.
+An intent is written before the row, so that a crash between the two loses nothing. Pure: records of `records.jsonl`
+in and out; `store.py` reads and writes them.
 """
 
 from __future__ import annotations
@@ -19,17 +21,17 @@ class Intent:
 
     row: Row
     tested: tuple[str, ...] | None = None
-    """The gaps that the session tested; None: nobody said (SPEC L-21)."""
+    """The tags that the session tested. None if they were not given (SPEC L-21)."""
     observations: str = ""
     trajectory: str = ""
     """One sentence on the earlier sessions of the problem (SPEC L-40)."""
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    """By tag, what a new gap is called."""
+    """The descriptions of new gaps, by tag."""
     fresh: bool = False
-    """It is being recorded now; False: it is made good for after a crash."""
+    """True while it is being recorded; False when it is read back, for example after a crash."""
 
     def as_record(self, at: float) -> dict[str, Any]:
-        """The log's record. `at`: seconds since 1970, UTC."""
+        """The record for the log. `at`: seconds since 1970, UTC."""
         said = {
             "tested": list(self.tested) if self.tested is not None else None,
             "observations": self.observations,
@@ -40,12 +42,14 @@ class Intent:
 
 
 def given_up(row: Row, at: float) -> dict[str, Any]:
-    """The log's record of a row that could not be written, and whose caller was told so."""
+    """The record of an intent whose row could not be written and whose caller got an error. `at`: seconds since 1970,
+    UTC.
+    """
     return {"k": "given-up", "at": at, "key": list(row.key)}
 
 
 def records(data: bytes) -> Iterator[dict[str, Any]]:
-    """The records in a part of the log; what is none is skipped."""
+    """The JSON objects in a part of the log; other lines are skipped."""
     for line in data.split(b"\n"):
         try:
             found = json.loads(line)
@@ -56,7 +60,7 @@ def records(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Intent]:
-    """The intents of a log by their rows' keys; those that were given up are left out. Foreign records are skipped."""
+    """The intents of a log by the keys of their rows, without those given up. Foreign records are skipped."""
     found: dict[Key, Intent] = {}
     for record in records:
         try:

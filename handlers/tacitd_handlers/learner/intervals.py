@@ -1,6 +1,6 @@
-"""When a problem is to be seen again (SPEC L-41 to L-46). Pure: days and dates.
+"""Review intervals and dates (SPEC L-41 to L-46). Pure: days, stamps and ISO dates.
 
-`previous` is the interval that the latest earlier row of the same problem was scheduled with.
+`previous` is the interval with which the latest earlier row of the same problem was scheduled.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ FIXED: Final = {
     "borderline": 2,
     "needs_work": 1,
 }
-"""Days (SPEC L-42, L-46)."""
+"""Days until the review, for verdicts whose interval does not grow (SPEC L-42, L-46)."""
 GROWING: Final = {"strong_pass": (7, 2, 1), "pass": (5, 3, 2)}
-"""The least days, and the factor as a fraction: x2 and x1.5, rounded down (SPEC L-42, L-44)."""
+"""The minimum in days, and the growth factor as a fraction: x2 and x1.5, rounded down (SPEC L-42, L-44)."""
 FURTHEST: Final = 3_000_000
-"""Days: past every date there is."""
+"""Days: more than the calendar has, so that growth stays finite."""
 
 
 def days_until(verdict: str, previous: int | None, *, early: bool = False, longest: int | None = None) -> int:
     """The days until the review after this verdict.
 
-    `early`: the problem was not due yet, and intervals grow only when they are (`learner.grow_only_when_due`).
-    `longest`: no interval is longer (`learner.longest_interval`; SPEC L-45).
+    `early`: the problem was not due yet, and intervals grow only when due (`learner.grow_only_when_due`). `longest`:
+    the maximum interval in days (`learner.longest_interval`; SPEC L-45).
     """
     if verdict in FIXED:
         days = FIXED[verdict]
@@ -43,10 +43,10 @@ def days_until(verdict: str, previous: int | None, *, early: bool = False, longe
 
 
 def review_date(stamp: str, days: int) -> str:
-    """The ISO date so many days after the session's date. Raises ValueError for a stamp that is none."""
+    """The stamp's date plus `days`, as an ISO date; at most 9999-12-31. Raises ValueError for an invalid stamp."""
     when = time_of(stamp)
     if when is None:
-        raise ValueError(f"{stamp!r} is no stamp")
+        raise ValueError(f"{stamp!r} is not a stamp")
     try:
         return (when.date() + timedelta(days=days)).isoformat()
     except OverflowError:
@@ -54,7 +54,7 @@ def review_date(stamp: str, days: int) -> str:
 
 
 def scheduled(stamp: str, review: str) -> int | None:
-    """The interval that a row was scheduled with; None where its date does not parse or lies before it (SPEC L-43)."""
+    """The interval of a row in days. None if its review date does not parse or is before its stamp (SPEC L-43)."""
     when, due = time_of(stamp), date_of(review)
     if when is None or due is None or due < when.date():
         return None
@@ -70,7 +70,7 @@ def date_of(text: str) -> date | None:
 
 
 def reason(mode: str, verdict: str, interval: int | None) -> str:
-    """Why a review is due, in a few words."""
+    """Why a review is due, for the output of `due`."""
     how = "learned" if mode == LEARNING else "recalled"
     after = f", {interval} days later" if interval else ""
     return f"{how} with {verdict}{after}"

@@ -1,4 +1,6 @@
-"""The learner's files, for `uninstall --purge`: ledger and profile are the person's, the mark of a session is not."""
+"""The learner's files for `uninstall --purge`: ledger and profile belong to the person, the session-state file does
+not.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from tacitd_handlers.learner.places import configured
 
 
 def learner_footprint(environ: Mapping[str, str]) -> Footprint:
-    """Where the configuration puts them."""
+    """The files that a purge removes, those that it keeps, and their directories, as configured."""
     at = configured(environ)
     places = dict.fromkeys(file.parent for file in (at.profile, at.ledger, at.session_state))
     return Footprint([at.session_state], [at.ledger, at.profile], list(places))

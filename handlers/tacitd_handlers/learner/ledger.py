@@ -1,7 +1,7 @@
-"""A ledger in memory: its bytes, read once, with its checksum and what was looked up in it.
+"""A ledger in memory: its bytes, their CRC-32, and a cache of the rows by stamp.
 
-A ledger may be ten megabytes long, and one more row must not cost reading it five times over. No file is opened here;
-the format is `ledger_md.py`'s.
+A ledger can be 10 MB long, and recording a row must not read it several times. No file is opened here, and the format
+is defined in `ledger_md.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Ledger:
         return len(self.data)
 
     def crc(self, size: int | None = None) -> int:
-        """The CRC-32 of its first `size` bytes; of all of them where none is given."""
+        """The CRC-32 of the first `size` bytes, of all bytes if None. Continues from the last result."""
         size = len(self.data) if size is None else size
         if size < self._size:
             return zlib.crc32(memoryview(self.data)[:size])
@@ -34,17 +34,17 @@ class Ledger:
         return self._crc
 
     def begins(self, size: int, crc: int) -> bool:
-        """Whether its first `size` bytes are those with this checksum."""
+        """Whether the first `size` bytes have this CRC-32."""
         return size <= len(self.data) and self.crc(size) == crc
 
     def grown(self, tail: bytes) -> Ledger:
-        """The same with bytes added at its end."""
+        """A ledger with `tail` appended, which keeps the checksum computed so far."""
         made = Ledger(self.data + tail)
         made._size, made._crc = self._size, self._crc
         return made
 
     def rows(self, start: int = 0) -> Table:
-        """Every row from a byte on."""
+        """The rows and malformed lines from byte `start` on."""
         return parse(self.data, start)
 
     def at(self, stamp: str) -> list[Row]:
@@ -54,5 +54,5 @@ class Ledger:
         return self._rows[stamp]
 
     def row(self, key: Key) -> Row | None:
-        """The row with this key (SPEC L-23)."""
+        """The row with this key, or None (SPEC L-23)."""
         return next((row for row in self.at(key.stamp) if row.key == key), None)

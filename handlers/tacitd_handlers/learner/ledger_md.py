@@ -1,7 +1,7 @@
 """The ledger's format: an append-only Markdown table of eight columns (SPEC L-04, L-33, L-54). Bytes in, rows out.
 
-Reading forgives what others write: white space, CRLF, `\\|`, rows out of order. What is no row is skipped and named,
-never mended. Rows are tuples, not dataclasses, because there may be a hundred thousand of them.
+Reading tolerates white space, CRLF, `\\|` and rows out of order. A line that is not a row is skipped and reported,
+never changed. Rows are tuples instead of dataclasses, because a ledger can have 100,000 of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RULE = re.compile(r"[\s|:-]+")
 
 
 class Key(NamedTuple):
-    """What makes a row one of its own (SPEC L-23)."""
+    """The identity of a row (SPEC L-23)."""
 
     session: str
     stamp: str
@@ -33,7 +33,7 @@ class Key(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One problem in one session."""
+    """One problem in one session. `stamp` is local `YYYY-MM-DDTHH:MM`, `review` an ISO date or `—`."""
 
     stamp: str
     session: str
@@ -46,17 +46,17 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """SPEC L-23."""
+        """The row's identity (SPEC L-23)."""
         return Key(self.session, self.stamp, self.problem, self.mode)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The gaps as they are compared."""
+        """The gaps as normalised tags."""
         return tags_of(self.gaps)
 
 
 class Bad(NamedTuple):
-    """A line that is no row."""
+    """A line that is not a row."""
 
     offset: int
     """Byte offset of its first byte."""
@@ -66,7 +66,7 @@ class Bad(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What stands in a ledger, or in a part of it."""
+    """The content of a ledger, or of a part of it."""
 
     rows: list[Row]
     bad: list[Bad]
@@ -78,7 +78,7 @@ def format_row(row: Row) -> str:
 
 
 def parse(data: bytes, start: int = 0) -> Table:
-    """Every row from byte `start` on, in the order of the file, and every line that is none."""
+    """The rows from byte `start` on, in file order, and the lines that are not rows."""
     rows: list[Row] = []
     bad: list[Bad] = []
     offset = start
@@ -93,19 +93,20 @@ def parse(data: bytes, start: int = 0) -> Table:
 
 
 def parse_line(raw: bytes) -> Row | str:
-    """One line: its row; "" for what belongs to the table's head; else why it is no row."""
+    """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
     text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    # The fast path: the cells of a row as tacitd writes it need no unescaping.
     if text.startswith("| ") and text.endswith(" |") and "\\" not in text and "  " not in text:
         cells = text[2:-2].split(" | ")
         if len(cells) == 8 and "|" not in text[2:-2].replace(" | ", ""):
             return _row(cells, text)
     if not text or text.startswith("#"):
-        return "" if not text or text == _TITLE else "no row of the table"
+        return "" if not text or text == _TITLE else "not a row of the table"
     return _row([name_of(cell) for cell in _cells(text)], text)
 
 
 def _cells(text: str) -> list[str]:
-    """The cells of a line; none where it is not closed by a pipe, as a torn one is not."""
+    """The cells of a line; [] if it does not end with a pipe, for example because it is torn."""
     if len(text) < 2 or text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
         return []
     return _UNESCAPED.split(text[1:-1])
@@ -113,27 +114,27 @@ def _cells(text: str) -> list[str]:
 
 def _row(cells: list[str], text: str) -> Row | str:
     if not cells:
-        return "torn, or no row of the table"
+        return "torn, or not a row of the table"
     if len(cells) != 8:
         return "" if _RULE.fullmatch(text) else f"{len(cells)} cells instead of 8"
     stamp, session, problem, pattern, mode, verdict, gaps, review = cells
     if time_of(stamp) is None:
         if (stamp, review) == ("Timestamp", "Review Due") or _RULE.fullmatch(text):
             return ""
-        return f"{stamp[:40]!r} is no time"
+        return f"{stamp[:40]!r} is not a timestamp"
     if not problem:
-        return "no problem is named"
+        return "the problem is empty"
     return Row(stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review)
 
 
 def newline_of(data: bytes) -> bytes:
-    """How its last whole line ends: CRLF, or LF."""
+    """The newline of the last complete line: CRLF or LF."""
     at = data.rfind(b"\n")
     return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
 
 
 def rows_at(data: bytes, stamp: str) -> Iterator[Row]:
-    """The rows of one stamp, without reading the others."""
+    """The rows of one stamp. Searches the bytes, so that other rows are not parsed."""
     wanted, at = stamp.encode(), 0
     while (at := data.find(wanted, at)) >= 0:
         begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
@@ -145,10 +146,10 @@ def rows_at(data: bytes, stamp: str) -> Iterator[Row]:
 
 
 def torn(data: bytes) -> bool:
-    """Whether the last line is not ended: a crash, or an editor that leaves it so."""
+    """Whether the last line has no newline: after a crash, or from an editor that omits it."""
     return bool(data) and not data.endswith(b"\n")
 
 
 def has_header(data: bytes) -> bool:
-    """Whether the table's head stands in it."""
+    """Whether the first 4 KiB contain the table's header."""
     return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))

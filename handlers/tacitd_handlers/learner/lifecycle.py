@@ -1,7 +1,7 @@
-"""What a session does to a weakness: the table of SPEC L-16, on one counter. Pure; nothing here knows a file.
+"""What a session does to a weakness: the status table of SPEC L-16, on one counter. Pure; no files.
 
-`clean` counts the sessions in a row that tested the gap and did not show it. What proves that it is gone for good is in
-`resolution.py`; who stands where in the profile is in `caps.py`.
+`clean` counts the consecutive sessions that tested the gap without showing it. The proof for a long-term status is in
+`resolution.py`, the assignment to lists in `caps.py`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT
 
 RECENT = 8
-"""Sessions that are remembered for a weakness, so that none counts twice (SPEC L-22)."""
+"""Sessions remembered for each weakness, so that none counts twice (SPEC L-22)."""
 LIMIT = 3
-"""Clean sessions in a row that resolve a weakness for now (SPEC L-17)."""
+"""Consecutive clean sessions that make a weakness short-term resolved (SPEC L-17)."""
 
 AFTER_CLEAN = {
     NEW: (NEW, NEW, SHORT),
     RECURRING: (RECURRING, IMPROVING, SHORT),
     IMPROVING: (IMPROVING, IMPROVING, SHORT),
 }
-"""From each status, the one after the first, second and third clean session (SPEC L-16, L-20)."""
+"""By status, the status after the first, second and third clean session (SPEC L-16, L-20)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A gap and its course. Stamps are `YYYY-MM-DDTHH:MM`, "" for none."""
+    """A gap and its state. Stamps are local `YYYY-MM-DDTHH:MM`, "" for none."""
 
     tag: str
     status: str
@@ -34,9 +34,9 @@ class Weakness:
     tested: str
     failed: str
     streak: str = ""
-    """The first clean session since the last failure."""
+    """The stamp of the first clean session since the last failure."""
     clean: int = 0
-    """`Sessions since last failure`."""
+    """The field `Sessions since last failure`."""
     failed_in: str = ""
     """The session of the last failure."""
     counted: tuple[str, ...] = ()
@@ -44,16 +44,18 @@ class Weakness:
 
 
 Proved = Callable[[Weakness], bool]
-"""Whether the ledger proves that this one is gone for good."""
+"""Whether the ledger proves that this weakness is long-term resolved."""
 
 
 def new(tag: str, stamp: str, session: str) -> Weakness:
-    """Seen for the first time (SPEC L-13)."""
+    """The weakness after its first observation (SPEC L-13)."""
     return Weakness(tag, NEW, stamp, stamp, stamp, failed_in=session)
 
 
 def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
-    """Seen again (SPEC L-14, L-18, L-19). In a session that showed it already, only the stamps can change (L-22)."""
+    """The weakness after another observation (SPEC L-14, L-18, L-19). In the session of its last failure only the
+    stamps change (SPEC L-22).
+    """
     status = weakness.status if session == weakness.failed_in and not weakness.clean else RECURRING
     return replace(
         weakness,
@@ -68,11 +70,14 @@ def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
 
 
 def passed(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weakness:
-    """Tested and not seen (SPEC L-15). A session counts once, and not at all where it showed the gap before (L-22)."""
+    """The weakness after a session that tested it without showing it (SPEC L-15). A session counts once, and not if
+    it showed the gap before (SPEC L-22).
+    """
     tested = max(stamp, weakness.tested)
     if session == weakness.failed_in or session in weakness.counted:
         return weakness if tested == weakness.tested else replace(weakness, tested=tested)
     clean = weakness.clean + 1
+    # Built directly instead of by `replace`: this runs for every row of the ledger.
     after = Weakness(
         weakness.tag,
         weakness.status,
@@ -89,7 +94,9 @@ def passed(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weak
 
 
 def _after_clean(weakness: Weakness, proved: Proved) -> str:
-    """One step of the table: what turns short-term in this session can be long-term after the next (SPEC L-24)."""
+    """One step of the table. A weakness that becomes short-term in one session can become long-term in a later one
+    (SPEC L-24).
+    """
     match weakness.status:
         case "resolved (short-term)":
             return LONG if proved(weakness) else SHORT

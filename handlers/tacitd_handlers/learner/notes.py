@@ -1,12 +1,13 @@
-"""What has to be told at the next session start, and which stamp each session was given: one small log.
+"""The log of what the next session start must print, and of the stamp that each session was given.
 
-    {"k":"stamp","at","session","stamp","first"}    a session was told its stamp; `first`: it was the very first
+    {"k":"stamp","at","session","stamp","first"}    a session was given its stamp; `first`: it was the very first
     {"k":"say","at","text"}                         a line for the next session start
-    {"k":"told","at","count"}                       so many of those lines were said
-    {"k":"cap","at","tags"}                         who waits for room in Known Weaknesses
-    {"k":"restored","at","names"}                   sections that a session start put back empty; none: they are full again
+    {"k":"told","at","count"}                       so many of these lines were printed
+    {"k":"cap","at","tags"}                         the tags that wait for room in Known Weaknesses
+    {"k":"restored","at","names"}                   sections that a session start restored empty; []: they are filled
 
-It is read at every session start, so it is kept short. Nothing of the ledger is in it (SPEC L-05).
+`at` is in seconds since 1970, UTC. The log is read at every session start, so it is kept short. It contains nothing
+of the ledger (SPEC L-05).
 """
 
 from __future__ import annotations
@@ -21,67 +22,66 @@ from tacitd.files.log import Log
 
 LARGE = 128 << 10
 KEEP = 200
-"""Sessions whose stamps stay when the log is made short."""
+"""Sessions whose stamps are kept when the log is compacted."""
 
 
 @dataclass(slots=True)
 class Known:
-    """The log, folded."""
+    """The folded log."""
 
     stamps: dict[str, str] = field(default_factory=dict)
-    """Newest last."""
+    """Stamps by session id, newest last."""
     firsts: set[str] = field(default_factory=set)
     say: list[str] = field(default_factory=list)
-    """What was not told yet."""
+    """Lines that were not printed yet."""
     cap: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
 
 
 class Notes:
-    """The log. Several processes may add to it."""
+    """The log. Several processes may append to it."""
 
     def __init__(self, home: Path, disk: Disk | None = None) -> None:
         self._log = Log(home / "sessions.jsonl", disk)
 
     def known(self) -> Known:
-        """Read it. Raises OSError."""
+        """Read and fold the log. Raises OSError."""
         return fold(self._log.read())
 
     def stamp(self, session: str, stamp: str, at: float, *, first: bool = False) -> None:
-        """A session was given its stamp. `at`: seconds since 1970, UTC."""
+        """Store the stamp that a session was given. `at`: seconds since 1970, UTC."""
         self._log.append({"k": "stamp", "at": at, "session": session, "stamp": stamp, "first": first})
 
     def say(self, lines: Iterable[str], at: float) -> None:
-        """Tell these lines at the next session start."""
+        """Print these lines at the next session start."""
         for text in lines:
             self._log.append({"k": "say", "at": at, "text": text})
 
     def told(self, count: int, at: float) -> None:
-        """So many of the waiting lines were told."""
+        """Mark the first `count` pending lines as printed, and compact a large log."""
         if count:
             self._log.append({"k": "told", "at": at, "count": count})
         if self._log.size > LARGE:
             self._log.compact(short(self.known(), at))
 
     def cap(self, tags: Iterable[str], at: float) -> None:
-        """These wait for room."""
+        """Replace the list of tags that wait for room."""
         self._log.append({"k": "cap", "at": at, "tags": list(tags)})
 
     def restored(self, names: Iterable[str], at: float) -> None:
-        """These sections were put back empty."""
+        """Replace the list of sections that were restored empty."""
         self._log.append({"k": "restored", "at": at, "names": list(names)})
 
     def flush(self) -> None:
-        """Make it durable."""
         self._log.flush()
 
     def close(self) -> None:
-        """Make it durable, and give the descriptor back."""
+        """Flush, and close the file descriptor."""
         self._log.close()
 
 
 def fold(records: Iterable[Mapping[str, Any]]) -> Known:
-    """Foreign records are skipped."""
+    """Fold the records, oldest first. Foreign records are skipped."""
     known = Known()
     for record in records:
         match record:
@@ -104,7 +104,7 @@ def fold(records: Iterable[Mapping[str, Any]]) -> Known:
 
 
 def short(known: Known, at: float) -> list[dict[str, Any]]:
-    """The same in fewer records."""
+    """The same content in fewer records, for compaction."""
     stamps = list(known.stamps.items())[-KEEP:]
     made: list[dict[str, Any]] = [
         {"k": "stamp", "at": at, "session": s, "stamp": t, "first": s in known.firsts} for s, t in stamps

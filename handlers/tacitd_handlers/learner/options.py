@@ -1,4 +1,4 @@
-"""What the learner's commands need first: the configuration, the store, and the session that calls. No rules."""
+"""Shared code of the learner's commands: configuration, store, standard input, and the calling session. No rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tacitd_handlers.learner.sittings import Sitting, sitting
 from tacitd_handlers.learner.store import Store
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
-"""Claude Code tells its children which session they belong to."""
+"""The variable in which Claude Code passes the session id to its children."""
 
 
 def settings(environ: Mapping[str, str]) -> LearnerSettings:
-    """The slice's section. Raises ConfigError that names the key."""
+    """The section `learner` of the configuration. Raises ConfigError that names the key."""
     try:
         return LearnerSettings.model_validate(places.said(environ))
     except ValidationError as error:
@@ -37,7 +37,7 @@ def settings(environ: Mapping[str, str]) -> LearnerSettings:
 
 
 def opened() -> tuple[Store, Plan]:
-    """The store of this process's environment, and how reviews are planned."""
+    """The store of this process's environment, and the configured review plan. Raises ConfigError."""
     given = settings(os.environ)
     where = places.places(os.environ, given.profile, given.ledger)
     return Store(where, SystemClock(), settle=given.settle), Plan(
@@ -46,7 +46,7 @@ def opened() -> tuple[Store, Plan]:
 
 
 def sitting_of(store: Store, session: str, stamp: str) -> Sitting:
-    """The session that calls, with its one stamp, which is remembered (SPEC L-48, L-49)."""
+    """The calling session and its one stamp, which is stored for later writes (SPEC L-48, L-49)."""
     known = store.notes.known().stamps
     now = store.clock.now()
     named = session or os.environ.get(SESSION, "")
@@ -58,19 +58,19 @@ def sitting_of(store: Store, session: str, stamp: str) -> Sitting:
 
 
 def standard_input() -> str:
-    """What comes in on standard input, to its end; "" for a terminal."""
+    """All of standard input; "" for a terminal."""
     return "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
 
 
 def objects(text: str) -> list[Mapping[str, Any]]:
-    """Given JSON, one object or a list of them, return the objects. Raises UsageError."""
+    """Given JSON, one object or a list of objects, return the objects. Raises UsageError."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"standard input is no JSON: {error}", 'for example {"problem": "two-sum", …}'
+            f"standard input is not JSON: {error}", 'for example {"problem": "two-sum", …}'
         ) from None
     listed = found if isinstance(found, list) else [found]
     if not listed or not all(isinstance(one, dict) for one in listed):
-        raise UsageError("standard input holds no object", 'for example {"problem": "two-sum", …}')
+        raise UsageError("standard input contains no object", 'for example {"problem": "two-sum", …}')
     return listed

@@ -1,8 +1,9 @@
-"""What a person, or Claude, changed in the profile since tacitd last wrote it. Pure; it only changes the state.
+"""Detection of what a person, or Claude, changed in the profile since tacitd last wrote it. Pure; changes only the
+state.
 
-A change that bears the stamp of a session is a session's bookkeeping, and the ledger decides it (SPEC L-38). Every other
-one is a person's and is taken as it is: statuses (L-31), descriptions, labels (L-11), places, and what was taken out
-(L-30).
+A change that carries the stamp of a session is bookkeeping of that session, and the ledger overrides it (SPEC L-38).
+Every other change is a person's and is kept: statuses (SPEC L-31), descriptions, labels (SPEC L-11), placement and
+removals (SPEC L-30).
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from tacitd_handlers.learner.words import RECURRING, slug, tag_of
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The profile's weaknesses by their tags, and those that have none."""
+    """The profile's weaknesses by tag, and those without a tag."""
 
     by_tag: Mapping[str, Placed]
     others: Sequence[Placed]
 
 
 def match(profile: Profile, tags: Collection[str], aliases: Mapping[str, str]) -> Matched:
-    """Which entry is which tag's (SPEC L-11): its label is the tag, or reads the same, or a person renamed it so."""
+    """Match the entries of a profile to tags (SPEC L-11).
+
+    An entry belongs to a tag if its label is the tag, has the same slug, or is an alias that a person gave the tag. A
+    second entry of the same tag counts as one without a tag.
+    """
     by_label = {label: tag for tag, label in aliases.items()}
     by_slug: dict[str, str] = {}
     tails: dict[str, list[str]] = {}
@@ -64,7 +69,9 @@ def _tag(
 
 
 def renamed(state: State, matched: Matched) -> dict[str, str]:
-    """Tags whose entry is not there while one that nobody knows says the same: a person renamed it."""
+    """By tag, the new label of entries that a person renamed: the tag's entry is missing, and exactly one unmatched
+    entry has the same description and First observed.
+    """
     found: dict[str, str] = {}
     free = [placed.entry for placed in matched.others]
     for tag, wrote in state.wrote.items():
@@ -78,11 +85,11 @@ def renamed(state: State, matched: Matched) -> dict[str, str]:
 
 
 def notice(state: State, matched: Matched, rows: Sequence[Row], *, places: bool = True) -> list[Override]:
-    """Take in what was changed; `rows` are those that are not folded yet. Returns what has to be replayed among them.
+    """Store a person's changes in the state, and return the overrides that the fold must replay among `rows`.
 
-    `places` is False where `### Resolved` is gone: then where an entry stands says nothing.
-
-    Called only where Known Weaknesses stands in the profile: a section or file that is gone is damage, not a wish.
+    `rows` are those not folded yet. `places` is False if `### Resolved` is missing: then the position of an entry
+    carries no information. Call only if the profile has Known Weaknesses: a missing section or file is damage and not
+    a removal.
     """
     _notice_removed(state, matched)
     if places:
@@ -106,7 +113,7 @@ def _notice_removed(state: State, matched: Matched) -> None:
             seat.remove(tag)
     for tag in matched.by_tag:
         if tag in state.removed:
-            state.removed.remove(tag)  # a person wrote it again
+            state.removed.remove(tag)  # a person added it again
 
 
 def _notice_places(state: State, matched: Matched) -> None:
@@ -121,7 +128,7 @@ def _notice_places(state: State, matched: Matched) -> None:
 
 
 def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
-    """A status that changed without a session is a person's (SPEC L-31)."""
+    """Keep a status that changed while `Last tested` did not: a person wrote it (SPEC L-31)."""
     entry, weakness = placed.entry, state.folded.tags.get(tag)
     if (
         entry.status is None
@@ -135,7 +142,9 @@ def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
 
 
 def _adopt(state: State, tag: str, placed: Placed, rows: Iterable[Row]) -> list[Override]:
-    """An entry that tacitd never wrote is taken as it is, unless the ledger shows a failure that it does not know."""
+    """Take over an entry that tacitd never wrote. If the ledger has a failure newer than the entry's, it becomes
+    recurring.
+    """
     entry, known = placed.entry, state.folded.tags.get(tag)
     if entry.status is None or not entry.tested:
         return []
@@ -159,7 +168,10 @@ def _as_weakness(tag: str, placed: Placed) -> Weakness:
 
 
 def ahead(state: State, matched: Matched, is_row: Collection[str]) -> dict[str, str]:
-    """Tags that the profile says were tested in a session whose row does not tell: Claude knows what it tested."""
+    """By tag, the stamp of a session that tested it according to the profile, though the ledger row does not show it.
+
+    Claude knows what it tested. `is_row` are the stamps that have a row.
+    """
     found: dict[str, str] = {}
     for tag, placed in matched.by_tag.items():
         known, tested = state.folded.tags.get(tag), placed.entry.tested

@@ -1,5 +1,5 @@
-"""Where the learner's files are: from the environment and the configuration, without pydantic, because a session waits
-for `tacitd learner context`. Only paths are made here.
+"""The paths of the learner's files, from the environment and the configuration. Without pydantic, because a session
+start waits for `tacitd learner context`. Nothing is opened but the configuration file.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ PREFIX = "TACITD_LEARNER__"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """All absolute."""
+    """The paths of the learner's files, all absolute."""
 
     profile: Path
     ledger: Path
     session_state: Path
     """Written at a compaction."""
     home: Path
-    """tacitd's own memory of the two."""
+    """The directory of tacitd's own state about the two files."""
     user: Path
-    """The person's home, for `~`."""
+    """The person's home directory, for `~`."""
 
 
 def places(
     environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
 ) -> Places:
-    """SPEC L-01. `profile` and `ledger` are as configured, "" where they are not."""
+    """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
     base, user = paths.config_dir(environ), paths.home(environ)
     return Places(
         _named(profile, user) or base / PROFILE,
@@ -47,14 +47,17 @@ def places(
 
 
 def configured(environ: Mapping[str, str]) -> Places:
-    """The same, with what the configuration file and the variables say."""
+    """The paths with the configuration file and the `TACITD_LEARNER__` variables applied."""
     given = said(environ)
     return places(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
 
 
 def said(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The section `learner` of the configuration, unchecked; variables win. A file that is not TOML counts as empty:
-    `tacitd config check` complains of it, and a session must not wait for that."""
+    """The section `learner` of the configuration, unvalidated; variables override the file.
+
+    A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
+    it.
+    """
     found = dict(_section(paths.config_file(environ)))
     for name, value in environ.items():
         if name.upper().startswith(PREFIX):
@@ -63,7 +66,7 @@ def said(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def short(path: Path, user: Path) -> str:
-    """The path as a person writes it."""
+    """The path with `~/` for the person's home directory."""
     return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
 
 

@@ -1,8 +1,9 @@
-"""The profile as a document: every byte kept, and the places found where tacitd may write (SPEC L-02, L-03).
+"""The profile as a document that keeps every byte, and the places where tacitd may write (SPEC L-02, L-03).
 
-A profile is its lines, cut so that joining them gives back every byte. Sections, weaknesses and sessions are spans of
-them. Changes are splices, made all at once, so that whatever is not named stays. What is written, and when, is
-decided elsewhere; About Me is never in a span that can be written.
+A profile is a tuple of lines; joining them restores every byte. Sections, weaknesses and sessions are spans of lines.
+Changes are splices, applied together, so that all other lines stay unchanged. About Me is never part of a span that
+is written. The formats of entries are in `weakness_md.py` and `history_md.py`; what is written is decided in
+`render.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A weakness where it stands."""
+    """A weakness entry and its position."""
 
     entry: Entry
     span: Span
@@ -60,17 +61,17 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A session where it stands. The blank lines after it are not in its span."""
+    """A session entry and its position. The blank lines after it are not in its span."""
 
     session: Session
     span: Span
     own: Span
-    """Without a heading or comment of a person's that stands below it: that stays when the entry leaves."""
+    """The span up to a person's heading or comment below the entry, which stays when the entry is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """Put these lines (without newlines) in the place of a span; an empty span inserts."""
+    """Replace a span by these lines (without newlines); an empty span inserts."""
 
     span: Span
     lines: tuple[str, ...] = ()
@@ -78,19 +79,19 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile, read."""
+    """A parsed profile."""
 
     mark: str
-    """The byte order mark, where there is one."""
+    """The byte order mark, or ""."""
     lines: tuple[str, ...]
-    """With their newlines."""
+    """All lines, with their newlines."""
     newline: str
     sections: tuple[tuple[str, Span], ...]
-    """Those of the three names, each as often as it stands there; a span begins with its heading."""
+    """The sections with one of the three names, duplicates included. A span begins with its heading."""
     weaknesses: tuple[Placed, ...]
     sessions: tuple[Held, ...]
     resolved_at: int | None
-    """The line of `### Resolved`."""
+    """The index of the line `### Resolved`, or None."""
 
     def bare(self, span: Span) -> list[str]:
         """The span's lines without their newlines."""
@@ -101,13 +102,13 @@ class Profile:
         return next((span for title, span in self.sections if title == name), None)
 
     def text(self, name: str) -> str:
-        """The whole of the sections with this name, with their headings."""
+        """The text of all sections with this name, headings included."""
         spans = (span for title, span in self.sections if title == name)
         return "".join("".join(self.lines[span.start : span.end]) for span in spans)
 
 
 def parse(data: bytes) -> Profile:
-    """Read a profile. Raises FileRefusedError where it is not UTF-8, holds NUL bytes or conflict markers."""
+    """Parse a profile. Raises FileRefusedError if it is not UTF-8, or contains NUL bytes or conflict markers."""
     text = _decoded(data)
     mark = _BOM if text.startswith(_BOM) else ""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(_BOM))
@@ -128,20 +129,22 @@ def parse(data: bytes) -> Profile:
 
 
 def encode(profile: Profile) -> bytes:
-    """Its bytes."""
     return (profile.mark + "".join(profile.lines)).encode()
 
 
 def spliced(profile: Profile, splices: Iterable[Splice]) -> bytes:
-    """The document with these changes. Insertions at one place come in the order given; one may stand within a span that
-    is taken out. Where two blank lines would meet because something left, one goes with it."""
+    """The document with these changes applied.
+
+    Insertions at one position keep their order; an insertion may lie inside a removed span. If a removal makes two
+    blank lines adjacent, one of them is removed too.
+    """
     inserted: dict[int, list[str]] = {}
     dead: set[int] = set()
     for splice in splices:
         inserted.setdefault(splice.span.start, []).extend(splice.lines)
         dead.update(range(splice.span.start, splice.span.end))
     out: list[str] = []
-    seam = False
+    seam = False  # whether lines were removed since the last line of `out`
     for at in range(len(profile.lines) + 1):
         for line in (*(new + profile.newline for new in inserted.get(at, ())), *_kept(profile, at, dead)):
             if seam and not line.strip() and (not out or not out[-1].strip()):
@@ -159,7 +162,7 @@ def _kept(profile: Profile, at: int, dead: set[int]) -> tuple[str, ...]:
 
 
 def missing(profile: Profile) -> list[str]:
-    """The names of what a profile must have and this one has not (SPEC L-02)."""
+    """The names of the required sections that a profile lacks (SPEC L-02)."""
     there = {name for name, _ in profile.sections}
     names = [name for name in SECTIONS if name not in there]
     if WEAKNESSES in there and profile.resolved_at is None:
@@ -168,7 +171,7 @@ def missing(profile: Profile) -> list[str]:
 
 
 def repaired(data: bytes) -> tuple[bytes, list[str]]:
-    """Given a profile, return it with its missing sections, and their names. What is there is not touched."""
+    """The profile with its missing sections added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
     names: list[str] = []
     lacking = missing(parse(data))
     for name in (ABOUT, HISTORY, WEAKNESSES, RESOLVED) if lacking else ():
@@ -185,7 +188,7 @@ def repaired(data: bytes) -> tuple[bytes, list[str]]:
 
 
 def _place_of(profile: Profile, name: str) -> int:
-    """Where a missing section goes: before the next one that is there, else at the end."""
+    """The line at which to insert a missing section: before the next existing one, otherwise at the end."""
     if name == RESOLVED:
         return max(span.end for title, span in profile.sections if title == WEAKNESSES)
     after = SECTIONS[SECTIONS.index(name) + 1 :]
@@ -194,7 +197,7 @@ def _place_of(profile: Profile, name: str) -> int:
 
 
 def _apart(profile: Profile, at: int, block: list[str]) -> list[str]:
-    """A blank line before, unless that would become part of About Me."""
+    """The block with a blank line before it, except after About Me, which would then contain that line."""
     follows_about = any(name == ABOUT and span.end == at for name, span in profile.sections)
     if at and profile.lines[at - 1].strip() and not follows_about:
         return ["", *block]
@@ -202,7 +205,7 @@ def _apart(profile: Profile, at: int, block: list[str]) -> list[str]:
 
 
 def in_weaknesses(profile: Profile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
-    """The insertion of entries at the end of the active or of the resolved ones."""
+    """The insertion of entries after the last active or the last resolved entry."""
     there = [one for one in profile.weaknesses if one.resolved is resolved]
     if there:
         at = max(one.span.end for one in there)
@@ -216,7 +219,7 @@ def in_weaknesses(profile: Profile, resolved: bool, entries: Sequence[Sequence[s
 
 
 def in_history(profile: Profile, row_stamp: str, entry: Sequence[str]) -> Splice:
-    """The insertion of one session: before the first that is not newer, else after the last (SPEC L-32)."""
+    """The insertion of a session entry before the first one that is not newer, otherwise after the last (SPEC L-32)."""
     older = next((one for one in profile.sessions if one.session.stamp <= row_stamp), None)
     if older is not None:
         at = older.span.start
@@ -229,12 +232,12 @@ def in_history(profile: Profile, row_stamp: str, entry: Sequence[str]) -> Splice
 
 
 def without(span: Span) -> Splice:
-    """The removal of an entry."""
+    """The removal of a span."""
     return Splice(span)
 
 
 def _after_text(profile: Profile, at: int) -> int:
-    """After the comments and words at the top of a section."""
+    """The line after the comments and text at the top of a section."""
     end, last = at, at
     while end < len(profile.lines) and not re.match(r"#{1,3}[ \t]", profile.lines[end]):
         end += 1
@@ -244,7 +247,7 @@ def _after_text(profile: Profile, at: int) -> int:
 
 
 def _spaced(profile: Profile, at: int, lines: list[str], *, tight: bool) -> list[str]:
-    """With a blank line on either side, where none is; `tight`: entries follow each other without one."""
+    """The lines with a blank line before and after. `tight`: entries follow each other without one."""
     if at and profile.lines[at - 1].strip() and not tight:
         lines = ["", *lines]
     if (
@@ -259,7 +262,7 @@ def _spaced(profile: Profile, at: int, lines: list[str], *, tight: bool) -> list
 def _decoded(data: bytes) -> str:
     hint = "save it as UTF-8"
     if b"\0" in data:
-        raise FileRefusedError("the profile holds NUL bytes: it is no text", hint)
+        raise FileRefusedError("the profile contains NUL bytes, so it is not text", hint)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -270,10 +273,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _opaque(lines: Sequence[str]) -> list[bool]:
-    """For each line, whether it stands in a comment or in code, where headings and entries mean nothing.
+    """For each line, whether it is in a comment or in code, where headings and entries have no meaning.
 
-    A comment or fence that is never closed is ordinary text, and so is every fence in Session History: in what was
-    observed there, half of one must not hide the sessions below.
+    A comment or fence that is never closed is ordinary text. So is every fence in Session History: an unbalanced
+    fence in an observation must not hide the sessions below it.
     """
     closed = [False] * len(lines)
     at, history = 0, False
@@ -289,7 +292,10 @@ def _opaque(lines: Sequence[str]) -> list[bool]:
 
 
 def _comment_end(lines: Sequence[str], at: int) -> int:
-    """Just past the comment that begins with this line; 0 where none does. One that meets another was never closed."""
+    """The line after the comment that starts at this line; 0 if none starts here or if it is never closed.
+
+    A comment that meets the start of another one counts as never closed.
+    """
     if not lines[at].lstrip().startswith("<!--"):
         return 0
     rest = lines[at].lstrip()[4:]
@@ -342,7 +348,10 @@ def _weaknesses(lines: Sequence[str], closed: Sequence[bool], span: Span) -> tup
 
 
 def _entry_end(lines: Sequence[str], closed: Sequence[bool], at: int, limit: int) -> int:
-    """An entry goes on with indented lines, and with words right below; it ends before a bullet, heading or comment."""
+    """The line after the entry that starts at `at`.
+
+    An entry continues with indented lines, and with text directly below. It ends before a bullet, heading or comment.
+    """
     end = at + 1
     while end < limit and not closed[end]:
         line = lines[end]

@@ -1,7 +1,7 @@
-"""Profile and ledger brought together: a profile's bytes and what is remembered in, the profile as it should be out.
+"""Reconciliation of profile and ledger: the profile's bytes and the state in, the profile as it should be out.
 
-Pure. The ledger wins for verdicts, gaps, review dates, stamps and counts; the person wins for everything else. Called
-again from the start where somebody saved in between, so it keeps nothing (SPEC X-07).
+Pure. The ledger decides verdicts, gaps, review dates, stamps and counts; the person decides everything else. `edit`
+calls it again from the start if somebody saved in between, so no call depends on an earlier one (SPEC X-07).
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from tacitd_handlers.learner.words import LONG
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What there is beside the profile."""
+    """The input besides the profile and the state."""
 
     ledger: Ledger
     intents: Mapping[Key, Intent] = field(default_factory=dict)
-    """What `record` was told of rows, by their keys."""
+    """What `record` was given, by the keys of the rows."""
     settled: bool = True
-    """Nobody is in the middle of writing: what somebody else wrote may be completed and corrected."""
+    """Whether nobody is in the middle of writing. Only then are entries and rows of others completed and corrected."""
     restored: frozenset[str] = frozenset()
-    """Sections that a session start put back empty: what stood in them is to stand there again."""
+    """Sections that a session start restored empty, and whose entries must be written again."""
 
 
 @dataclass(slots=True)
 class Result:
-    """The profile as it should be, and what is remembered then."""
+    """The profile as it should be, and the state after it is written."""
 
     data: bytes | None
     """None: there is nothing to write."""
@@ -62,22 +62,22 @@ class Result:
     corrected: list[SessionKey] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     line_moved: bool = False
-    """Others wait for room now than before."""
+    """Whether the list of tags that wait for room changed."""
     vague: list[str] = field(default_factory=list)
-    """Tags whose description had to be completed with a stamp (SPEC L-10)."""
+    """Tags whose description was completed with a stamp (SPEC L-10)."""
 
 
 def reconcile(data: bytes | None, state: State, news: News) -> Result:
-    """Given a profile (None: there is none) and the state, return both as they should be. The state is used up.
+    """Given a profile (None if it does not exist) and the state, return both as they should be. Modifies `state`.
 
-    Raises FileRefusedError where the profile cannot be read as text.
+    Raises FileRefusedError if the profile cannot be read as text.
     """
     if data is None and not news.ledger:
         return Result(None, state)
     if data is None or zlib.crc32(data) == state.profile:
         return _reconciled(data, state, news, noticing=data is None)
-    # It is not what we remember to have written. A crash may have kept us from remembering: then it is what we would
-    # write now, and nobody changed anything.
+    # The profile differs from what the state says was written. After a crash the state can be older than the profile.
+    # Then reconciling without a person's changes gives exactly these bytes, and nobody changed anything.
     copy = load(dump(state))
     if copy is not None and not state.fresh:
         plain = _reconciled(data, copy, news, noticing=False)
@@ -110,6 +110,7 @@ def _reconciled(data: bytes | None, state: State, news: News, *, noticing: bool)
     changes = render.sessions(profile, state, _row_of(state, news.ledger), _observations(news), hold)
     result.added, result.corrected = changes.added, changes.corrected
     state.aged = max(state.aged, changes.aged)
+    # One call for all splices: their positions refer to the lines of `profile`.
     result.data = spliced(profile, [*render.weaknesses(profile, state, matched), *changes.splices])
     _remember(result.data, state)
     result.line_moved = waited != state.seats.pending
@@ -126,7 +127,7 @@ def _take_in(
     full: bool,
     adopted: Sequence[Override],
 ) -> None:
-    """What the rows say, then who stands where."""
+    """Fold the rows into the state, and apply the caps."""
     _describe(state, rows, news, result)
     beside = beside_of(state, news)
     if full:
@@ -143,14 +144,16 @@ def _take_in(
 
 
 def _put_back(state: State) -> None:
-    """The file or its section is gone: what stood there is to stand there again, and a person's own is not counted."""
+    """The file or its section is missing: its entries must be written again, and a person's own no longer count."""
     state.wrote = {}
     state.seats.others_active = state.seats.others_resolved = 0
 
 
 def _new_rows(state: State, ledger: Ledger) -> tuple[list[Row], bool]:
-    """The rows to take in, in order, and whether they are all of them: the ledger was changed by hand, or a row came
-    that is older than what is folded."""
+    """The rows to fold, in order, and whether they are the whole ledger.
+
+    They are the whole ledger if it was changed by hand, or if a new row is older than what is folded.
+    """
     if state.size and ledger.begins(state.size, state.crc):
         table = ledger.rows(state.size)
         fresh = fold.in_order(table.rows)
@@ -163,7 +166,7 @@ def _new_rows(state: State, ledger: Ledger) -> tuple[list[Row], bool]:
 
 
 def _tags(state: State, rows: Iterable[Row], news: News) -> dict[str, None]:
-    """Every tag that is known, or about to be."""
+    """Every tag in the state, in the new rows, or in an intent."""
     tags = dict.fromkeys((*state.folded.tags, *state.wrote, *state.given))
     for gaps in {row.gaps: row.tags for row in rows}.values():
         tags.update(dict.fromkeys(gaps))
@@ -173,7 +176,7 @@ def _tags(state: State, rows: Iterable[Row], news: News) -> dict[str, None]:
 
 
 def beside_of(state: State, news: News) -> Beside:
-    """What the fold needs beside the ledger."""
+    """The fold's input that is not in the ledger."""
 
     def tested(row: Row) -> Iterable[str] | None:
         intent = news.intents.get(row.key)
@@ -188,7 +191,7 @@ def beside_of(state: State, news: News) -> Beside:
 def _fold_on(
     state: State, rows: Sequence[Row], beside: Beside, result: Result, overrides: Iterable[Override]
 ) -> None:
-    """Row by row, and after each row whoever must move."""
+    """Fold row by row, and apply the caps after each row."""
     waiting = sorted(overrides)
     for row in rows:
         fold.replay(state.folded, waiting, row)
@@ -197,7 +200,11 @@ def _fold_on(
 
 
 def _fold_anew(state: State, rows: Sequence[Row], beside: Beside, result: Result) -> None:
-    """From the first row. Where nothing is seated yet this is history itself; else only who changed may move."""
+    """Fold all rows from the start.
+
+    If no tag is assigned to a list yet, the caps are applied after each row, as in `_fold_on`. Otherwise the lists
+    stay, and only tags whose status changed can move.
+    """
     before, seats = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.seats
     state.folded = Folded()
     if seats == Seats(others_active=seats.others_active, others_resolved=seats.others_resolved):
@@ -231,14 +238,14 @@ def _seated(state: State, touched: Iterable[str], beside: Beside) -> list[Move]:
 
 
 def _with_given(state: State) -> dict[str, Weakness]:
-    """Every weakness that has a seat: those of a person that no row showed yet are what their entries say."""
+    """All weaknesses that have a list. Those that only the profile has are as their entries say."""
     if not state.given:
         return state.folded.tags
     return {**state.given, **state.folded.tags}
 
 
 def _describe(state: State, rows: Iterable[Row], news: News, result: Result) -> None:
-    """What a new gap is called (SPEC L-10): what was said of it, else where it was seen."""
+    """Set the description of new gaps: as given, otherwise where the gap was observed (SPEC L-10)."""
     for row in rows:
         intent = news.intents.get(row.key)
         for tag in row.tags:
@@ -252,7 +259,7 @@ def _describe(state: State, rows: Iterable[Row], news: News, result: Result) -> 
 
 
 def _note_gone(profile: Profile, state: State, *, damaged: bool) -> None:
-    """Sessions that stood there and do not any more were taken out, by a person or by Claude (SPEC L-30)."""
+    """Note sessions that were in the profile and are not any more: a person or Claude removed them (SPEC L-30)."""
     if damaged:
         state.gone = [key for key in state.gone if key[0] > state.aged]
         return
@@ -273,7 +280,7 @@ def _row_of(state: State, ledger: Ledger) -> Callable[[SessionKey], Row | None]:
 
 
 def _observations(news: News) -> Callable[[Row], str]:
-    """What is written below a row that has no entry yet."""
+    """A function that returns the text below a row without an entry."""
 
     def text(row: Row) -> str:
         intent = news.intents.get(row.key)
@@ -286,7 +293,7 @@ def _observations(news: News) -> Callable[[Row], str]:
 
 
 def _remember(data: bytes, state: State) -> None:
-    """What stands there now is what a later change is compared with."""
+    """Store what was written, as the base for detecting a later change."""
     profile = parse_profile(data)
     matched = match(profile, dict.fromkeys((*state.folded.tags, *state.given)), state.aliases)
     state.wrote = {

@@ -1,7 +1,7 @@
-"""Recording one problem of a session: the review date, the row, the order of the writes (SPEC L-37, L-41).
+"""Recording one problem of a session: its review date, its row, and the order of the writes (SPEC L-37, L-41).
 
-Joins the rules to the store. Twice the same is once (L-23); the same with another verdict is refused, because a ledger
-is never edited.
+This module combines the rules with the store. Recording the same twice has one effect (SPEC L-23). The same key with
+another verdict or other gaps is refused, because the ledger is never edited.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tacitd_handlers.learner.words import RECALL, gaps_text, time_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How intervals grow (`learner.*`)."""
+    """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`)."""
 
     grow_only_when_due: bool = False
     longest_interval: int | None = None
@@ -33,23 +33,23 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What became of it."""
+    """The result of `record`."""
 
     row: Row
     again: bool
-    """It stood in the ledger already; nothing was added."""
+    """The row was in the ledger already; nothing was added."""
     result: Result | None
-    """None: the profile could not be written; the ledger has the row."""
+    """None: the row is in the ledger, but the profile could not be written."""
     trouble: str = ""
     """Why the profile could not be written."""
     hint: str = ""
 
 
 def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
-    """Write one problem into the ledger, then into the profile. Call with the lock held.
+    """Write one problem to the ledger, then to the profile. Call with the lock held.
 
-    Raises TacitdError where it stands there with another verdict or other gaps; OSError, FileRefusedError where the
-    ledger cannot be written: then nothing was recorded.
+    Raises TacitdError if the ledger has the same key with another verdict or other gaps. Raises OSError or
+    FileRefusedError if the ledger cannot be written; then nothing was recorded.
     """
     ledger, state = _known(store)
     whole = ledger.begins(state.size, state.crc) and state.size == len(ledger)
@@ -61,8 +61,8 @@ def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
     if before is not None:
         if (before.verdict, before.tags) != (row.verdict, row.tags):
             raise TacitdError(
-                f"{row.problem} stands in the ledger for {row.stamp} with {before.verdict} and gaps {before.gaps}",
-                "a ledger is never edited; record another session, or mend the line by hand",
+                f"the ledger has {row.problem} on {row.stamp} with {before.verdict} and gaps {before.gaps}",
+                "the ledger is never edited; record another session, or correct the line by hand",
             )
         return _again(store, before)
     newest = whole and at.stamp >= state.folded.last
@@ -74,14 +74,12 @@ def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
 
 
 def _known(store: Store) -> tuple[Ledger, State]:
-    """The ledger, and what is known of it; what is not is taken in first, so that it is read once only."""
+    """The ledger and the state that belongs to it. New rows are folded first, so that the ledger is read only once."""
     store.finish()
     ledger, state = store.ledger(), store.state()
     if not len(ledger) or (state.size == len(ledger) and ledger.begins(state.size, state.crc)):
         return ledger, state
-    with suppress(
-        OSError, FileRefusedError
-    ):  # the profile cannot be written now: the ledger can, and comes first
+    with suppress(OSError, FileRefusedError):  # the ledger is written even if the profile cannot be
         store.again(ledger)
     return ledger, store.state()
 
@@ -110,7 +108,7 @@ def _in_ledger_only(row: Row, again: bool, error: OSError | FileRefusedError) ->
 
 
 def _past(ledger: Ledger, row: Row) -> Past | None:
-    """What the ledger says of the problem's sessions up to this one (SPEC L-43)."""
+    """The problem's earlier sessions, from the whole ledger, up to this row's stamp (SPEC L-43)."""
     found = Folded()
     for each in in_order(ledger.rows().rows):
         if each.problem == row.problem and each.stamp <= row.stamp:

@@ -1,6 +1,7 @@
-"""From what is known to what stands in the profile: splices for weaknesses and for sessions. Pure.
+"""The splices that bring Known Weaknesses and Session History in line with the state. Pure.
 
-Every byte that says the right thing already stays. About Me is never in a splice (SPEC L-03).
+Lines that are right already are not touched. About Me is never in a splice (SPEC L-03). The formats are in
+`weakness_md.py` and `history_md.py`.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from tacitd_handlers.learner.weakness_md import format_entry, updated
 
 @dataclass(slots=True)
 class Changes:
-    """Splices, and what of them is told."""
+    """The splices of Session History, and the keys to report."""
 
     splices: list[Splice] = field(default_factory=list)
     added: list[SessionKey] = field(default_factory=list)
     corrected: list[SessionKey] = field(default_factory=list)
     aged: str = ""
-    """The newest stamp that the cap took out now."""
+    """The newest stamp that the cap removed in this call."""
 
 
 def weaknesses(profile: Profile, state: State, matched: Matched) -> Iterator[Splice]:
-    """Known Weaknesses as it should be."""
+    """The splices for Known Weaknesses."""
     seats = state.seats
     out = {*seats.pending, *seats.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
@@ -50,7 +51,7 @@ def weaknesses(profile: Profile, state: State, matched: Matched) -> Iterator[Spl
             weakness = _shown(state, tag, matched.by_tag.get(tag))
             standing = matched.by_tag.get(tag)
             if weakness is None or (standing is not None and standing.entry.status is None):
-                continue  # nothing is known of it, or a person is half-way through it: it is left alone
+                continue  # no row shows it yet, or a person is in the middle of editing the entry
             if standing is None:
                 entries.append(format_entry(state.aliases.get(tag, tag), state.texts.get(tag, tag), weakness))
                 continue
@@ -66,7 +67,7 @@ def weaknesses(profile: Profile, state: State, matched: Matched) -> Iterator[Spl
 
 
 def _shown(state: State, tag: str, placed: Placed | None) -> Weakness | None:
-    """The weakness, with the earlier `First observed` where a person's entry knows of one."""
+    """The weakness, with `First observed` of a person's entry if that is earlier."""
     weakness = state.folded.tags.get(tag)
     if weakness is None:
         return None
@@ -81,9 +82,10 @@ def sessions(
     observations: Callable[[Row], str],
     hold: frozenset[SessionKey] | None,
 ) -> Changes:
-    """Session History as it should be: rows that are missing, entries that disagree, and the cap (SPEC L-32, L-38).
+    """The splices for Session History: missing rows, entries that disagree, and the cap (SPEC L-32, L-38).
 
-    `hold`: only these may be added or corrected now, because the others may still be in the making; None: all.
+    `hold` contains the keys that may be added or corrected now, because others may still be written by Claude. None:
+    all.
     """
     changes = Changes()
     there = _without_doubles(profile, changes)
@@ -102,7 +104,7 @@ def sessions(
 
 
 def _without_doubles(profile: Profile, changes: Changes) -> list[Held]:
-    """An entry that was recovered from the ledger gives way when its own comes after all."""
+    """The entries without those recovered from the ledger that have another entry of the same key."""
     by_key: dict[SessionKey, list[Held]] = {}
     for held in profile.sessions:
         by_key.setdefault(held.session.key, []).append(held)
@@ -117,7 +119,7 @@ def _without_doubles(profile: Profile, changes: Changes) -> list[Held]:
 
 
 def _missing(state: State, there: set[SessionKey], hold: frozenset[SessionKey] | None) -> list[Row]:
-    """Rows that have no entry, oldest first; none that a person or the cap took out."""
+    """The rows without an entry, oldest first, except those that a person or the cap removed."""
     gone = set(state.gone)
     found: dict[SessionKey, Row] = {}
     for row in state.folded.newest[-NEWEST:]:
@@ -128,7 +130,7 @@ def _missing(state: State, there: set[SessionKey], hold: frozenset[SessionKey] |
 
 
 def _take_out(there: Sequence[Held], wanted: list[Row], changes: Changes) -> None:
-    """The cap: the oldest by stamp leave, whatever the file's order is; of one stamp, the one further down."""
+    """Apply the cap: the oldest entries by stamp are removed, whatever their order; for equal stamps the lower one."""
     over = len(there) + len(wanted) - NEWEST
     if over <= 0:
         return
@@ -144,7 +146,7 @@ def _take_out(there: Sequence[Held], wanted: list[Row], changes: Changes) -> Non
 
 
 def by_key(rows: Sequence[Row]) -> Mapping[SessionKey, Row]:
-    """Rows by what they share with their entries; the first of several."""
+    """The rows by the key that they share with their entries; the first of duplicates."""
     found: dict[SessionKey, Row] = {}
     for row in rows:
         found.setdefault((row.stamp, row.problem, row.mode), row)

@@ -1,6 +1,7 @@
-"""When a weakness is gone for good: 28 days between two clean sessions, proved by the ledger (SPEC L-24 to L-26).
+"""Long-term resolution: 28 days between two clean sessions, proved by the ledger (SPEC L-24 to L-26); retests;
+ranking.
 
-Pure. What the ledger says comes in as values and functions; no row is read here.
+Pure. What the ledger contains is passed in as values and functions; no row is read here.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _RANK = {LONG: 0, SHORT: 1, IMPROVING: 2, NEW: 3, RECURRING: 4}
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the ledger says to a promotion."""
+    """The result of `prove`."""
 
     holds: bool
     why: str = ""
-    """Where it does not hold: what is missing."""
+    """What is missing, if it does not hold."""
     contradicted_by: str = ""
-    """The stamp of a row that shows the gap within the streak: then the ledger wins."""
+    """The stamp of a row that shows the gap within the streak; then the ledger wins."""
 
 
 _HOLDS = Proof(True)
@@ -35,9 +36,9 @@ _TOO_SOON = Proof(False, "its clean sessions do not span 28 days")
 
 
 def prove(weakness: Weakness, has_row: Callable[[str], bool], failures: Sequence[str] = ()) -> Proof:
-    """Whether this weakness may be called resolved for good (SPEC L-25).
+    """Whether this weakness may become long-term resolved (SPEC L-25).
 
-    `failures` are the stamps of ledger rows that show the gap; `has_row` says whether any row has this stamp.
+    `failures` are the stamps of ledger rows that show the gap; `has_row` returns whether any row has a stamp.
     """
     within = [stamp for stamp in failures if weakness.streak and weakness.streak <= stamp <= weakness.tested]
     if within:
@@ -54,7 +55,7 @@ def prove(weakness: Weakness, has_row: Callable[[str], bool], failures: Sequence
 
 
 def contradicted(weakness: Weakness, row: str, clean_after: Sequence[str]) -> Weakness:
-    """The ledger has a failure that the entry does not know: it wins (SPEC L-25).
+    """The weakness after the ledger shows a failure that the entry lacks: the ledger wins (SPEC L-25).
 
     `clean_after` are the stamps of the clean sessions after that row.
     """
@@ -69,8 +70,11 @@ def contradicted(weakness: Weakness, row: str, clean_after: Sequence[str]) -> We
 
 
 def retest_due(status: str, tested: str, now: str) -> int | None:
-    """Given an entry's fields and the local time as a stamp, return the days since it was tested, where it is resolved
-    for now and that is 14 days or more (SPEC L-50); else None."""
+    """The days since the last test, if the entry is short-term resolved and they are 14 or more; otherwise None (SPEC
+    L-50).
+
+    `now` is the local time as a stamp.
+    """
     then, today = time_of(tested), time_of(now)
     if status != SHORT or then is None or today is None or today - then < RETEST:
         return None
@@ -78,10 +82,12 @@ def retest_due(status: str, tested: str, now: str) -> int | None:
 
 
 def most_resolved(weaknesses: Sequence[Weakness]) -> list[Weakness]:
-    """The ones to archive first, first (SPEC L-27): status, then the longer streak, then the older test."""
+    """Sorted for archiving: by status, then the longer streak, then the older test (SPEC L-27)."""
     return sorted(weaknesses, key=lambda w: (_RANK.get(w.status, 5), -w.clean, w.tested, w.tag))
 
 
 def longest_untested(weaknesses: Sequence[Weakness]) -> Weakness:
-    """The one that leaves a full `### Resolved` (SPEC L-28): the oldest `Last tested`, then the oldest first seen."""
+    """The weakness that leaves a full `### Resolved`: the oldest `Last tested`, then the oldest `First observed`
+    (SPEC L-28).
+    """
     return min(weaknesses, key=lambda w: (w.tested, w.first, w.tag))

@@ -1,4 +1,4 @@
-"""Which weaknesses are worth another look (SPEC L-50), from the profile alone. Pure."""
+"""Retest suggestions (SPEC L-50), from the profile alone. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacitd_handlers.learner.resolution import retest_due
 
 @dataclass(frozen=True, slots=True)
 class Retest:
-    """A weakness that is resolved for now and was not tested for 14 days or more."""
+    """A short-term resolved weakness that was not tested for 14 days or more."""
 
     label: str
     tested: str
@@ -19,12 +19,12 @@ class Retest:
 
     @property
     def line(self) -> str:
-        """As the skill reads it."""
+        """The line in the format that the skill reads."""
         return f"- {self.label} (last tested {self.tested}, {self.days // 7} weeks ago)"
 
 
 def retests(profile: Profile, now: str) -> list[Retest]:
-    """In the order of the profile. `now`: the local time, as a stamp."""
+    """The retests that are due, in the order of the profile. `now`: the local time, as a stamp."""
     found = []
     for placed in profile.weaknesses:
         entry = placed.entry
@@ -35,7 +35,7 @@ def retests(profile: Profile, now: str) -> list[Retest]:
 
 
 def block(found: Sequence[Retest]) -> str:
-    """The block of the session start; "" for none."""
+    """The block of the session start; "" if there are no retests."""
     if not found:
         return ""
     lines = ["=== RETEST SUGGESTIONS ===", *(one.line for one in found), "=== END RETEST SUGGESTIONS ==="]

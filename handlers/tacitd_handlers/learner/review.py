@@ -1,7 +1,7 @@
-"""How am I doing? Everything that the two files say of a learner, as one document (SPEC L-53). Pure; reads nothing.
+"""The review: all statistics of the two files as one document (SPEC L-53). Pure; reads nothing.
 
-`due` and `gaps` are parts of it. Numbers come from the ledger, statuses from the profile. How it looks on a terminal is
-in `review_view.py`. Stamps and dates are local, without a zone.
+`due` and `gaps` are parts of it. Numbers come from the ledger, statuses from the profile. The text form is in
+`review_view.py`. Stamps and dates are local, without a zone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacitd_handlers.learner.words import RECURRING, UNKNOWN, VERDICTS, names_a_
 SCHEMA = 1
 MONTHS = 12
 GOOD = {"solved_independently", "strong_pass", "pass"}
-"""Verdicts without help."""
+"""Verdicts of problems solved without help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +33,25 @@ class Due:
     problem: str
     review: str
     days: int
-    """Since that date."""
+    """Days since that date."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern, and when it was last touched."""
+    """A pattern and its last session."""
 
     pattern: str
     sessions: int
     last: str
     days: int
     untouched: bool
-    """For four weeks or more."""
+    """Whether that was four weeks ago or longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A gap tag: how often the ledger shows it, and what the profile says of it."""
+    """A gap tag: how often the ledger shows it, and its status in the profile."""
 
     tag: str
     seen: int
@@ -63,12 +63,12 @@ class Gap:
 
 
 def as_data(one: Any) -> dict[str, Any]:
-    """A row of any of these lists, as JSON."""
+    """An element of any of these lists, for JSON."""
     return asdict(one)
 
 
 def due(rows: Sequence[Row], on: date) -> list[Due]:
-    """The problems whose latest row's review date has come, oldest first. `rows` in order of their stamps."""
+    """The problems whose latest review date is `on` or earlier, oldest first. `rows` are ordered by stamp."""
     latest: dict[str, Row] = {}
     for row in rows:
         if date_of(row.review) is not None:
@@ -83,7 +83,7 @@ def due(rows: Sequence[Row], on: date) -> list[Due]:
 
 
 def patterns(rows: Iterable[Row], on: date) -> list[Pattern]:
-    """Every pattern, the one that was left alone longest first; `unknown` is none."""
+    """The patterns, except `unknown`, the one not practised for the longest time first."""
     count: Counter[str] = Counter()
     last: dict[str, str] = {}
     for row in rows:
@@ -99,7 +99,7 @@ def patterns(rows: Iterable[Row], on: date) -> list[Pattern]:
 
 
 def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
-    """Every gap tag, the one that is seen most often first."""
+    """The gap tags, most frequent first."""
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
     last: dict[str, str] = {}
@@ -122,7 +122,9 @@ def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
 def review(
     rows: Sequence[Row], profile: Profile | None, now: str, waiting: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The document. `rows` in order of their stamps; `now`: the local time as a stamp; `waiting`: for room."""
+    """The document. `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait
+    for room.
+    """
     on = date.fromisoformat(now[:10])
     coming, covered, seen = due(rows, on), patterns(rows, on), gaps(rows, profile)
     again = retests(profile, now) if profile is not None else []
@@ -168,7 +170,7 @@ def _verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def _months(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Verdicts over time: the last twelve months in which there was a session."""
+    """Verdicts over time: the last twelve months with a session."""
     total: Counter[str] = Counter()
     good: Counter[str] = Counter()
     for row in rows:
@@ -213,13 +215,13 @@ def _trajectory(entry: Entry, gap: Gap | None) -> str:
 
 
 def _next(document: Mapping[str, Any]) -> list[str]:
-    """What to do next, most pressing first. Only what the document says."""
+    """The next steps, most urgent first, derived from the document alone."""
     steps = []
     overdue = document["due"]
     if overdue:
         names = ", ".join(one["problem"] for one in overdue[:3])
         more = f" and {len(overdue) - 3} more" if len(overdue) > 3 else ""
-        steps.append(f"Review {names}{more}: the date has come.")
+        steps.append(f"Review {names}{more}: due.")
     probing = [
         one["label"] for one in document["weaknesses"] if one["status"] == RECURRING and not one["resolved"]
     ]
@@ -229,7 +231,7 @@ def _next(document: Mapping[str, Any]) -> list[str]:
         steps.append(f"Retest {', '.join(one['label'] for one in document['retests'][:3])}: optional.")
     left = [one["pattern"] for one in document["patterns"] if one["untouched"]]
     if left:
-        steps.append(f"Come back to {', '.join(left[:3])}: untouched for four weeks or more.")
+        steps.append(f"Practise {', '.join(left[:3])}: untouched for four weeks or more.")
     if document["waiting"]:
-        steps.append(f"Archive a weakness: {', '.join(document['waiting'])} waits for room.")
+        steps.append(f"Archive a weakness; waiting for room: {', '.join(document['waiting'])}.")
     return steps

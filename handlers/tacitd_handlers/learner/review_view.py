@@ -1,4 +1,4 @@
-"""The review as lines for a person, with bars where there is a terminal. Pure: a document in, lines out."""
+"""The review as lines for a person, with bars on a terminal. Pure: a document in, lines out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ WIDTH = 24
 
 
 def told(document: Mapping[str, Any], *, bars: bool) -> Iterator[str]:
-    """The whole review."""
+    """The lines of the whole review."""
     totals = document["totals"]
     if not totals["rows"]:
-        yield "Nothing was recorded yet."
+        yield "Nothing is recorded yet."
         return
     yield (
         f"{totals['sessions']} sessions, {totals['rows']} reviews of {totals['problems']} problems, "
@@ -52,7 +52,7 @@ def _months(document: Mapping[str, Any], bars: bool) -> Iterator[str]:
 def _patterns(document: Mapping[str, Any], bars: bool) -> Iterator[str]:
     if not document["patterns"]:
         return
-    yield "\nPatterns, the longest untouched first"
+    yield "\nPatterns, longest untouched first"
     most = max(one["sessions"] for one in document["patterns"])
     for one in document["patterns"]:
         left = f"  untouched for {one['days'] // 7} weeks" if one["untouched"] else ""
@@ -74,7 +74,7 @@ def _lists(document: Mapping[str, Any]) -> Iterator[str]:
         if len(document["due"]) > 10:
             yield f"  and {len(document['due']) - 10} more: `tacitd learner due`"
     if document["retests"]:
-        yield "\nRetests, if you like"
+        yield "\nRetests (optional)"
         yield from (f"  {one['label']} (last tested {one['tested'][:10]})" for one in document["retests"])
     if document["next"]:
         yield "\nNext"

@@ -1,4 +1,6 @@
-"""The lines that a session start says beside the profile, word for word; and the lines of `status`. Pure."""
+"""The notices that a session start prints besides the profile, with the seed's wording; and the lines for `tacitd
+status`. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from tacitd_handlers.learner.resolution import most_resolved
 
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
 SUGGESTED = 3
-"""Entries that are offered for archiving."""
+"""Entries suggested for archiving."""
 
 
 def repairs(names: Iterable[str]) -> list[str]:
-    """What is said of restored sections (SPEC L-02)."""
+    """The notices for restored sections (SPEC L-02)."""
     return [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
         for name in names
@@ -24,12 +26,12 @@ def repairs(names: Iterable[str]) -> list[str]:
 
 
 def synced(stamps: Iterable[str]) -> list[str]:
-    """What is said of rows that the ledger lacked (SPEC L-38)."""
+    """The notices for rows that the ledger lacked (SPEC L-38)."""
     return [f"[SYNC] Appended missing ledger row for {stamp} session (pattern=unknown)." for stamp in stamps]
 
 
 def capped(waiting: Sequence[str], profile: Profile | None) -> list[str]:
-    """What is said where somebody waits for room, and whom one could archive (SPEC L-27)."""
+    """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
     if not waiting:
         return []
     text = f"[CAP] Known Weaknesses is full ({ACTIVE}). Waiting for room: {', '.join(waiting)}."
@@ -38,7 +40,7 @@ def capped(waiting: Sequence[str], profile: Profile | None) -> list[str]:
 
 
 def archivable(profile: Profile) -> list[Weakness]:
-    """The active entries in the order in which they would be offered."""
+    """The active entries to suggest, in order."""
     entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
     active = [
         Weakness(e.label, e.status, e.first or "", e.tested or "", e.failed or "", clean=e.clean or 0)
@@ -49,13 +51,13 @@ def archivable(profile: Profile) -> list[Weakness]:
 
 
 def status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
-    """The learner's part of `tacitd status`; nothing where nothing was recorded. `!` wants something done."""
+    """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
     if shown.get("rows"):
         counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
         yield f"{shown['rows']} reviews in the ledger, {counts}"
     if shown.get("retests"):
-        yield f"worth another look: {', '.join(shown['retests'])}"
+        yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):
         yield f"! Known Weaknesses is full ({ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
     for text in shown.get("refused", ()):
-        yield f"! a report of practice was refused: {text}"
+        yield f"! refused a report of practice: {text}"

@@ -1,4 +1,4 @@
-"""The learner slice's section of the configuration."""
+"""The section `learner` of the configuration."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from tacitd.config_types import Duration, Names
 
 
 class LearnerSettings(BaseModel):
-    """`learner`: where its two files are, and how reviews are planned."""
+    """`learner`: the paths of its two files, and how reviews are planned."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: str = Field(
         default="",
-        description="The profile; `leetcode-teacher-profile.md` in Claude Code's directory if empty.",
+        description="Path of the profile. Empty: `leetcode-teacher-profile.md` in Claude Code's directory.",
     )
     ledger: str = Field(
         default="",
-        description="The ledger; `leetcode-teacher-ledger.md` in Claude Code's directory if empty.",
+        description="Path of the ledger. Empty: `leetcode-teacher-ledger.md` in Claude Code's directory.",
     )
     settle: Duration = Field(
         default=300.0,
         ge=0,
-        description="What others write into the two files is completed when nobody wrote for so long.",
+        description="Time without a write after which entries written by others are completed in both files.",
     )
     grow_only_when_due: bool = Field(
-        default=False, description="A review before its date does not make the next interval longer."
+        default=False, description="A review before its due date does not lengthen the next interval."
     )
     longest_interval: int | None = Field(
-        default=None, ge=1, description="No review is further away than so many days."
+        default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
     )
     skills: Names = Field(
         default=("leetcode-teacher",),
-        description="Skills whose sessions may report what was practised, in a fenced block of JSON.",
+        description="Skills whose sessions may report practice in a fenced JSON block.",
     )

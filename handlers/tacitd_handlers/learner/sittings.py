@@ -1,7 +1,7 @@
-"""Which session this is, and its one timestamp (SPEC L-47 to L-49). Pure: texts and tables in.
+"""The session's id and its one timestamp (SPEC L-47 to L-49). Pure: texts and tables in.
 
-The order is the seed's: what was given or printed at session start, then the session-state file, then the clock. The
-file counts only where it is this session's: one that another session left behind says nothing.
+The precedence is the seed's: the value given or printed at session start, then the session-state file, then the
+clock. The file counts only if its session id matches, because it can be left over from another session (SPEC L-48).
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _FIELD = re.compile(r"^- Session (ID|Timestamp): (.+?)[ \t]*$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """A session, as every write of it names it."""
+    """A session id and stamp, the same in every write of the session."""
 
     session: str
     stamp: str
 
 
 def state_text(sitting: Sitting, profile: str) -> str:
-    """The session-state file."""
+    """The text of the session-state file."""
     return STATE_TEXT.format(profile=profile, session=sitting.session, stamp=sitting.stamp)
 
 
 def parse_state(text: str) -> Sitting | None:
-    """Given the session-state file's text, return what it says; None where it is not whole."""
+    """Given the session-state file's text, return its session. None if a field is missing or malformed."""
     found = dict(_FIELD.findall(text))
     session, stamp = found.get("ID", ""), found.get("Timestamp", "")
     return Sitting(session, stamp) if session and re.fullmatch(STAMP, stamp) and time_of(stamp) else None
 
 
 def sitting(session: str, stamp: str, printed: Mapping[str, str], state: Sitting | None, now: str) -> Sitting:
-    """Given what is known ("" for what is not), return the session.
+    """Resolve the session from the known values, "" for unknown ones.
 
-    `printed`: by session id, in the order of time, the stamps that were told at session start. `now`: the clock's.
+    `printed` are the stamps printed at session starts, by session id, oldest first. `now` is the clock's local stamp.
     """
     who = name_of(session) or _told(printed, state) or MANUAL
     if stamp:
@@ -59,6 +59,6 @@ def sitting(session: str, stamp: str, printed: Mapping[str, str], state: Sitting
 
 
 def _told(printed: Mapping[str, str], state: Sitting | None) -> str:
-    """The session-state file's id, where it is that of the newest session that was told its stamp."""
+    """The session-state file's id, if it is the id of the newest session that was given a stamp."""
     newest = [*printed][-1] if printed else ""
     return state.session if state is not None and state.session == newest else ""

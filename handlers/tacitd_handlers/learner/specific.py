@@ -1,7 +1,8 @@
-"""Does a description name an input class or a code pattern (SPEC L-10)? Known vague shapes only; pure.
+"""Whether a description names an input class or a code pattern (SPEC L-10). Only known vague shapes are recognised.
+Pure.
 
-Nothing is refused: a description that says too little gets the stamp of the session in which the gap was seen, as
-seed 000 asks, and whoever wrote it is told.
+Nothing is refused. A vague description gets the stamp of the session in which the gap was observed, as seed 000 asks,
+and the caller is told so.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OBSERVED = re.compile(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
 
 
 def is_specific(description: str) -> bool:
-    """Whether a description names something: what is left without the vague words, or a stamp."""
+    """Whether a description contains a stamp, or enough words that are not vague."""
     if OBSERVED.search(description):
         return True
     telling = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
@@ -34,7 +35,7 @@ def is_specific(description: str) -> bool:
 
 
 def described(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
-    """Given what was said of a new gap ("" for nothing), return what is written, and whether it was said well enough."""
+    """Given the description of a new gap ("" for none), return the text to write, and whether it was specific."""
     text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:
         words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag

@@ -1,7 +1,7 @@
-"""What tacitd remembers of the two files: how far the ledger is folded, what it wrote, and what a person changed.
+"""tacitd's state about the two files: how far the ledger is folded, what was written, and what a person changed.
 
-One JSON file of ours, replaced whole. The ledger is the truth and the profile is the learner's: losing this file costs
-the memory of what a person removed, and nothing else. Nothing is decided here.
+One JSON file, replaced as a whole. If it is lost, only the memory of what a person removed is lost; the rest is
+rebuilt from ledger and profile. This module defines the format; it decides nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tacitd_handlers.learner.lifecycle import Weakness
 
 VERSION = 1
 SessionKey = tuple[str, str, str]
-"""Stamp, problem, mode: what an entry shares with its row."""
+"""Stamp, problem and mode: the key that an entry shares with its row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """An entry as it stood in the profile after the last writing."""
+    """A weakness entry as tacitd last wrote it."""
 
     label: str
     description: str
@@ -33,42 +33,42 @@ class Wrote:
 
 @dataclass(slots=True)
 class State:
-    """All of it."""
+    """The content of state.json."""
 
     version: int = VERSION
     size: int = 0
     """Bytes of the ledger that are folded."""
     crc: int = 0
-    """Their CRC-32: a ledger that was changed by hand is folded anew."""
+    """Their CRC-32. If it differs, the ledger was changed by hand and is folded from the start."""
     bad: int = 0
-    """Lines of it that are no rows."""
+    """Ledger lines that are not rows."""
     records: int = 0
-    """Bytes of `records.jsonl` whose rows were written, or given up: what comes after was cut off by a crash."""
+    """Bytes of `records.jsonl` whose rows were written or given up. A crash cut off what follows."""
     profile: int = 0
-    """The CRC-32 of the profile after the last writing: another one was changed by somebody else."""
+    """The CRC-32 of the profile as last written. If it differs, somebody changed the profile."""
     folded: Folded = field(default_factory=Folded)
     seats: Seats = field(default_factory=Seats)
     wrote: dict[str, Wrote] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    """The description of each tag, also while it stands nowhere."""
+    """The description of each tag, kept also while the tag has no entry."""
     removed: list[str] = field(default_factory=list)
-    """Tags whose entries a person took out, or that were forgotten (SPEC L-30)."""
+    """Tags whose entries a person removed, or that were forgotten (SPEC L-30)."""
     sessions: list[SessionKey] = field(default_factory=list)
-    """Those that stood in the profile after the last writing."""
+    """The sessions in the profile after the last write."""
     gone: list[SessionKey] = field(default_factory=list)
-    """Those that a person took out."""
+    """The sessions that a person removed."""
     aged: str = ""
-    """The newest stamp that the cap of Session History took out."""
+    """The newest stamp that the cap removed from Session History."""
     overrides: list[Override] = field(default_factory=list)
     """In the order in which they were made."""
     given: dict[str, Weakness] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    """Tag to the label that a person gave it (SPEC L-11)."""
+    """By tag, the label that a person gave it (SPEC L-11)."""
 
     @property
     def fresh(self) -> bool:
-        """Nothing was ever written."""
+        """Whether nothing was ever written."""
         return not self.wrote and not self.sessions
 
 
@@ -76,7 +76,9 @@ _DECODER = msgspec.json.Decoder(State)
 
 
 def load(data: bytes) -> State | None:
-    """Given the file's bytes, return the state; None where it is none of this version: then all is folded anew."""
+    """Given the file's bytes, return the state. None if they are not valid or of another version: then everything is
+    folded again.
+    """
     try:
         found = _DECODER.decode(data)
     except (msgspec.DecodeError, ValueError):
@@ -85,5 +87,5 @@ def load(data: bytes) -> State | None:
 
 
 def dump(state: State) -> bytes:
-    """The file's bytes."""
+    """Encode the state as the file's bytes."""
     return msgspec.json.encode(state)

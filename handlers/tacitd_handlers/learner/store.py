@@ -1,8 +1,8 @@
-"""The learner's files: read, appended to, edited. What is written and why is decided by the pure modules.
+"""The I/O on the learner's files: read, append, edit. The pure modules decide what is written.
 
-The order is fixed (SPEC L-37): what was said, then the ledger row, each synced; then the profile; then what is
-remembered of both. A crash between any two is made good by the next call, whoever makes it. One process at a time
-works on them; Claude takes no lock, and its edits win.
+The order of the writes is fixed (SPEC L-37): the intent, then the ledger row, each synced; then the profile; then the
+state. The next call, from any process, repairs a crash between two of them. A lock admits one tacitd process at a
+time. Claude takes no lock, and its edits win (SPEC X-08).
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from tacitd_handlers.learner.state import State, dump, load
 
 @dataclass(slots=True)
 class Done:
-    """What one look at the two files changed."""
+    """What one call of `look` changed."""
 
     result: Result | None = None
-    """None: nothing was looked at, or others are still writing."""
+    """None: nothing was compared, or others are still writing."""
     healed: list[Row] = field(default_factory=list)
     """Rows that the ledger lacked."""
     completed: list[Row] = field(default_factory=list)
-    """Rows that a crash had kept from the ledger."""
+    """Rows that a crash had cut off."""
     waits: bool = False
-    """Somebody wrote a moment ago: it is looked at again later."""
+    """Somebody wrote recently, so the comparison is postponed."""
 
 
 Looked = tuple[int, int, int] | None
 
 
 class Store:
-    """The two files, and tacitd's memory of them. For one thread; other processes are kept out by a lock."""
+    """The two files and tacitd's state about them. For one thread; a lock excludes other processes."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Wait for other processes of ours. Raises OSError."""
+        """Hold the lock between processes, and wait for it. Raises OSError."""
         private_dir(self.places.home, self._disk)
         fd = self._disk.open_append(self.places.home / "lock", 0o600)
         try:
@@ -85,15 +85,18 @@ class Store:
             self._disk.close(fd)
 
     def close(self) -> None:
-        """Give the logs' descriptors back. Raises OSError."""
+        """Close the logs. Raises OSError."""
         self._intents.close()
         self.notes.close()
 
     # reading
 
     def ledger(self, before: Ledger | None = None) -> Ledger:
-        """The ledger; empty where there is none. With `before`, which is not older than a moment, only what was added
-        since is read. Raises OSError, FileRefusedError."""
+        """The ledger; empty if the file does not exist.
+
+        `before` is a ledger read earlier under the same lock: then only the bytes appended since are read. Raises
+        OSError, FileRefusedError.
+        """
         target = self._disk.resolve(self.places.ledger)
         try:
             if not regular(self._disk.stat(target)):
@@ -109,23 +112,23 @@ class Store:
             self._disk.close(fd)
 
     def _read(self, fd: int, offset: int) -> bytes:
-        """From an offset to the end, in one piece where the kernel gives it so."""
+        """Read from an offset to the end, if possible with one system call."""
         data = self._disk.pread(fd, max(0, self._disk.fstat(fd).st_size - offset), offset)
         while more := self._disk.pread(fd, 1 << 16, offset + len(data)):
             data += more
         return data
 
     def profile(self) -> bytes | None:
-        """The profile's bytes. Raises OSError, FileRefusedError."""
+        """The profile's bytes, None if it does not exist. Raises OSError, FileRefusedError."""
         seen = look_at(self._disk.resolve(self.places.profile), self._disk)
         return seen.data if seen is not None else None
 
     def state(self) -> State:
-        """What is remembered; nothing where the file is missing or damaged."""
+        """The state; an empty one if the file is missing or damaged. Raises OSError, FileRefusedError."""
         return load(self._state_bytes()) or State()
 
     def intents(self) -> dict[Key, Intent]:
-        """What was said of rows that `record` wrote."""
+        """The intents of `records.jsonl`, by the keys of their rows."""
         return intent_log.fold(self._intents.read())
 
     def _state_bytes(self) -> bytes:
@@ -135,7 +138,7 @@ class Store:
     # writing
 
     def check_editable(self) -> None:
-        """Raise FileBusyError while somebody edits the ledger or the profile."""
+        """Raise FileBusyError if an editor has the ledger or the profile open."""
         busy = self._guards.busy
         if busy is None:
             return
@@ -148,11 +151,11 @@ class Store:
             busy.check(target, seen)
 
     def add(self, intent: Intent, ledger: Ledger, *, whole: bool) -> Result:
-        """Record one problem: the ledger, then the profile. `ledger` is what the row was planned with; `whole`: all of
-        it is known already.
+        """Record one problem in the ledger, then in the profile. Call with the lock held.
 
-        Call with the lock held. Raises OSError, FileRefusedError; where that concerns the profile, the row stands in
-        the ledger and the profile follows later.
+        `ledger` is the one from which the row was planned. `whole`: all of it is folded already. Raises OSError,
+        FileRefusedError. If the error concerns the profile, the row is in the ledger and the profile is updated
+        later.
         """
         self.check_editable()
         self._intents.append(intent.as_record(self.clock.now()), sync=True)
@@ -162,16 +165,17 @@ class Store:
             self._give_up(intent)
             raise
         now, own = self.ledger(ledger), {intent.row.key: intent}
+        # If only our row was added, the other intents are folded already and need not be read.
         alone = whole and now.data.endswith(added([intent.row], ledger))
         alone = alone and len(now) == len(ledger) + len(added([intent.row], ledger))
         return self._together(News(now, own if alone else {**self.intents(), **own}, settled=False))
 
     def again(self, ledger: Ledger | None = None) -> Result:
-        """Bring the two together as far as what `record` wrote is concerned. Call with the lock held."""
+        """Reconcile the files, as far as rows written by `record` are concerned. Call with the lock held."""
         return self._together(News(ledger or self.ledger(), self.intents(), settled=False))
 
     def append(self, rows: Sequence[Row], ledger: Ledger) -> None:
-        """Add rows at the ledger's end, in one write; durable when this returns (SPEC L-37, L-54)."""
+        """Append rows to the ledger in one write; durable on return (SPEC L-37, L-54)."""
         end = newline_of(ledger.data)
         text = b"".join(format_row(row).encode() + end for row in rows)
         append_text(self.places.ledger, text, begin=HEADER, newline=end, disk=self._disk)
@@ -180,9 +184,10 @@ class Store:
             self._guards.busy.note_written(target, self._disk.stat(target))
 
     def finish(self) -> list[Row]:
-        """Write the rows that a crash kept from the ledger (SPEC L-37). Call with the lock held. Raises as `add` does.
+        """Write the rows that a crash cut off (SPEC L-37), and return them. Call with the lock held. Raises as `add`
+        does.
 
-        A row that was there once, and that a person took out, is none of them.
+        A row that was written and then removed by a person is not written again.
         """
         cut_off = self._unfinished()
         if not cut_off:
@@ -194,12 +199,14 @@ class Store:
         return rows
 
     def _unfinished(self) -> dict[Key, Intent]:
-        """What was said after the last time that all was well."""
+        """The intents appended since the state was last saved."""
         remembered = load(self._state_bytes())
         if remembered is not None and remembered.records == self._intents.size:
             return {}
         if remembered is None:
-            return dict(list(self.intents().items())[-1:])  # the first of all, or the memory was lost
+            # There is no state: this is the first record of all, or the state was lost. Older intents were finished before
+            # the newest one was appended.
+            return dict(list(self.intents().items())[-1:])
         fd = self._disk.open_read(self._intents.path)
         try:
             tail = self._read(fd, min(remembered.records, self._intents.size))
@@ -208,15 +215,18 @@ class Store:
         return intent_log.fold(intent_log.records(tail))
 
     def _give_up(self, intent: Intent) -> None:
-        """The caller is told that it failed, so it must not happen later; unless it did happen after all."""
+        """Cancel an intent: the caller gets an error, so the row must not be written later. Unless it is in the
+        ledger.
+        """
         if self.ledger().row(intent.row.key) is None:
             self._intents.append(given_up(intent.row, self.clock.now()), sync=True)
 
     def look(self, *, force: bool = False, first: bool = False) -> Done:
-        """Compare the two files, and make good what is missing (SPEC L-37, L-38). Call with the lock held.
+        """Compare the two files, and add what is missing (SPEC L-37, L-38). Call with the lock held.
 
-        `force`: a person asks, so nobody is waited for. `first`: the daemon starts, so rows that a crash kept from the
-        ledger are written. Raises OSError, FileRefusedError, and FileBusyError where somebody edits one of them.
+        `force`: a person asks, so it does not wait for other writers. `first`: the daemon starts, so rows that a
+        crash cut off are written even if the files are unchanged. Raises OSError, FileRefusedError, and FileBusyError
+        if an editor has one of them open.
         """
         seen = (self._looked(self.places.profile), self._looked(self.places.ledger))
         if seen == self._seen and not force and not first:
@@ -231,7 +241,7 @@ class Store:
             return done
         settled = force or self._settled(seen)
         if settled:
-            profile = self.profile()  # before the ledger: who writes both begins with the ledger
+            profile = self.profile()  # read before the ledger: writers of both begin with the ledger
             ledger = self.ledger()
             done.healed = unheard(profile, ledger, self.state().folded.newest)
             if done.healed:
@@ -246,7 +256,7 @@ class Store:
         return done
 
     def behind(self) -> int:
-        """Bytes of the ledger that are not taken in yet; 0 where that cannot be said: `look` says why."""
+        """Bytes of the ledger that are not folded yet. 0 if unknown; `look` reports the error."""
         seen = self._looked(self.places.ledger)
         try:
             return max(0, (seen[1] if seen is not None else 0) - self.state().size)
@@ -254,14 +264,16 @@ class Store:
             return 0
 
     def _only_ours(self, known: Mapping[Key, Intent]) -> bool:
-        """Whether every row that is not taken in yet was written by `record`: then nobody else is at it."""
+        """Whether `record` wrote every row that is not folded yet, so that no other writer is active."""
         ledger, state = self.ledger(), self.state()
         fresh = ledger.rows(state.size).rows if len(ledger) > state.size else []
         ours = known or self.intents()
         return bool(fresh) and all(row.key in ours for row in fresh)
 
     def _settled(self, seen: tuple[Looked, Looked]) -> bool:
-        """Whether nobody wrote for a while. A file from the future counts as old: a clock was set back."""
+        """Whether nobody wrote for `settle` seconds. A modification time in the future counts as old: the clock was
+        set back.
+        """
         ages = [self.clock.now() - one[0] / 1e9 for one in seen if one is not None]
         return all(age >= self.settle or age < -60.0 for age in ages)
 
@@ -273,7 +285,7 @@ class Store:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _together(self, news: News) -> Result:
-        """The profile as it should be, then what is remembered of it."""
+        """Reconcile and write the profile, then save the state."""
         remembered = self._state_bytes()
         restored = self.notes.known().restored
         news = replace_fields(news, restored=frozenset(restored))
@@ -305,19 +317,19 @@ class Store:
             replace(self._state_file, data, mode=0o600, disk=self._disk)
 
     def say(self, lines: Iterable[str]) -> None:
-        """Tell these lines at the next session start. Durable when this returns."""
+        """Print these lines at the next session start. Durable on return."""
         lines = list(lines)
         if lines:
             self.notes.say(lines, self.clock.now())
             self.notes.flush()
 
     def change(self, state: State) -> None:
-        """Remember something that a person asked for. Call with the lock held."""
+        """Save a state that a person's command changed. Call with the lock held."""
         replace(self._state_file, dump(state), mode=0o600, disk=self._disk)
 
 
 def added(rows: Sequence[Row], ledger: Ledger) -> bytes:
-    """What `append` adds to these bytes (SPEC L-54)."""
+    """The bytes that `append` adds to this ledger (SPEC L-54)."""
     end = newline_of(ledger.data)
     begin = HEADER if not ledger.data else b"" if ledger.data.endswith(b"\n") else end
     return begin + b"".join(format_row(row).encode() + end for row in rows)

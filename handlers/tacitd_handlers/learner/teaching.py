@@ -1,11 +1,12 @@
-"""What a transcript says of learning: whether its session used the teaching skill, and what it reported. Pure.
+"""What a transcript contains for the learner: whether its session used the teaching skill, and what it reported.
+Pure.
 
-A session counts as a teaching session once its person typed the skill's name as a command, or its assistant called it
-(the tool `Skill`), or any tool on one of the learner's two files, as the skill does when it reads the profile or writes
-the ledger. Before that nothing is taken from it, whatever it looks like: no verdict is ever made up (SPEC X-10).
+A session counts as a teaching session once its person typed the skill's name as a command, its assistant called the
+skill (the tool `Skill`), or any tool used one of the learner's two files, as the skill does when it reads the profile
+or writes the ledger. Nothing is taken from earlier records: verdicts are never invented (SPEC X-10).
 
-What counts is a fenced block of JSON with the fields of `tacitd learner record`; a block with other fields is somebody's
-example, and a block with a verdict that is none is refused and said.
+A report is a fenced block of JSON with the fields of `tacitd learner record`. A block with other fields is ignored as
+an example. A report with an invalid verdict is passed on, refused by `asked.py`, and shown in `status`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _SKILL_FIELDS = ("skill", "command", "name")
 
 
 def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
-    """Whether the teaching skill was called here, or a tool on the learner's files. `files`: their names."""
+    """Whether this record calls the teaching skill, or uses a tool on one of the learner's files. `files`: their
+    names.
+    """
     return _last_name(record.command) in skills or any(
         _calls(tool, skills) or _touches(tool, files) for tool in record.tools
     )
@@ -41,7 +44,7 @@ def _calls(tool: ToolUse, skills: Collection[str]) -> bool:
 
 
 def _last_name(name: str) -> str:
-    """`plugin:skill` and `/skill` are `skill`."""
+    """The last part of a name: `skill` for `plugin:skill` and `/skill`."""
     return re.split(r"[:/]", name.strip("/"))[-1]
 
 
@@ -50,7 +53,7 @@ def _touches(tool: ToolUse, files: Collection[str]) -> bool:
 
 
 def reports(text: str) -> Iterator[dict[str, Any]]:
-    """The reports in an assistant's words: objects with the fields of a record, and no others."""
+    """The reports in an assistant's text: objects with the required fields and no unknown ones."""
     for found in _FENCED.finditer(text):
         given = _object(found["body"])
         if set(REQUIRED) <= set(given) <= FIELDS:
@@ -58,7 +61,7 @@ def reports(text: str) -> Iterator[dict[str, Any]]:
 
 
 def report_id(record: Record, given: dict[str, Any]) -> str:
-    """What tells this report from every other. A fork copies records under new names, but keeps their time."""
+    """The identity of a report. A fork copies records under new ids, but keeps their time."""
     said = json.dumps(given, sort_keys=True, ensure_ascii=False)
     return sha256(f"{record.time}\0{said}".encode(errors="replace")).hexdigest()[:24]
 

@@ -1,7 +1,7 @@
-"""One entry of Known Weaknesses, as lines (SPEC L-07). Lines in, fields out, and changed fields put back in place.
+"""The format of one entry of Known Weaknesses (SPEC L-07). Lines in, fields out, and changed fields spliced back.
 
-A well-formed entry is four lines; formatting what was parsed gives the same bytes. One that a person or Claude wrote
-otherwise is read as far as it can be, and only the fields that change are touched.
+A well-formed entry has four lines, and formatting what was parsed gives the same bytes. A malformed entry is read as
+far as possible, and only the fields that change are rewritten.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANY_FIELD = re.compile("|".join(f"{name}:" for name in _FIELDS.values()))
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an entry says. Fields that are not there, or cannot be read, are None."""
+    """The fields of an entry. None: missing or malformed."""
 
     label: str
     description: str
@@ -41,12 +41,12 @@ class Entry:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The fields that are missing or cannot be read."""
+        """The names of the missing or malformed fields."""
         return tuple(name for field, name in _FIELDS.items() if getattr(self, field) is None)
 
 
 def parse_entry(lines: Sequence[str]) -> Entry | None:
-    """Given an entry's lines without their newlines, return what it says; None where they are no entry."""
+    """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
     found = STARTS.match(lines[0]) if lines else None
     if found is None:
         return None
@@ -66,7 +66,7 @@ def parse_entry(lines: Sequence[str]) -> Entry | None:
 
 
 def format_entry(label: str, description: str, weakness: Weakness) -> list[str]:
-    """The four lines of the seed (SPEC L-07, L-12)."""
+    """The four lines of an entry (SPEC L-07, L-12)."""
     ended = description if description.endswith((".", "!", "?")) else f"{description}."
     w = weakness
     return [
@@ -78,7 +78,7 @@ def format_entry(label: str, description: str, weakness: Weakness) -> list[str]:
 
 
 def updated(lines: Sequence[str], weakness: Weakness) -> list[str]:
-    """The entry with this weakness' fields; every other byte stays. Fields that are missing come at its end."""
+    """The entry with this weakness's fields; all other bytes stay. Missing fields are appended."""
     head, body = _cut(lines)
     missing: list[str] = []
     for field, name in _FIELDS.items():
@@ -92,12 +92,12 @@ def updated(lines: Sequence[str], weakness: Weakness) -> list[str]:
 
 
 def _means(field: str, text: str | None, value: str) -> bool:
-    """Whether what stands there says this already, in other letters (`none` for an empty streak)."""
+    """Whether the field's text already means this value in another spelling, such as `none` for an empty streak."""
     return field != "status" and text is not None and written(text) == value and bool(value or text)
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, str]:
-    """The label and description, and from the first field on the rest."""
+    """The entry's text up to its first field, and the rest."""
     whole = "\n".join(lines)
     begin = len(lines[0]) if len(lines) > 1 else 0
     found = _ANY_FIELD.search(whole, begin) or _ANY_FIELD.search(whole)
@@ -116,7 +116,7 @@ def _value(body: str, name: str) -> str | None:
 
 
 def _stamp(text: str | None) -> str | None:
-    """A stamp, "" for none of it, None for what is neither."""
+    """The stamp, "" for an empty one, None for text that is neither."""
     if text is None:
         return None
     bare = written(text)

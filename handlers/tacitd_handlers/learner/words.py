@@ -1,6 +1,7 @@
-"""The words of seed 000: modes, verdicts, statuses, stamps, tags, and how names are made fit for both files.
+"""The vocabulary of seed 000: modes, verdicts, statuses, stamps, tags, and the normalisation of names for both files.
 
-Pure: strings in, strings out. What a status leads to is in `lifecycle.py`, what a line looks like in `*_md.py`.
+Pure: strings in, strings out. The meaning of a status is in `lifecycle.py`, the format of lines in the `*_md.py`
+modules.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ VERDICTS: Final = {
     ),
     RECALL: ("strong_pass", "pass", "borderline", "needs_work"),
 }
-"""Best first (SPEC L-35)."""
+"""By mode, best first (SPEC L-35)."""
 
 NEW, RECURRING, IMPROVING = "new", "recurring", "improving"
 SHORT, LONG = "resolved (short-term)", "resolved (long-term)"
 STATUSES: Final = (NEW, RECURRING, IMPROVING, SHORT, LONG)
-"""The five, and no other (SPEC L-08)."""
+"""The only valid statuses (SPEC L-08)."""
 
 MANUAL, HEALED, UNKNOWN = "manual", "sync-heal", "unknown"
-"""Session ids that name no session, and the pattern of a row that nobody gave one."""
+"""Session ids that identify no session, and the pattern of a row without one."""
 NO_GAPS, NO_DATE = "none", "—"
 
 STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}"
 _STAMP = re.compile(STAMP, re.ASCII)
 _TAG = re.compile(r"[a-z0-9_.:-]+", re.ASCII)
 _UNWRITTEN = frozenset({"", "—", "–", "-", "none", "n/a"})
-"""How people write that there is nothing (SPEC L-12)."""
+"""Ways to write an empty field (SPEC L-12)."""
 
 
 @lru_cache(maxsize=4096)
@@ -53,24 +54,26 @@ def time_of(stamp: str) -> datetime | None:
 
 
 def name_of(text: str) -> str:
-    """A problem, pattern or session id as it stands in both files: on one line, without a pipe (SPEC L-33)."""
+    """A problem, pattern or session id normalised for both files: one line without pipes (SPEC L-33)."""
     return sanitize_line(text.replace("\\|", "/").replace("|", "/"))
 
 
 def tag_of(text: str) -> str:
-    """A gap tag as it is compared: small letters, `_` for white space, only `[a-z0-9_.:-]`. "" where nothing is left."""
+    """A gap tag normalised for comparison: lower case, `_` for white space, only `[a-z0-9_.:-]`. "" if nothing
+    remains.
+    """
     folded = "_".join(re.sub(r"\s*([:.])\s*", r"\1", text.strip().strip("`").lower()).split())
     return "".join(_TAG.findall(folded))
 
 
 def is_tag(text: str) -> bool:
-    """Whether this may be written as a tag as it is."""
+    """Whether this text is a valid tag without normalisation."""
     return _TAG.fullmatch(text) is not None and text not in _UNWRITTEN
 
 
 @lru_cache(maxsize=4096)
 def tags_of(gaps: str) -> tuple[str, ...]:
-    """Given `Gaps`, return its tags in order, each once; none for `none` and its likes."""
+    """Given `Gaps`, return its tags in order, without duplicates; () for `none` and other empty values."""
     if gaps.strip().lower() in _UNWRITTEN:
         return ()
     found = (tag_of(part) for part in re.split(r"[;,]", gaps))
@@ -78,21 +81,21 @@ def tags_of(gaps: str) -> tuple[str, ...]:
 
 
 def gaps_text(tags: Iterable[str]) -> str:
-    """The tags as both files say them."""
+    """The tags as written in both files; `none` without tags."""
     return "; ".join(tags) or NO_GAPS
 
 
 def written(text: str) -> str:
-    """A field's value; "" for `—`, `none` and their likes (SPEC L-12)."""
+    """A field's value; "" for `—`, `none` and other empty values (SPEC L-12)."""
     bare = text.strip()
     return "" if bare.lower() in _UNWRITTEN else bare
 
 
 def names_a_session(session: str) -> bool:
-    """Whether this id tells one session from another."""
+    """Whether this id identifies one session."""
     return session not in ("", MANUAL, HEALED, UNKNOWN)
 
 
 def slug(label: str) -> str:
-    """A label as it is matched: `Edge: empty input` and `edge:empty_input` are one (SPEC L-11)."""
+    """A label normalised for matching: `Edge: empty input` and `edge:empty_input` are equal (SPEC L-11)."""
     return "_".join(re.findall(r"[a-z0-9]+", label.lower()))

@@ -1,4 +1,4 @@
-"""Every test of the learner runs in one time zone, with a summer time."""
+"""Every test of the learner runs in one time zone with daylight saving time."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
 
 
 def test_L_35_verdicts_of_their_mode() -> None:
-    """SPEC L-35: four and four; the other mode's are refused, and the right ones named."""
+    """SPEC L-35: four verdicts in each mode; those of the other mode are refused with a list of the valid ones."""
     for mode, names in VERDICTS.items():
         for verdict in names:
             assert asked({**GOOD, "mode": mode, "verdict": verdict}).verdict == verdict
@@ -49,7 +49,7 @@ def test_bad_reports_are_refused_with_a_cure(wrong: dict[str, Any]) -> None:
 
 
 def test_L_33_what_is_given_is_made_fit() -> None:
-    """SPEC L-33: names on one line without pipes; tags in their alphabet, each once; lists and texts alike."""
+    """SPEC L-33: names are one line without pipes; tags are normalised and unique; lists and strings are accepted."""
     assert asked(
         {
             "problem": " merge|two \n lists ",

@@ -1,4 +1,4 @@
-"""Who stands where: SPEC L-09, L-26 to L-29."""
+"""The lists of weaknesses and their caps: SPEC L-09, L-26 to L-29."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def never(w: Weakness) -> bool:
 
 
 def test_L_09_twenty_active_then_a_line() -> None:
-    """SPEC L-09, L-27: the twenty-first waits; nobody is pushed out."""
+    """SPEC L-09, L-27: the twenty-first weakness waits; no entry is removed for it."""
     seats, tags = Seats(), {f"t{n}": weakness(f"t{n}") for n in range(23)}
     moves = [move for tag in tags for move in seat(seats, tags, [tag], (), never)]
     assert len(seats.active) == 20 and seats.pending == ["t20", "t21", "t22"]
@@ -29,7 +29,7 @@ def test_L_09_twenty_active_then_a_line() -> None:
 
 
 def test_L_26_promotion_moves_to_resolved() -> None:
-    """SPEC L-26: who is long-term stands in Resolved, and the line moves up."""
+    """SPEC L-26: a long-term weakness moves to Resolved, and the next waiting one is admitted."""
     seats, tags = twenty()
     tags["new"] = weakness("new")
     seat(seats, tags, ["new"], (), never)
@@ -39,12 +39,12 @@ def test_L_26_promotion_moves_to_resolved() -> None:
     assert moves == [Move("t03", "promoted"), Move("new", "enters")]
     seats.resolved.append("later")
     tags["later"] = weakness("later", LONG)
-    assert not seat(seats, tags, ["t03"], (), never), "who stands there already is not promoted again"
+    assert not seat(seats, tags, ["t03"], (), never), "an entry in Resolved is not promoted again"
     assert seats.resolved == ["t03", "later"]
 
 
 def test_L_27_the_cap_promotes_only_what_is_proved() -> None:
-    """SPEC L-27: the most resolved short-term entry whose four weeks are proved makes room; without proof nobody does."""
+    """SPEC L-27: the most resolved short-term entry whose four weeks are proved makes room; without proof none does."""
     seats, tags = twenty(SHORT)
     tags["t05"] = weakness("t05", SHORT, clean=9)
     tags["new"] = weakness("new")
@@ -56,14 +56,14 @@ def test_L_27_the_cap_promotes_only_what_is_proved() -> None:
 
 
 def test_L_27_a_persons_own_entries_take_room() -> None:
-    """SPEC L-27, L-09: active is everything outside Resolved, whoever wrote it."""
+    """SPEC L-27, L-09: every entry outside Resolved counts as active, including a person's own."""
     seats, tags = Seats(others_active=20), {"new": weakness("new")}
     seat(seats, tags, ["new"], (), never)
     assert seats.pending == ["new"]
 
 
 def test_L_28_a_full_resolved_lets_go_of_the_longest_untested() -> None:
-    """SPEC L-28: the oldest Last tested leaves; what has no tag is a person's and stays."""
+    """SPEC L-28: the entry with the oldest Last tested is dropped; entries without a tag are a person's and stay."""
     tags = {f"r{n}": weakness(f"r{n}", LONG, f"2026-02-{10 + n:02d}T10:00") for n in range(10)}
     seats = Seats(resolved=list(tags), active=["x"])
     tags["x"] = weakness("x", LONG, "2026-03-01T10:00")
@@ -76,7 +76,7 @@ def test_L_28_a_full_resolved_lets_go_of_the_longest_untested() -> None:
 
 
 def test_L_29_seen_again_while_active_is_full() -> None:
-    """SPEC L-29: it leaves Resolved and waits."""
+    """SPEC L-29: the weakness leaves Resolved and waits."""
     seats, tags = twenty()
     seats.resolved = ["old"]
     tags["old"] = weakness("old", RECURRING)
@@ -86,6 +86,6 @@ def test_L_29_seen_again_while_active_is_full() -> None:
 
 
 def test_L_30_who_was_taken_out_gets_no_seat() -> None:
-    """SPEC L-30: a new observation does not bring it back."""
+    """SPEC L-30: a new observation does not restore a removed weakness."""
     seats, tags = Seats(), {"x": weakness("x", RECURRING)}
     assert not seat(seats, tags, ["x"], {"x"}, never) and seats == Seats()

@@ -1,4 +1,4 @@
-"""`tacitd learner …`, as a person and as the skill type it: issue, commands; SPEC L-35, L-48 to L-53."""
+"""`tacitd learner …`, as a person and as the skill call it: issue, commands; SPEC L-35, L-48 to L-53."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ledger(cli: Cli) -> str:
 
 
 def test_L_52_record_as_the_issue_types_it(cli: Cli) -> None:
-    """SPEC L-52; issue: every option; the row; one brief line, and nothing of the profile."""
+    """SPEC L-52; issue: every option; the row; one line of output without the profile's content."""
     out = record(
         cli,
         "two-sum",
@@ -74,11 +74,13 @@ def test_L_52_record_as_the_issue_types_it(cli: Cli) -> None:
     again = record(
         cli, "two-sum", "--gaps", "edge:empty_input", "--session", "abc123", "--timestamp", "2026-02-18T10:00"
     )
-    assert "was recorded already" in again and len(ledger(cli).splitlines()) == 5
+    assert "was already recorded" in again and len(ledger(cli).splitlines()) == 5
 
 
 def test_record_takes_json(cli: Cli) -> None:
-    """Issue: JSON on standard input, one or several; a bad one names what is allowed and stops there."""
+    """Issue: JSON on standard input, one object or several; an invalid one lists what is allowed and ends the
+    command.
+    """
     given = {"problem": "lru", "mode": "learning", "verdict": "solved_independently", "gaps": ["dp:base"]}
     said = cli.run("learner", "record", "--json", typed=json.dumps([given, {**given, "problem": "stairs"}]))
     assert said.code == 0 and [one["row"]["problem"] for one in said.json] == ["lru", "stairs"]
@@ -92,7 +94,7 @@ def test_record_takes_json(cli: Cli) -> None:
 
 
 def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
-    """SPEC L-48, L-49: the stamp that this session was told at its start, in every write of it."""
+    """SPEC L-48, L-49: every write of a session has the stamp that was printed at its start."""
     cli.set(CLAUDE_CODE_SESSION_ID=SESSION)
     started = cli.run("learner", "context")
     assert f"Session ID: {SESSION}\nSession Timestamp: 2026-02-19T14:30\n" in started.out
@@ -106,13 +108,13 @@ def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
 
 
 def test_context_is_told_its_session(cli: Cli) -> None:
-    """SPEC L-49: by its option; without one and without a hook, `manual`."""
+    """SPEC L-49: the option sets the session; without it and without a hook it is `manual`."""
     assert "Session ID: abc\n" in cli.run("learner", "context", "--session-id", "abc").out
     assert "Session ID: manual\n" in cli.run("learner", "context").out
 
 
 def test_L_53_looking(cli: Cli) -> None:
-    """SPEC L-53; issue: review, due, gaps, retests: words, and JSON as a contract."""
+    """SPEC L-53; issue: review, due, gaps and retests, as text and as stable JSON."""
     for command in ("review", "due", "gaps", "retests"):
         assert cli.run("learner", command).code == 0
     record(cli, "two-sum", "--gaps", "edge:empty_input", "--timestamp", "2026-01-10T10:00")
@@ -135,29 +137,29 @@ def test_L_53_looking(cli: Cli) -> None:
 
 
 def test_check_and_fix(cli: Cli) -> None:
-    """Issue: what is wrong is said, with 1; what can be mended is; nothing is invented."""
+    """Issue: problems are reported with exit code 1; `--fix` repairs what it can; nothing is invented."""
     record(cli, "two-sum", "--observations", "Fine.")
     assert cli.run("learner", "check").code == 0
     path = cli.config_dir / "leetcode-teacher-profile.md"
     path.write_text(path.read_text().replace("| pass\n", "| borderline\n"))
     said = cli.run("learner", "check")
-    assert said.code == 1 and "the ledger says pass" in said.out and "--fix mends it" in said.out
+    assert said.code == 1 and "the ledger has pass" in said.out and "--fix repairs it" in said.out
     assert cli.run("learner", "check", "--fix").code == 0 and "| pass\n" in path.read_text()
     with (cli.config_dir / "leetcode-teacher-ledger.md").open("a") as file:
         file.write("a note of mine\n")
     told = cli.run("learner", "check", "--fix", "--json")
     assert told.code == 1 and told.json[0]["where"] == "line 6" and "a note of mine\n" in ledger(cli)
-    assert "1 lines of the ledger are no rows" in cli.run("learner", "due").err
+    assert "1 lines of the ledger are not rows" in cli.run("learner", "due").err
 
 
 def test_forget_and_undo(cli: Cli) -> None:
-    """Issue, SPEC L-30: by tag or label; unknown names are refused with those that are known."""
+    """Issue, SPEC L-30: by tag or label; an unknown name is refused with a list of the known ones."""
     record(cli, "two-sum", "--gaps", "edge:empty_input")
     path = cli.config_dir / "leetcode-teacher-profile.md"
     assert (
         cli.run("learner", "forget", "empty input").code == 0 and "edge:empty_input**" not in path.read_text()
     )
-    assert "was taken out" in cli.run("learner", "check").out
+    assert "was removed" in cli.run("learner", "check").out
     assert cli.run("learner", "forget", "--undo", "edge:empty_input").code == 0
     assert "**edge:empty_input**" in path.read_text()
     unknown = cli.run("learner", "forget", "edge:nope")
@@ -165,7 +167,7 @@ def test_forget_and_undo(cli: Cli) -> None:
 
 
 def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
-    """SPEC L-37: the row is written; the exit code says that something waits."""
+    """SPEC L-37: the row is written; the exit code shows that the profile is not updated yet."""
     record(cli)
     path = cli.config_dir / "leetcode-teacher-profile.md"
     path.write_text("<<<<<<< ours\n" + path.read_text())
@@ -174,7 +176,7 @@ def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
 
 
 def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
-    """SPEC L-01, L-45: other places, a longest interval; a wrong value is refused with its name."""
+    """SPEC L-01, L-45: configured paths and a longest interval; an invalid value is refused with its key."""
     cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"), TACITD_LEARNER__LONGEST_INTERVAL="3")
     assert "review on 2026-02-22" in record(cli)
     assert (tmp_path / "mine.md").exists() and not (cli.config_dir / "leetcode-teacher-ledger.md").exists()

@@ -1,4 +1,4 @@
-"""What a session is told at its start: SPEC L, first page, to the byte; L-02, L-05, L-27, L-48 to L-52."""
+"""The session-start text: SPEC L, first page, byte for byte; L-02, L-05, L-27, L-48 to L-52."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def golden(name: str) -> str:
 
 
 def test_L_51_fresh(tmp_path: Path) -> None:
-    """SPEC L-51: the first session: both files are made, the header says so, the last line asks for About Me."""
+    """SPEC L-51: at the first session both files are created, the header says so, and the last line asks for About
+    Me.
+    """
     where = home(tmp_path)
     said = context(where, "5f0c1a77-8d9e-4a55-9a3e-0b6a4f1f2c11", at("2026-02-19T14:30:59"))
     assert said.text == golden("fresh") and not said.trouble
@@ -48,7 +50,7 @@ def test_L_51_fresh(tmp_path: Path) -> None:
 
 
 def test_L_51_a_ledger_that_is_there_stays(tmp_path: Path) -> None:
-    """SPEC L-04, L-51: a profile that was lost must not cost the ledger."""
+    """SPEC L-04, L-51: if only the profile is lost, the ledger is kept."""
     where = home(tmp_path)
     where.ledger.write_text("mine\n")
     context(where, "s", at("2026-02-19T14:30"))
@@ -56,7 +58,7 @@ def test_L_51_a_ledger_that_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_L_51_the_first_session_stays_the_first_after_a_compaction(tmp_path: Path) -> None:
-    """SPEC L-51, L-48: session start comes again with the same id: the same stamp, the same request."""
+    """SPEC L-51, L-48: a second session start with the same id prints the same stamp and the same request."""
     where = home(tmp_path)
     first = context(where, "s", at("2026-02-19T14:30")).text
     assert context(where, "s", at("2026-02-19T17:00")).text == first
@@ -64,15 +66,15 @@ def test_L_51_the_first_session_stays_the_first_after_a_compaction(tmp_path: Pat
 
 
 def test_L_50_new(tmp_path: Path) -> None:
-    """SPEC L-50, L-51: the second session: nothing was recorded yet, nothing is suggested."""
+    """SPEC L-50, L-51: the second session: nothing is recorded yet, so nothing is suggested."""
     said = context(home(tmp_path, "new"), "second", at("2026-02-20T08:05"))
     assert said.text == golden("new")
 
 
 def test_L_05_L_50_full(tmp_path: Path) -> None:
-    """SPEC L-50: every block, 14 days inclusive; SPEC L-05: a ledger that cannot be opened is not missed."""
+    """SPEC L-50: every block, 14 days inclusive; SPEC L-05: an unreadable ledger changes nothing."""
     where = home(tmp_path, "full")
-    where.ledger.mkdir()  # whoever opens this for reading fails, also as root
+    where.ledger.mkdir()  # opening this for reading fails, also as root
     store = Store(where, at("2026-04-09T19:00"))
     store.say(["[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."])
     assert context(where, "third", at("2026-04-10T09:00")).text == golden("full")
@@ -92,7 +94,7 @@ sys.addaudithook(_audit)
 
 
 def test_L_05_the_ledger_is_never_opened(tmp_path: Path) -> None:
-    """SPEC L-05: Python opens it in no way, whatever the profile is like, and whether it can be read or not."""
+    """SPEC L-05: Python never opens it, with any profile, and whether it is readable or not."""
     global OPENED
     where = home(tmp_path, "full")
     where.ledger.write_text("x\n")
@@ -108,7 +110,7 @@ def test_L_05_the_ledger_is_never_opened(tmp_path: Path) -> None:
 
 
 def test_L_02_what_is_restored_is_said_and_filled_later(tmp_path: Path) -> None:
-    """SPEC L-02: the seed's words; and a section that comes back empty is no wish to have it empty."""
+    """SPEC L-02: the seed's wording; a section that was restored empty is filled again later."""
     desk = Desk(tmp_path)
     desk.record(gaps="edge:a")
     text = desk.text
@@ -125,7 +127,7 @@ def test_L_02_what_is_restored_is_said_and_filled_later(tmp_path: Path) -> None:
 
 
 def test_L_27_who_waits_for_room_is_said(tmp_path: Path) -> None:
-    """SPEC L-27: with whom one could archive, most resolved first; until there is room."""
+    """SPEC L-27: the notice suggests entries to archive, most resolved first, until there is room."""
     desk = Desk(tmp_path)
     for number in range(21):
         desk.record(f"p{number}", pattern=f"x{number}", gaps=f"edge:{number}")
@@ -143,7 +145,7 @@ def test_L_27_who_waits_for_room_is_said(tmp_path: Path) -> None:
 
 
 def test_L_48_a_leftover_state_file_is_another_sessions(tmp_path: Path) -> None:
-    """SPEC L-48: the original took its stamp all the same."""
+    """SPEC L-48: the stamp of another session's file is not used, as the original did."""
     where = home(tmp_path, "new")
     where.session_state.write_text(state_text(Sitting("old", "2025-01-01T10:00"), "~/x"))
     assert "Session Timestamp: 2026-02-20T08:05" in context(where, "second", at("2026-02-20T08:05")).text
@@ -156,7 +158,7 @@ def test_L_49_no_id(tmp_path: Path) -> None:
 
 
 def test_L_50_retests_come_from_the_profile(tmp_path: Path) -> None:
-    """SPEC L-50: optional, flagged only; nothing is changed by it."""
+    """SPEC L-50: retests are only suggested; nothing is changed."""
     desk = Desk(tmp_path)
     desk.record(days=0, gaps="edge:a")
     for days in (1, 2, 3):
@@ -167,7 +169,9 @@ def test_L_50_retests_come_from_the_profile(tmp_path: Path) -> None:
 
 
 def test_L_52_long_profiles_are_said(tmp_path: Path) -> None:
-    """SPEC L-52, CLAUDE_CODE 0.12: Claude Code cuts a hook's output above 10,000 characters; nothing is cut here."""
+    """SPEC L-52, CLAUDE_CODE 0.12: Claude Code cuts a hook's output above 10,000 characters; the text is not cut
+    here.
+    """
     where = home(tmp_path, "new")
     with where.profile.open("a") as file:
         file.write("\nwords" * 2000)
@@ -176,7 +180,7 @@ def test_L_52_long_profiles_are_said(tmp_path: Path) -> None:
 
 
 def test_a_profile_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
-    """DESIGN: nothing that fails here keeps a session from its profile; nothing is repaired in what is not understood."""
+    """SPEC L-02: a profile that cannot be parsed is printed unchanged, and nothing in it is repaired."""
     where = home(tmp_path)
     data = b"## About Me\n\xe9\xff\n"
     where.profile.write_bytes(data)
@@ -186,7 +190,7 @@ def test_a_profile_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 3: a full disk: the blocks are printed."""
+    """RELIABILITY row 3: with a full disk the blocks are printed."""
     where = home(tmp_path, "full")
 
     def full(*_: object) -> int:
@@ -197,7 +201,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-49: `select` refuses descriptors over 1023, and whoever starts us may leave as many open."""
+    """SPEC L-49: `select` refuses descriptors above 1023, and the parent process may leave that many open."""
     ours, theirs = os.pipe()
     os.write(theirs, b'{"session_id":"abc"}')
     os.close(theirs)
@@ -222,7 +226,7 @@ def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pyt
 def test_L_49_the_hooks_input(
     monkeypatch: pytest.MonkeyPatch, text: bytes, wanted: str, closed: bool
 ) -> None:
-    """SPEC L-49, CLAUDE_CODE 4: the id comes in on standard input; a pipe that nobody closes holds up nothing."""
+    """SPEC L-49, CLAUDE_CODE 4: the id is read from standard input; a pipe that stays open does not block."""
     ours, theirs = os.pipe()
     os.write(theirs, text)
     if closed:

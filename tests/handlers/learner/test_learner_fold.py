@@ -1,4 +1,4 @@
-"""From rows to what is known: SPEC L-21 to L-23, L-40, L-43, L-47."""
+"""The fold of the ledger: SPEC L-21 to L-23, L-40, L-43, L-47."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ def folded(*rows: Row, beside: Beside | None = None, overrides: Sequence[Overrid
 
 
 def test_L_21_the_pattern_says_what_was_tested() -> None:
-    """SPEC L-21: a gap seen before with the pattern is tested by it; one of another pattern is not touched."""
+    """SPEC L-21: a session tests the gaps seen before with its pattern; gaps of other patterns do not change."""
     state = folded(row(1, "edge:a"), row(2, "edge:b", pattern="dp"), row(3), row(4, pattern="unknown"))
     assert (state.tags["edge:a"].clean, state.tags["edge:a"].tested) == (1, stamp(3))
     assert (state.tags["edge:b"].clean, state.tags["edge:b"].tested) == (0, stamp(2))
 
 
 def test_L_21_rows_nobody_gave_a_pattern_prove_nothing() -> None:
-    """SPEC L-21: `unknown` is no pattern: two sync-heal rows have nothing in common."""
+    """SPEC L-21: `unknown` is not a pattern: two sync-heal rows have nothing in common."""
     state = folded(row(1, "edge:a", pattern="unknown"), row(2, pattern="unknown"))
     assert state.tags["edge:a"].clean == 0
 
 
 def test_L_21_what_a_session_says_it_tested_counts_instead() -> None:
-    """SPEC L-21: named tags count, also of other patterns; an empty list tests nothing; unknown tags are not made up."""
+    """SPEC L-21: recorded tags count, also of other patterns; an empty list tests nothing; unknown tags are not
+    created.
+    """
     said = {stamp(3): ("edge:b", "edge:never"), stamp(4): ()}
     beside = Beside(tested=lambda one: said.get(one.stamp))
     state = folded(row(1, "edge:a"), row(2, "edge:b", pattern="dp"), row(3), row(4), beside=beside)
@@ -43,7 +45,7 @@ def test_L_21_what_a_session_says_it_tested_counts_instead() -> None:
 
 
 def test_L_22_two_problems_of_one_session() -> None:
-    """SPEC L-22: seen in one of them is failed, in either order; clean in both counts once."""
+    """SPEC L-22: observed in one problem is failed, in either order; clean in both counts once."""
     first = row(1, "edge:a", session="s")
     for second in (
         [row(2, "edge:a", "lru", session="t"), row(2, "none", "two-sum", session="t")],
@@ -62,7 +64,9 @@ def test_L_22_seen_twice_in_its_first_session_is_new() -> None:
 
 
 def test_L_22_a_session_that_goes_on_counts_once() -> None:
-    """SPEC L-22: by its id, also with a second stamp and another session in between; `manual` names no session."""
+    """SPEC L-22: sessions are identified by id, also with a second stamp and another session in between; `manual` is
+    not an id.
+    """
     rows = [row(1, "edge:a", session="s"), row(2, session="t"), row(3, session="u"), row(4, session="t")]
     state = folded(*rows)
     assert (state.tags["edge:a"].clean, state.tags["edge:a"].tested) == (2, stamp(4))
@@ -81,9 +85,9 @@ def test_L_23_a_row_twice_counts_once() -> None:
 
 
 def test_L_47_the_order_is_that_of_the_stamps_then_of_the_ledger() -> None:
-    """SPEC L-47: a row appended late takes its place in time; rows of one stamp stand as in the ledger.
+    """SPEC L-47: a row appended late is folded at its stamp; rows of one stamp keep the ledger's order.
 
-    Two sessions an hour apart have one stamp when the summer time ends (2026-10-25T02:30 in Amsterdam).
+    Two sessions an hour apart have one stamp when daylight saving time ends (2026-10-25T02:30 in Amsterdam).
     """
     late = [row(1, "edge:a"), row(3), row(2, "edge:a")]
     assert folded(*late) == folded(*sorted(late))
@@ -100,7 +104,7 @@ def test_L_47_the_order_is_that_of_the_stamps_then_of_the_ledger() -> None:
 
 
 def test_L_40_the_trajectory_says_what_the_ledger_says() -> None:
-    """SPEC L-40: the last three sessions of the problem, oldest first; the first one says so."""
+    """SPEC L-40: the last three sessions of the problem, oldest first; a first session is named as such."""
     verdicts = ["needs_work", "borderline", "pass", "strong_pass"]
     state = folded(*(row(n, verdict=v) for n, v in enumerate(verdicts)))
     said = trajectory(state.problems["two-sum"])
@@ -112,7 +116,7 @@ def test_L_40_the_trajectory_says_what_the_ledger_says() -> None:
 
 
 def test_L_43_the_interval_of_the_latest_row_that_has_one() -> None:
-    """SPEC L-43: of any mode; rows without a date are skipped; nothing where there is none."""
+    """SPEC L-43: rows of any mode count; rows without a date are skipped; None if there is no such row."""
     rows = [
         row(0, review="2026-03-01"),
         row(1, review="—", mode="learning"),
@@ -123,7 +127,7 @@ def test_L_43_the_interval_of_the_latest_row_that_has_one() -> None:
 
 
 def test_L_31_an_override_holds_until_the_next_session() -> None:
-    """SPEC L-31: it is replayed at its place: after the rows before it, before those after."""
+    """SPEC L-31: an override is replayed after the rows before it and before those after it."""
     rows = [row(1, "edge:a"), row(2), row(5), row(6)]
     state = folded(*rows[:2], overrides=[Override(stamp(2), 1, "edge:a", SHORT)])
     assert state.tags["edge:a"].status == SHORT
@@ -134,7 +138,7 @@ def test_L_31_an_override_holds_until_the_next_session() -> None:
 
 
 def test_a_weakness_that_only_the_profile_knew() -> None:
-    """SPEC L-31: it goes on from what the person wrote; a row that the entry already knows does not count again."""
+    """SPEC L-31: it continues from what the person wrote; a row that the entry already includes does not count again."""
     theirs = Weakness("edge:a", SHORT, "2025-01-01T10:00", stamp(0), stamp(-9), stamp(-3), 3)
     state = folded(row(1, "edge:a"), beside=Beside(given={"edge:a": theirs}))
     assert (state.tags["edge:a"].status, state.tags["edge:a"].first) == (RECURRING, "2025-01-01T10:00")

@@ -25,7 +25,7 @@ REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdic
 
 
 class Class(Scene):
-    """An engine with the learner's handler alone, and a person who is taught."""
+    """An engine with the learner's handler alone, and methods to write a session's transcript."""
 
     def __init__(self, tmp: Path) -> None:
         self.where = places({"HOME": str(tmp), "CLAUDE_CONFIG_DIR": str(tmp.resolve() / "claude")})
@@ -71,7 +71,7 @@ def lesson(tmp_path: Path) -> Class:
 
 
 def test_X_10_a_report_of_a_teaching_session_is_recorded(lesson: Class) -> None:
-    """SPEC X-10, L-48: with the session's id and the time at which it began, local; once, also after a restart."""
+    """SPEC X-10, L-48: with the session's id and its local start time; once, also after a restart."""
     lesson.type("s1", "teach me two-sum")
     began = lesson.clock.wall
     lesson.settle()
@@ -90,7 +90,7 @@ def test_X_10_a_report_of_a_teaching_session_is_recorded(lesson: Class) -> None:
 
 
 def test_X_10_other_sessions_report_nothing(lesson: Class) -> None:
-    """SPEC X-10: the same block where nobody teaches, in a person's words, without a verdict: no row."""
+    """SPEC X-10: no row from a session without the skill, from a person's text, or without a verdict."""
     lesson.report("s1")
     lesson.teach("s2")
     lesson.type("s2", f"```json\n{json.dumps(REPORT)}\n```")
@@ -100,7 +100,7 @@ def test_X_10_other_sessions_report_nothing(lesson: Class) -> None:
 
 
 def test_X_10_a_report_from_before_the_skill_counts_for_nothing(lesson: Class) -> None:
-    """SPEC X-10: nothing is taken from before the session teaches, however the records come in batches."""
+    """SPEC X-10: reports before the first use of the skill are ignored, however the records are batched."""
     lesson.report("s1")
     lesson.teach("s1")
     lesson.report("s1", problem="lru")
@@ -114,7 +114,9 @@ def test_X_10_a_report_from_before_the_skill_counts_for_nothing(lesson: Class) -
 
 
 def test_X_10_a_skill_that_a_person_typed_teaches(lesson: Class) -> None:
-    """SPEC X-10, CLAUDE_CODE 6, rule 10: `/leetcode-teacher`, with arguments, without, and of a plugin; no other command."""
+    """SPEC X-10, CLAUDE_CODE 6, rule 10: `/leetcode-teacher` with and without arguments, and of a plugin; no other
+    command.
+    """
     for session, name, args in (
         ("s1", "leetcode-teacher", ""),
         ("s2", "practice:leetcode-teacher", "two-sum"),
@@ -132,7 +134,7 @@ def test_X_10_a_skill_that_a_person_typed_teaches(lesson: Class) -> None:
 
 
 def test_L_48_the_start_of_a_session_outlives_the_daemon(lesson: Class) -> None:
-    """SPEC L-48: the stamp is the session's start, also where the daemon was started again before the first report."""
+    """SPEC L-48: the stamp is the session's start, also if the daemon restarted before the first report."""
     began = lesson.clock.wall
     lesson.type("s1", "teach me")
     lesson.teach("s1")
@@ -144,20 +146,20 @@ def test_L_48_the_start_of_a_session_outlives_the_daemon(lesson: Class) -> None:
 
 
 def test_L_35_a_verdict_of_the_wrong_mode_is_refused_and_said(lesson: Class) -> None:
-    """SPEC L-35, X-10: no row; `status` says why; what comes after is taken."""
+    """SPEC L-35, X-10: no row is written, `status` shows why, and later reports are taken."""
     lesson.teach("s1")
     lesson.report("s1", verdict="solved_independently")
     lesson.report("s1", problem="lru")
     lesson.settle()
     assert [one.problem for one in lesson.rows] == ["lru"]
     status = lesson.learner.status()
-    assert status["recorded"] == 1 and "is no verdict of the mode recall" in status["refused"][0]
+    assert status["recorded"] == 1 and "is not a verdict of the mode recall" in status["refused"][0]
     lesson.restart()
     assert lesson.learner.status()["refused"] == status["refused"]
 
 
 def test_a_fork_of_a_teaching_session_reports_nothing_twice(lesson: Class) -> None:
-    """SPEC L-23: a copied transcript holds the old report under a new session."""
+    """SPEC L-23: a copied transcript contains the old report under a new session."""
     lesson.teach("s1")
     lesson.report("s1")
     lesson.settle()
@@ -184,7 +186,7 @@ def test_L_48_the_session_state_file_at_a_compaction(lesson: Class) -> None:
 
 
 def test_L_38_the_daemon_keeps_the_files_in_step(lesson: Class) -> None:
-    """SPEC L-38: what Claude wrote by hand is completed, once a minute; nothing changes while nothing changed."""
+    """SPEC L-38: entries that Claude wrote are completed once a minute; unchanged files are not written."""
     lesson.where.ledger.write_bytes(HEADER + (format_row(row(0, "edge:a")) + "\n").encode())
     lesson.where.profile.write_bytes(TEMPLATE)
     lesson.due(LOOK)
@@ -197,7 +199,7 @@ def test_L_38_the_daemon_keeps_the_files_in_step(lesson: Class) -> None:
 
 
 def test_L_37_a_crash_is_healed_at_the_next_start(lesson: Class) -> None:
-    """SPEC L-37: before the first event, without waiting for anybody."""
+    """SPEC L-37: before the first event, without waiting for other writers."""
     lesson.teach("s1")
     lesson.report("s1", observations="Fine.")
     lesson.settle()
@@ -210,18 +212,18 @@ def test_L_37_a_crash_is_healed_at_the_next_start(lesson: Class) -> None:
 
 
 def test_L_50_retests_are_flagged_daily(lesson: Class) -> None:
-    """SPEC L-50: in `status`, and gone when they were tested."""
+    """SPEC L-50: `status` shows them until they are tested."""
     golden = Path(__file__).parents[2] / "fixtures/learner/full.profile.md"
     lesson.where.profile.write_bytes(golden.read_bytes())
     lesson.clock.wall = datetime(2026, 4, 10, 9, 0).timestamp()
     lesson.due(RETESTS)
     status = lesson.learner.status()
     assert status["retests"] == ["window:negative_indices", "heap:tie_break"]
-    assert status["says"] == ["worth another look: window:negative_indices, heap:tie_break"]
+    assert status["says"] == ["retests due: window:negative_indices, heap:tie_break"]
 
 
 def test_what_is_wrong_is_said_until_it_is_not(lesson: Class) -> None:
-    """DESIGN "Control": degradations are state: bad rows, a profile in a conflict."""
+    """DESIGN "Control": malformed rows and a profile with conflict markers are degradations until they are fixed."""
     lesson.where.ledger.write_bytes(HEADER + b"| torn\n" + (format_row(row(0)) + "\n").encode())
     lesson.due(LOOK)
     assert lesson.degraded == {"learner.rows"}
@@ -235,7 +237,7 @@ def test_what_is_wrong_is_said_until_it_is_not(lesson: Class) -> None:
 
 
 def test_a_ledger_that_cannot_be_written_parks_the_report(lesson: Class) -> None:
-    """DESIGN: an item that failed is parked, and done when it can be."""
+    """DESIGN "Dispatch": a report that cannot be written is parked, and recorded once it can be."""
     lesson.where.ledger.mkdir()
     lesson.teach("s1")
     lesson.report("s1")

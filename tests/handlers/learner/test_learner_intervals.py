@@ -1,4 +1,4 @@
-"""When a problem is to be seen again: SPEC L-41 to L-46."""
+"""Review intervals and dates: SPEC L-41 to L-46."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_L_41_stamp_plus_interval() -> None:
     ],
 )
 def test_L_42_recall_intervals(verdict: str, previous: int | None, days: int) -> None:
-    """SPEC L-42: x2 (7 at least), x1.5 (5 at least), 2, 1."""
+    """SPEC L-42: x2 (at least 7), x1.5 (at least 5), 2, 1."""
     assert days_until(verdict, previous) == days
 
 
@@ -49,7 +49,7 @@ def test_L_42_recall_intervals(verdict: str, previous: int | None, days: int) ->
     ],
 )
 def test_L_43_the_scheduled_interval(stamp: str, review: str, days: int | None) -> None:
-    """SPEC L-43: review date minus the row's own date; what does not parse is skipped."""
+    """SPEC L-43: review date minus the row's own date; dates that do not parse are skipped."""
     assert scheduled(stamp, review) == days
 
 
@@ -60,7 +60,7 @@ def test_L_44_floor() -> None:
 
 
 def test_L_45_cramming_by_default_and_by_choice() -> None:
-    """SPEC L-45: growth is as the spec says; growing only when due, and a longest interval, are options."""
+    """SPEC L-45: growth follows the spec by default; growing only when due and a longest interval are options."""
     days = [7]
     for _ in range(4):
         days.append(days_until("strong_pass", days[-1]))
@@ -79,5 +79,5 @@ def test_L_46_learning_intervals(verdict: str, days: int) -> None:
 @examples(50)
 @given(st.integers(0, 10**12), st.sampled_from(sum(VERDICTS.values(), ())))
 def test_L_45_unbounded_growth_ends_with_the_calendar(previous: int, verdict: str) -> None:
-    """SPEC L-45: no maximum is set, so a date may come to the calendar's end, and never raises."""
+    """SPEC L-45: without a maximum a date can reach the end of the calendar, and nothing is raised."""
     assert review_date("2026-02-19T14:30", days_until(verdict, previous)) <= "9999-12-31"

@@ -35,7 +35,7 @@ def test_L_08_exactly_five_statuses() -> None:
 
 
 def test_L_13_a_new_gap() -> None:
-    """SPEC L-13: new; all three stamps are the session's; no streak; nothing counted."""
+    """SPEC L-13: status new, all three stamps are the session's, no streak, N = 0."""
     w = new("edge:x", T[3], "s")
     assert (w.status, w.first, w.tested, w.failed, w.streak, w.clean) == (NEW, T[3], T[3], T[3], "", 0)
 
@@ -49,7 +49,7 @@ def test_L_14_L_19_observed_again(status: str) -> None:
 
 
 def test_L_15_the_streak_begins_with_the_first_clean_session() -> None:
-    """SPEC L-15: tested and N change with each, the start of the streak only with the first."""
+    """SPEC L-15: tested and N change with each clean session, the start of the streak only with the first."""
     w = clean(clean(new("edge:x", T[0], "a"), T[1]), T[2])
     assert (w.tested, w.failed, w.streak, w.clean) == (T[2], T[0], T[1], 2)
 
@@ -63,13 +63,15 @@ def test_L_15_the_streak_begins_with_the_first_clean_session() -> None:
     ],
 )
 def test_L_16_the_table(status: str, after: tuple[str, ...]) -> None:
-    """SPEC L-16: every cell for clean sessions, with the counter at 1, 2 and 3; L-20: a new one stays new at 1 and 2."""
+    """SPEC L-16: every cell for clean sessions, with N = 1, 2 and 3; L-20: new stays new at 1 and 2."""
     for count, wanted in enumerate(after):
         assert clean(with_status(status, count), T[9]).status == wanted
 
 
 def test_L_16_resolved_rows_of_the_table() -> None:
-    """SPEC L-16: short-term becomes long-term if verified, else stays; long-term stays and its fields are updated."""
+    """SPEC L-16: short-term becomes long-term if verified, otherwise it stays; long-term stays and its fields are
+    updated.
+    """
     assert clean(with_status(SHORT, 3), T[9]).status == SHORT
     assert clean(with_status(SHORT, 3), T[9], proved=True).status == LONG
     after = clean(with_status(LONG, 9), T[9])
@@ -77,7 +79,7 @@ def test_L_16_resolved_rows_of_the_table() -> None:
 
 
 def test_L_17_one_counter_not_three_more() -> None:
-    """SPEC L-17: improving after two, resolved after three on the same counter; improving lasts one clean session."""
+    """SPEC L-17: improving after two and resolved after three on the same counter; improving lasts one clean session."""
     w = observed(new("edge:x", T[0], "a"), T[1], "b")
     statuses = []
     for stamp in T[2:6]:
@@ -87,7 +89,7 @@ def test_L_17_one_counter_not_three_more() -> None:
 
 
 def test_L_18_any_observation_again_is_recurring() -> None:
-    """SPEC L-18: also after two clean sessions; the third would have resolved it, so there is no later."""
+    """SPEC L-18: also after two clean sessions; the third resolves it, so there is no later case."""
     w = clean(clean(new("edge:x", T[0], "a"), T[1]), T[2])
     assert w.status == NEW
     assert observed(w, T[3], "d").status == RECURRING
@@ -103,7 +105,9 @@ def test_L_20_new_resolves_after_three() -> None:
 
 
 def test_L_22_a_session_counts_once() -> None:
-    """SPEC L-22: several problems, one session: seen in any is failed; N rises once; seen twice is seen once."""
+    """SPEC L-22: several problems in one session: observed in any of them is failed; N rises once; two observations
+    count as one.
+    """
     w = new("edge:x", T[0], "a")
     assert observed(w, T[0], "a").status == NEW
     assert clean(w, T[0], "a").clean == 0
@@ -112,14 +116,14 @@ def test_L_22_a_session_counts_once() -> None:
     failed = observed(once, T[1], "b")
     assert (failed.status, failed.clean) == (RECURRING, 0)
     assert clean(failed, T[1], "b").clean == 0
-    later = observed(once, T[2], "a")  # the first session goes on after a clean one: it is seen again
+    later = observed(once, T[2], "a")  # the first session continues after a clean one and shows the gap again
     assert (later.status, later.clean) == (RECURRING, 0)
 
 
 @examples(200)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=25))
 def test_L_16_the_invariants_of_any_course(course: list[tuple[bool, bool]]) -> None:
-    """SPEC L-16, L-13 to L-20: N = 0 exactly where there is no streak; resolved needs three; the first stamp never changes."""
+    """SPEC L-16, L-13 to L-20: N = 0 exactly without a streak; resolved needs three; the first stamp never changes."""
     w = new("edge:x", "2026-01-01T00:00", "first")
     for at, (seen, proved) in enumerate(course):
         stamp = f"2026-{2 + at // 28:02d}-{1 + at % 28:02d}T10:00"

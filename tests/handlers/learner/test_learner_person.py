@@ -1,4 +1,4 @@
-"""Whose word counts: what a person changed in the profile stays (SPEC L-03, L-11, L-30, L-31)."""
+"""A person's changes to the profile are kept (SPEC L-03, L-11, L-30, L-31)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
-    """SPEC L-03: whatever happens elsewhere in the file."""
+    """SPEC L-03: whatever changes elsewhere in the file."""
     desk.record(gaps="edge:a")
     desk.edit("<!-- Yours", "I am preparing.\n\t- **not** — a weakness\n\n<!-- Yours")
     about = desk.profile.text(ABOUT)
@@ -30,7 +30,7 @@ def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
 
 
 def test_L_11_labels_are_matched_by_their_words(desk: Desk) -> None:
-    """SPEC L-11: the label is the tag; one that reads the same is the same."""
+    """SPEC L-11: the label is the tag; a label with the same slug matches."""
     desk.record(gaps="edge:empty_input")
     desk.edit("**edge:empty_input**", "**Edge: empty input**")
     desk.record()
@@ -38,7 +38,7 @@ def test_L_11_labels_are_matched_by_their_words(desk: Desk) -> None:
 
 
 def test_L_11_a_renamed_label_is_remembered(desk: Desk) -> None:
-    """SPEC L-11: a label that has nothing of the tag is known as an alias from then on, through restarts."""
+    """SPEC L-11: a label that shares nothing with the tag becomes an alias, which survives a restart."""
     desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
     desk.edit("**edge:empty_input**", "**Nothing in, nothing out**")
     desk.record()
@@ -49,7 +49,7 @@ def test_L_11_a_renamed_label_is_remembered(desk: Desk) -> None:
 
 
 def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
-    """SPEC L-30: not from history, not by a new observation; the ledger still has it; `forget --undo` brings it back."""
+    """SPEC L-30: neither history nor a new observation restores it; the ledger keeps it; `forget --undo` restores it."""
     desk.record(gaps="edge:a; edge:b")
     desk.take_out("edge:a")
     desk.look()
@@ -62,7 +62,7 @@ def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
 
 
 def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
-    """SPEC L-30: the tombstone is lifted."""
+    """SPEC L-30: an entry that a person adds again is no longer marked as removed."""
     desk.record(gaps="edge:a")
     before = desk.text
     desk.take_out("edge:a")
@@ -73,7 +73,7 @@ def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
 
 
 def test_L_30_forget_and_undo(desk: Desk) -> None:
-    """SPEC L-30: by tag or by label; what was said of it comes back with it."""
+    """SPEC L-30: by tag or by label; the description is restored with the entry."""
     desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
     with desk.store().locked():
         assert forget(desk.store(), "Empty input") == "edge:empty_input"
@@ -86,7 +86,7 @@ def test_L_30_forget_and_undo(desk: Desk) -> None:
 
 
 def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
-    """SPEC L-30: the same for Session History; and an older one does not come back in its place."""
+    """SPEC L-30: the same for Session History; no older session takes its place."""
     for number in range(22):
         desk.record(f"p{number}")
     desk.edit("\n".join(desk.profile.bare(desk.profile.sessions[3].span)) + "\n\n", "")
@@ -97,7 +97,7 @@ def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
 
 
 def test_L_31_a_persons_status_counts(desk: Desk) -> None:
-    """SPEC L-31: taken as it is, and the next session goes on from there; stamps and counts stay the ledger's."""
+    """SPEC L-31: the status is kept, and the next session continues from it; stamps and counts follow the ledger."""
     desk.record(gaps="edge:a")
     desk.edit("Status: new", "Status: resolved (short-term)")
     desk.look()
@@ -112,7 +112,7 @@ def test_L_31_a_persons_status_counts(desk: Desk) -> None:
 
 
 def test_L_31_a_ledger_changed_by_hand_keeps_the_persons_status(desk: Desk) -> None:
-    """SPEC L-31: everything is folded anew, and the person's word is replayed at its place."""
+    """SPEC L-31: everything is folded again, and the person's status is replayed at its position."""
     desk.record(gaps="edge:a")
     desk.edit("Status: new", "Status: improving")
     desk.record(days=3)
@@ -122,7 +122,7 @@ def test_L_31_a_ledger_changed_by_hand_keeps_the_persons_status(desk: Desk) -> N
 
 
 def test_descriptions_and_places_are_a_persons(desk: Desk) -> None:
-    """SPEC X-07: what a person rewrote, moved or added stays; their own entries count and are never touched."""
+    """SPEC X-07: what a person rewrote, moved or added stays; their own entries count and are never changed."""
     desk.record(gaps="edge:a; edge:b")
     theirs = "- **Talks too fast** — rushes through the examples.\n\n"
     desk.edit("### Resolved", theirs + "### Resolved")

@@ -1,4 +1,4 @@
-"""The profile as a document: SPEC L-02, L-03, L-07, L-12, L-32, L-34, and profiles that people made."""
+"""The profile as a document: SPEC L-02, L-03, L-07, L-12, L-32, L-34, and profiles edited by people."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def about(data: bytes) -> str:
 @example(TEMPLATE)
 @example(b"")
 def test_L_02_reading_and_writing_is_the_identity(data: bytes) -> None:
-    """SPEC L-02: every byte that is not understood comes back: comments, unknown sections, newlines, marks."""
+    """SPEC L-02: every byte without a meaning is kept: comments, unknown sections, newlines, byte order marks."""
     assert encode(parse(data)) == data
     assert spliced(parse(data), []) == data
 
@@ -114,7 +114,9 @@ def test_L_02_reading_and_writing_is_the_identity(data: bytes) -> None:
 @example(b"## About Me\n\nme, without an end")
 @example(b"words\n<!-- open\n## Known Weaknesses\n")
 def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
-    """SPEC L-02, L-03: every line that was there is there, in its order; About Me keeps its bytes; twice is once."""
+    """SPEC L-02, L-03: every existing line stays, in its order; About Me keeps its bytes; repairing twice equals
+    once.
+    """
     whole, names = repaired(data)
     assert not missing(parse(whole)) and set(names) <= {*SECTIONS, "Resolved"}
     assert repaired(whole) == (whole, [])
@@ -128,7 +130,7 @@ def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
 
 
 def test_L_02_which_sections_are_restored_where() -> None:
-    """SPEC L-02: in the seed's order, before the section that comes next; `### Resolved` at the end of its own."""
+    """SPEC L-02: in the seed's order, before the section that follows; `### Resolved` at the end of its own section."""
     whole, names = repaired(b"## Session History\n")
     assert names == ["About Me", "Known Weaknesses"]
     assert whole.decode().index("## About Me") < whole.decode().index("## Known Weaknesses")
@@ -139,7 +141,7 @@ def test_L_02_which_sections_are_restored_where() -> None:
 
 
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
-    """SPEC L-02, L-03: an example in About Me is not where tacitd writes; half a fence there hides nothing."""
+    """SPEC L-02, L-03: an example in About Me is not a place to write; an unbalanced fence there hides nothing."""
     fenced = b"## About Me\n\n```\n## Known Weaknesses\n```\n\n## Known Weaknesses\n\n### Resolved\n\n## Session History\n"
     profile = parse(fenced)
     section = profile.section("Known Weaknesses")
@@ -149,7 +151,7 @@ def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
 
 
 def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
-    """Issue, bad input: entries in a second section of a name are known, and new ones go into the first."""
+    """Issue, bad input: entries in a second section of a name are read; new ones go into the first."""
     text = "\n".join([*SEED_SESSION, ""])
     data = (
         TEMPLATE.decode() + "\n" + text + "\n## Session History\n\n" + text.replace("two-sum", "lru")
@@ -163,7 +165,7 @@ def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
     [b"\xff\xfe## About", b"## About Me\n\xe9\n", b"a\0b", b"<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"],
 )
 def test_what_is_no_text_is_refused(data: bytes) -> None:
-    """DESIGN: not UTF-8, NUL bytes and conflict markers wait for a person; nothing is changed."""
+    """SPEC L-02: a profile with invalid UTF-8, NUL bytes or conflict markers is refused and not changed."""
     with pytest.raises(FileRefusedError):
         parse(data)
 
@@ -172,7 +174,7 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
 
 
 def test_L_07_the_seeds_entry_is_its_own_image() -> None:
-    """SPEC L-07: four lines; read and written again, byte for byte."""
+    """SPEC L-07: the seed's four lines are parsed and formatted unchanged."""
     entry = parse_entry(SEED_ENTRY)
     assert entry is not None and not entry.faults
     w = Weakness(
@@ -198,7 +200,7 @@ STAMPS = st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)).map(lambda t: 
 def test_L_07_any_entry_is_its_own_image(
     description: str, first: str, tested: str, streak: str, clean: int, status: str
 ) -> None:
-    """SPEC L-07: formatting and parsing are inverse; updating one entry to another's fields is writing that one."""
+    """SPEC L-07: formatting and parsing are inverse; updating an entry with another's fields gives the other entry."""
     said = " ".join(description.split()).strip(".!? :-") or "x"
     w = Weakness("edge:x", status, first, tested, first, streak, clean)
     lines = format_entry("edge:x", said, w)
@@ -218,7 +220,7 @@ def test_L_07_any_entry_is_its_own_image(
 
 @pytest.mark.parametrize("empty", ["", "—", "-", "none", "n/a", "None"])
 def test_L_12_an_empty_streak(empty: str) -> None:
-    """SPEC L-12: written as `start: .`; every way of saying nothing is read, and left as it is."""
+    """SPEC L-12: written as `start: .`; every spelling of an empty value is read and kept."""
     w = fresh("edge:x", "new", "2026-02-01T10:00")
     lines = format_entry("edge:x", "misses it in loops", w)
     assert lines[2] == "  Last clean streak start: . Sessions since last failure: 0."
@@ -229,7 +231,7 @@ def test_L_12_an_empty_streak(empty: str) -> None:
 
 
 def test_half_edited_entries_keep_every_word() -> None:
-    """Issue, bad input: a wrapped, re-ordered or shortened entry is read as far as it can be; only fields change."""
+    """Issue, bad input: a wrapped, re-ordered or shortened entry is read as far as possible; only fields change."""
     theirs = [
         "* **Empty input** - misses the check on arrays,",
         "  above all in two-pointer loops!",
@@ -266,7 +268,7 @@ def test_L_32_the_seeds_session_is_its_own_image() -> None:
 
 
 def test_L_33_the_header_can_be_cut() -> None:
-    """SPEC L-33: `cut -d'|'` finds each field, whatever the problem was called."""
+    """SPEC L-33: `cut -d'|'` finds each field, whatever the problem is called."""
     one = row(0, problem="merge a/b lists", mode="recall", verdict="pass")
     header = format_session(one, "")[0]
     fields = [
@@ -283,7 +285,7 @@ def test_L_33_the_header_can_be_cut() -> None:
 @example("### 2026-02-19T14:30 | two-sum | recall | pass\nGaps: x")
 @example("## Session History\n---\n```\n<!-- open")
 def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> None:
-    """SPEC L-34: whatever was observed, the entry below and the one above stay entries, and the words are kept."""
+    """SPEC L-34: for any observation, the entries above and below stay entries, and the words are kept."""
     one, two = row(1, problem="a"), row(2, problem="b")
     data = TEMPLATE
     for each in (one, two):
@@ -298,7 +300,7 @@ def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> N
 
 
 def test_L_34_only_the_whole_header_starts_an_entry() -> None:
-    """SPEC L-34: other headings of the third level belong to the entry above, and stay when that one leaves."""
+    """SPEC L-34: other third-level headings belong to the entry above, and stay when it is removed."""
     assert is_header("### 2026-02-19T14:30 | two-sum | recall | pass")
     for line in (
         "### What went well",
@@ -314,7 +316,7 @@ def test_L_34_only_the_whole_header_starts_an_entry() -> None:
 
 
 def test_L_38_half_edited_sessions_are_completed() -> None:
-    """SPEC L-38; issue, bad input: an entry without its Gaps, its rule, or both gets them from its row; every word stays."""
+    """SPEC L-38; issue, bad input: an entry without Gaps or rule gets them from its row; every word stays."""
     one = row(0, "edge:x", review="2026-02-26")
     for theirs in (
         ["### 2026-02-19T14:30 | two-sum | recall | strong_pass", "It went well.", "Really."],
@@ -343,7 +345,7 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
 
 
 def test_safe_observations() -> None:
-    """SPEC L-34: control characters go, structure is escaped, length is bounded."""
+    """SPEC L-34: control characters are removed, structure is escaped, the length is limited."""
     assert safe("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["ab", "\\---", "\\### x"]
     assert safe("  ") == [NOTHING_SAID]
     assert len("\n".join(safe("word " * 5000))) <= 4002
@@ -353,7 +355,7 @@ def test_safe_observations() -> None:
 
 
 def test_entries_in_and_out_leave_the_rest_alone() -> None:
-    """SPEC L-02: every line of a full profile that is not the entry's stays, in its order."""
+    """SPEC L-02: every line of a full profile outside the entry stays, in its order."""
     profile = parse(FULL)
     w = fresh("edge:y", "new", "2026-04-10T09:00")
     entry = format_entry("edge:y", "misses y in loops", w)
@@ -383,7 +385,7 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
 
 
 def test_an_insertion_within_what_leaves() -> None:
-    """The oldest session leaves while a new one goes in just above it."""
+    """The oldest session is removed while a new one is inserted directly above it."""
     profile = parse(FULL)
     held = profile.sessions[-1]
     splices = [

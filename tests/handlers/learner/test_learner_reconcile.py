@@ -1,4 +1,4 @@
-"""Profile and ledger brought together: SPEC L-02, L-10, L-21, L-25 to L-28, L-32, L-38 to L-40."""
+"""Reconciliation of profile and ledger: SPEC L-02, L-10, L-21, L-25 to L-28, L-32, L-38 to L-40."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-# --- the ledger's word --------------------------------------------------------------------------------------
+# --- what the ledger decides --------------------------------------------------------------------------------------
 
 
 def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) -> None:
-    """SPEC L-25: an entry of Claude's that does not know a row with the gap is recurring, and counted anew."""
+    """SPEC L-25: an entry of Claude's that misses a row with the gap becomes recurring, and N is recomputed."""
     rows = [row(0, "edge:a"), row(1), row(2, "edge:a"), row(3)]
     desk.write_rows(*rows)
     desk.where.profile.write_text(
@@ -40,7 +40,7 @@ def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) ->
 
 
 def test_L_26_promotion_and_return(desk: Desk) -> None:
-    """SPEC L-26, L-24: to Resolved only with 28 days between clean sessions; back when it is seen again."""
+    """SPEC L-26, L-24: to Resolved only with 28 days between clean sessions; back when it is observed again."""
     desk.record(days=0, gaps="edge:a")
     for days in (1, 2, 3, 20):
         desk.record(days=days)
@@ -54,7 +54,7 @@ def test_L_26_promotion_and_return(desk: Desk) -> None:
 
 
 def test_L_27_the_twenty_first_waits_and_is_said(desk: Desk) -> None:
-    """SPEC L-27, L-09: the row is written, the entry waits, and comes when there is room."""
+    """SPEC L-27, L-09: the row is written, the entry waits, and is added once there is room."""
     for number in range(22):
         desk.record(f"p{number}", pattern=f"x{number}", gaps=f"edge:{number}")
     assert len(desk.profile.weaknesses) == ACTIVE and desk.state.seats.pending == ["edge:20", "edge:21"]
@@ -66,7 +66,7 @@ def test_L_27_the_twenty_first_waits_and_is_said(desk: Desk) -> None:
 
 
 def test_L_28_a_full_resolved_section(desk: Desk) -> None:
-    """SPEC L-28: the eleventh pushes out the one that was tested longest ago; the ledger keeps it."""
+    """SPEC L-28: the eleventh entry replaces the one tested longest ago; the ledger keeps it."""
     for number in range(11):
         for at, gaps in ((0, f"edge:{number}"), (1, "none"), (2, "none"), (40, "none")):
             desk.record(
@@ -80,7 +80,7 @@ def test_L_28_a_full_resolved_section(desk: Desk) -> None:
 
 
 def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
-    """SPEC L-38: corrected in the profile; the observations stay."""
+    """SPEC L-38: they are corrected in the profile; the observations stay."""
     desk.record(gaps="edge:a", observations="My words.")
     desk.edit(
         "| recall | pass\nGaps: edge:a\nReview: 2026-02-25",
@@ -93,7 +93,7 @@ def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
 
 
 def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
-    """SPEC L-38: each becomes a `sync-heal` row, in order, and is said; nothing of the person's text is deleted."""
+    """SPEC L-38: each becomes a `sync-heal` row, in order, with a notice; no text of the person is deleted."""
     desk.record()
     entries = "".join(
         f"### {stamp(-n)} | lru | learning | solved_independently\nGaps: edge:a\nReview: 2026-03-01\n---\nWords {n}.\n\n"
@@ -121,7 +121,7 @@ def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
 
 
 def test_L_38_half_an_entry_is_healed_without_inventing(desk: Desk) -> None:
-    """SPEC L-38, L-39: no gaps, no date: `none` and `—`; a verdict that is none makes no row."""
+    """SPEC L-38, L-39: missing gaps and date become `none` and `—`; an invalid verdict makes no row."""
     desk.record()
     theirs = "\n### 2026-01-02T10:00 | lru | recall | pass\nIt went well.\n\n### 2026-01-03T10:00 | lru | recall | great\n"
     desk.where.profile.write_text(desk.text + theirs)
@@ -131,7 +131,7 @@ def test_L_38_half_an_entry_is_healed_without_inventing(desk: Desk) -> None:
 
 
 def test_L_38_rows_that_only_the_ledger_has(desk: Desk) -> None:
-    """SPEC L-37, L-38: rows of Claude's hand get entries, newest first, twenty of them; nothing is made up."""
+    """SPEC L-37, L-38: rows that Claude wrote get entries, newest first, twenty of them; nothing is invented."""
     desk.write_rows(*(row(n, "edge:a" if n % 2 else "none", problem=f"p{n}") for n in range(25)))
     desk.look()
     sessions = [held.session for held in desk.profile.sessions]
@@ -141,7 +141,7 @@ def test_L_38_rows_that_only_the_ledger_has(desk: Desk) -> None:
 
 
 def test_L_38_others_are_waited_for(desk: Desk) -> None:
-    """SPEC L-38: while somebody may still be writing nothing of theirs is completed; their own entry is not doubled."""
+    """SPEC L-38: while others may still be writing, their entries are neither completed nor duplicated."""
     desk.record()
     desk.write_rows(row(9, "edge:a"))
     store = desk.store()
@@ -164,7 +164,7 @@ def test_L_38_others_are_waited_for(desk: Desk) -> None:
 
 
 def test_L_39_no_entry_without_a_row(desk: Desk) -> None:
-    """SPEC L-39: what stands in Session History stands in the ledger."""
+    """SPEC L-39: every entry of Session History has a ledger row."""
     for number in range(30):
         desk.record(f"p{number % 7}", gaps="edge:a" if number % 3 else "none")
     keys = {(one.stamp, one.problem, one.mode) for one in desk.rows}
@@ -172,7 +172,9 @@ def test_L_39_no_entry_without_a_row(desk: Desk) -> None:
 
 
 def test_claude_that_keeps_the_books_itself_is_not_counted_twice(desk: Desk) -> None:
-    """SPEC L-23, L-38: the skill writes row, entry and weaknesses itself; the fold gives the same, and leaves it."""
+    """SPEC L-23, L-38: the skill writes row, entry and weaknesses itself; the fold gives the same and changes
+    nothing.
+    """
     desk.record(gaps="edge:a")
     desk.write_rows(row(5))
     text = desk.text
@@ -189,7 +191,7 @@ def test_claude_that_keeps_the_books_itself_is_not_counted_twice(desk: Desk) -> 
 
 
 def test_L_21_claude_knows_what_it_tested(desk: Desk) -> None:
-    """SPEC L-21: an entry whose Last tested is a session's says that it was tested there, whatever the pattern."""
+    """SPEC L-21: an entry whose Last tested is a session's stamp was tested there, whatever the pattern."""
     desk.record(gaps="edge:a")
     desk.write_rows(row(5, pattern="dp", problem="stairs"))
     desk.edit(f"Last tested: {stamp(1)}", f"Last tested: {stamp(5)}")
@@ -201,7 +203,7 @@ def test_L_21_claude_knows_what_it_tested(desk: Desk) -> None:
 
 
 def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
-    """SPEC L-32: newest first, twenty; whatever order a person gave the file, the oldest leaves, and the rest stays."""
+    """SPEC L-32: newest first, twenty; in any file order the oldest is removed, and the rest stays."""
     for number in range(20):
         desk.record(f"p{number}", observations=f"Words {number}.")
     oldest = "\n".join(desk.profile.bare(desk.profile.sessions[-1].span))
@@ -214,7 +216,7 @@ def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
 
 
 def test_L_40_recall_entries_note_the_trajectory(desk: Desk) -> None:
-    """SPEC L-40: one sentence in recall, from the ledger; none in learning."""
+    """SPEC L-40: one sentence in recall mode, from the ledger; none in learning mode."""
     desk.record(mode="learning", verdict="did_not_reach_solution", observations="Hard.")
     desk.record(observations="Better.")
     first, second = (held.session.observations for held in reversed(desk.profile.sessions))
@@ -227,7 +229,7 @@ def test_L_40_recall_entries_note_the_trajectory(desk: Desk) -> None:
 
 @pytest.mark.parametrize("how", ["file", "section", "resolved", "history"])
 def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
-    """SPEC L-02: a profile or section that is gone is damage, not a wish: it is restored, filled, and said."""
+    """SPEC L-02: a missing profile or section is damage: it is restored, filled, and reported."""
     desk.record(days=0, gaps="edge:a; edge:b")
     for days in (1, 2, 3, 30):
         desk.record(days=days, gaps="edge:b")
@@ -256,7 +258,7 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
 
 
 def test_a_lost_memory_is_made_again_from_the_ledger(desk: Desk) -> None:
-    """docs/files.md: without state.json everything but removals is known again, and nothing is doubled."""
+    """docs/files.md: without state.json everything but removals is rebuilt, and nothing is duplicated."""
     for number in range(24):
         desk.record(
             f"p{number % 5}", gaps="edge:a" if number % 4 == 0 else "edge:b" if number % 7 == 0 else "none"
@@ -271,7 +273,7 @@ def test_a_lost_memory_is_made_again_from_the_ledger(desk: Desk) -> None:
 
 
 def test_an_existing_user_is_adopted(desk: Desk) -> None:
-    """SPEC L-31, L-38: entries of before are taken as they are, known gaps join them, nothing is doubled or lost."""
+    """SPEC L-31, L-38: existing entries are kept, known gaps are added, nothing is duplicated or lost."""
     rows = [row(n, "edge:empty_input" if n < 2 else "dp:base" if n == 3 else "none") for n in range(6)]
     desk.write_rows(*rows)
     theirs = TEMPLATE.decode().replace(
@@ -293,7 +295,7 @@ def test_an_existing_user_is_adopted(desk: Desk) -> None:
 
 
 def test_L_10_a_vague_description_gets_its_stamp(desk: Desk) -> None:
-    """SPEC L-10: and whoever wrote it is told; a gap nobody described says where it was seen."""
+    """SPEC L-10: and the caller is told; a gap without a description says where it was observed."""
     made = desk.record(gaps="edge:a; edge:b", descriptions={"edge:a": "struggles with edge cases"})
     assert made.result is not None and made.result.vague == ["edge:a", "edge:b"]
     assert desk.entry("edge:a").description == f"struggles with edge cases (observed {stamp(1)})"

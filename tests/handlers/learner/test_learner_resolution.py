@@ -1,4 +1,4 @@
-"""When a weakness is gone for good, and who is offered again: SPEC L-24 to L-27, L-50."""
+"""Long-term resolution and retests: SPEC L-24 to L-27, L-50."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ def always(stamp: str) -> bool:
     [("2026-03-01T10:00", True), ("2026-03-01T09:59", False), ("2026-03-01T10:01", True)],
 )
 def test_L_24_28_days_inclusive(tested: str, holds: bool) -> None:
-    """SPEC L-24: 28 days and 0 hours pass, a minute less fails; naive stamps, so a summer time changes nothing."""
+    """SPEC L-24: 28 days and 0 hours pass, a minute less fails; stamps are naive, so daylight saving time has no
+    effect.
+    """
     assert prove(weakness("2026-02-01T10:00", tested), always).holds is holds
     over_summer_time = weakness("2026-03-15T10:00", tested.replace("03-01", "04-12"))
     assert prove(over_summer_time, always).holds is holds
 
 
 def test_L_24_time_alone_proves_nothing() -> None:
-    """SPEC L-24: what counts is the last clean session, not today; and three of them."""
+    """SPEC L-24: the last clean session counts, not today's date; three clean sessions are needed."""
     assert not prove(weakness("2026-02-01T10:00", "2026-02-02T10:00"), always).holds
     assert not prove(weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=2), always).holds
     assert not prove(weakness("", "2026-04-01T10:00"), always).holds
@@ -44,7 +46,7 @@ def test_L_25_the_ledger_must_have_both_rows() -> None:
 
 
 def test_L_25_a_row_in_between_wins() -> None:
-    """SPEC L-25: a row that shows the gap within the streak: last failed is that row, N anew, recurring."""
+    """SPEC L-25: a row within the streak that shows the gap sets Last failed, recomputes N, and makes it recurring."""
     w = weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=6)
     proof = prove(w, always, ["2026-01-15T10:00", "2026-03-03T10:00"])
     assert not proof.holds and proof.contradicted_by == "2026-03-03T10:00"
@@ -60,7 +62,7 @@ def test_L_25_a_row_in_between_wins() -> None:
 
 
 def test_L_25_a_row_outside_changes_nothing() -> None:
-    """SPEC L-25: failures before the streak were known."""
+    """SPEC L-25: failures before the streak do not count."""
     w = weakness("2026-02-01T10:00", "2026-04-01T10:00")
     assert prove(w, always, ["2026-01-31T10:00"]).holds
 

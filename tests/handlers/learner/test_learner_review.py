@@ -1,4 +1,4 @@
-"""How am I doing: SPEC L-53, L-41; what is due, and what is wrong with the files."""
+"""The review: SPEC L-53, L-41; due problems, and findings in the files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_L_53_the_review(desk: Desk) -> None:
-    """SPEC L-53: totals, verdicts and their course, patterns, trajectories, retests, next steps."""
+    """SPEC L-53: totals, verdicts over time, patterns, trajectories, retests, next steps."""
     document = review(desk.rows, desk.profile, stamp(32), ["edge:z"])
     assert document["totals"] == {
         "sessions": 6,
@@ -51,15 +51,15 @@ def test_L_53_the_review(desk: Desk) -> None:
     assert by_label["edge:a"]["trajectory"] == "seen 1 time, last on 2026-02-19, 4 clean since"
     assert [one["label"] for one in document["retests"]] == ["edge:a"]
     assert document["next"] == [
-        "Review stairs, two-sum: the date has come.",
+        "Review stairs, two-sum: due.",
         "Retest edge:a: optional.",
-        "Come back to dp: untouched for four weeks or more.",
-        "Archive a weakness: edge:z waits for room.",
+        "Practise dp: untouched for four weeks or more.",
+        "Archive a weakness; waiting for room: edge:z.",
     ]
 
 
 def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
-    """SPEC L-53: 28 days, by date; `unknown` is no pattern."""
+    """SPEC L-53: 28 days, by date; `unknown` is not a pattern."""
     rows = [*desk.rows, row(6, pattern="unknown")]
     for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
         found = patterns(rows, date.fromisoformat(stamp(day)[:10]))
@@ -67,16 +67,16 @@ def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
 
 
 def test_L_53_on_a_terminal_and_in_a_pipe(desk: Desk) -> None:
-    """SPEC L-53; issue: with bars on a terminal, plain elsewhere; the same numbers."""
+    """SPEC L-53; issue: bars on a terminal, plain text elsewhere; the same numbers."""
     document = review(desk.rows, desk.profile, stamp(32))
     plain, barred = list(told(document, bars=False)), list(told(document, bars=True))
     assert not any("█" in line for line in plain) and any("█" in line for line in barred)
     assert "  pass                                     4" in plain
-    assert list(told(review([], None, stamp(0)), bars=True)) == ["Nothing was recorded yet."]
+    assert list(told(review([], None, stamp(0)), bars=True)) == ["Nothing is recorded yet."]
 
 
 def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
-    """SPEC L-41: the latest row of each problem; on its date; dates that are none are skipped."""
+    """SPEC L-41: the latest row of each problem, from its date on; malformed dates are skipped."""
     rows = [*desk.rows, row(9, problem="odd", review="—")]
     assert not due(rows, date(2026, 2, 23))
     found = due(rows, date(2026, 2, 24))
@@ -86,7 +86,7 @@ def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
 
 
 def test_gaps_most_often_first(desk: Desk) -> None:
-    """SPEC L-53: with what the profile says of each."""
+    """SPEC L-53: with each gap's status in the profile."""
     desk.record(days=7, gaps="edge:b")
     found = gaps(desk.rows, desk.profile)
     assert [(one.tag, one.seen, one.status) for one in found] == [
@@ -97,7 +97,9 @@ def test_gaps_most_often_first(desk: Desk) -> None:
 
 
 def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
-    """Issue, bad input: torn and foreign rows, wrong verdicts, doubles, half entries, vague words, each said."""
+    """Issue, bad input: torn and foreign rows, invalid verdicts, duplicates, incomplete entries and vague
+    descriptions are reported.
+    """
     assert not [
         one
         for one in findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
@@ -120,26 +122,26 @@ def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
         for one in findings(profile.encode(), ledger, State())
     }
     for wanted in (
-        ("ledger", "line 1", "the table has no head"),
+        ("ledger", "line 1", "the table has no header"),
         ("ledger", "line 1", "is skipped"),
         ("ledger", "line 6", "is skipped"),
-        ("ledger", "last line", "is not ended"),
-        ("ledger", stamp(0), "two-sum stands there 2 times"),
-        ("ledger", stamp(1), "'solved it' is no verdict of the mode 'recall'"),
-        ("profile", "Session History", "stands there 2 times"),
+        ("ledger", "last line", "has no newline"),
+        ("ledger", stamp(0), "two-sum occurs 2 times"),
+        ("ledger", stamp(1), "'solved it' is not a verdict of the mode 'recall'"),
+        ("profile", "Session History", "occurs 2 times"),
         ("profile", stamp(0), "strong_pass, none, 2026-12-24"),
-        ("profile", stamp(1), "two-sum stands only in the ledger"),
-        ("profile", "2026-01-01T10:00", "'great' is no verdict of the mode 'recall'"),
+        ("profile", stamp(1), "two-sum is only in the ledger"),
+        ("profile", "2026-01-01T10:00", "'great' is not a verdict of the mode 'recall'"),
         ("profile", "2026-01-01T10:00", "Gaps, Review, --- missing"),
-        ("profile", "Edge", "names no input class and no code pattern"),
+        ("profile", "Edge", "the description names no input class or code pattern"),
     ):
         assert wanted in said, sorted(said)
-    assert Finding("profile", "", "is not there", True) in findings(None, desk.ledger.encode(), State())
+    assert Finding("profile", "", "does not exist", True) in findings(None, desk.ledger.encode(), State())
     assert findings(b"\xff", b"", State())[0].what.startswith("the profile is not UTF-8")
 
 
 def test_check_fix_leaves_nothing_that_it_can_mend(desk: Desk) -> None:
-    """SPEC L-38: what is marked is mended."""
+    """SPEC L-38: findings marked as fixable are gone after `--fix`."""
     desk.write_rows(row(9, "edge:q"))
     desk.edit("| pass\nGaps: none", "| borderline\nGaps: edge:x")
     before = findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
@@ -154,7 +156,7 @@ def test_check_fix_leaves_nothing_that_it_can_mend(desk: Desk) -> None:
 
 
 def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:
-    """SPEC L-55: one stamp, one problem, as learning in the profile and as recall in the ledger: both are kept."""
+    """SPEC L-55: one stamp and problem, as learning in the profile and as recall in the ledger: both are kept."""
     desk = Desk(tmp_path)
     seed = row(0, "edge:empty_input", session="abc123", review="2026-02-26")
     desk.write_rows(seed)

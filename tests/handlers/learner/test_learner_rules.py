@@ -1,4 +1,4 @@
-"""Every rule of SPEC L has a test that names it, and docs/learner.md says which."""
+"""Every rule of SPEC L has a test with its id in the name, and docs/learner.md lists it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RULES = [f"L-{number:02d}" for number in range(1, 56)]
 
 
 def named() -> dict[str, set[str]]:
-    """By rule, `module::test` of those whose name holds it."""
+    """By rule, `module::test` of the tests whose name contains it."""
     found: dict[str, set[str]] = {}
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -31,7 +31,7 @@ def test_every_rule_has_a_test() -> None:
 
 
 def test_the_table_is_true() -> None:
-    """Issue 1: the table in docs/learner.md names, for each rule, the tests that hold it."""
+    """Issue 1: the table in docs/learner.md lists, for each rule, the tests that check it."""
     rows = re.findall(r"^\| (L-\d\d) \|[^|]*\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     said = {rule: set(re.findall(r"`(test_[^`]+)`", cell)) for rule, cell in rows}
     assert said == named()

@@ -1,7 +1,7 @@
-"""Learners by the hundred, with crashes between the writes: the two files agree after every start.
+"""Simulated learners, with crashes between the writes: the two files agree after every start.
 
 The full run is 200 learners by 300 sessions (`TACITD_SIMULATION=200x300 pytest …`); CI runs 2 by 60, which is 1/500
-of it. What should stand in the profile is computed a second time, from the ledger alone, in `support_learner_oracle.py`.
+of it. The expected profile is computed independently, from the ledger alone, in `support_learner_oracle.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tacitd_handlers.learner.words import VERDICTS
 
 LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "2x60").split("x"))
 CRASHES = 0.06
-"""The part of the calls that end in the middle."""
+"""The fraction of calls that are interrupted."""
 PATTERNS = ("hash_map", "two_pointers", "sliding_window", "dp", "graphs", "heap")
 TAGS = tuple(
     f"{kind}:{name}" for kind in ("edge", "pattern", "syntax", "complexity") for name in "abcdefghij"
@@ -37,7 +37,7 @@ TAGS = tuple(
 
 @dataclass
 class Learner:
-    """Somebody who practises, forgets and improves."""
+    """A simulated person who practises, forgets and improves."""
 
     home: Path
     dice: random.Random
@@ -95,7 +95,7 @@ class Learner:
             )
         except Crash:
             self.start()
-        self.call(sitting, said, FaultyDisk())  # whoever was cut off says it again: it counts once
+        self.call(sitting, said, FaultyDisk())  # the interrupted caller repeats the call, which counts once
         keys = [(row[0], row[1], row[2], row[4]) for row in table(self.ledger().decode())]
         assert keys.count((sitting.stamp, sitting.session, said.problem, said.mode)) == 1, "L-23"
 
@@ -106,7 +106,7 @@ class Learner:
         store.close()
 
     def start(self) -> None:
-        """The daemon starts, and everything is in order."""
+        """Start the daemon, and check that both files agree."""
         store = self.store()
         with store.locked():
             store.look(first=True)
@@ -125,8 +125,9 @@ class Learner:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("says_what_it_tests", [False, True], ids=["ledger-alone", "with-tested"])
 def test_L_37_L_25_L_09_learners_with_crashes(tmp_path: Path, says_what_it_tests: bool) -> None:
-    """SPEC L-37, L-38, L-25, L-09, L-27, L-28, L-39 together: after each start the files agree, the caps hold, nobody is
-    promoted without a proof of 28 days, and every field equals a second computation from the ledger."""
+    """SPEC L-37, L-38, L-25, L-09, L-27, L-28, L-39: after each start the files agree, the caps hold, no weakness is
+    promoted without a proof of 28 days, and every field equals the independent computation.
+    """
     starts = records = waited = 0
     for number in range(max(1, LEARNERS // 2)):
         seed = number * 2 + says_what_it_tests

@@ -1,4 +1,4 @@
-"""Which session, and its one timestamp: SPEC L-47 to L-49."""
+"""The session's id and its one timestamp: SPEC L-47 to L-49."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Sitting("abc", "2026-02-19T14:30")
 
 
 def test_L_47_stamps_are_local_minutes() -> None:
-    """SPEC L-47: no seconds, no zone; the hour that comes twice gives one stamp for two instants; nothing else parses."""
+    """SPEC L-47: no seconds, no zone; at the DST fold two instants have one stamp; nothing else parses."""
     assert local_minutes(1_771_507_859) == "2026-02-19T14:30"
     first = 1_792_888_200.0  # 2026-10-25T00:30Z, which is 02:30 summer time in Amsterdam
     assert local_minutes(first) == local_minutes(first + 3600) == "2026-10-25T02:30"
@@ -32,7 +32,7 @@ def test_L_47_stamps_are_local_minutes() -> None:
 
 
 def test_L_47_a_zone_change_loses_no_session(tmp_path: Path) -> None:
-    """SPEC L-47: who flies west records a stamp before the last one; both count, in the order of the stamps."""
+    """SPEC L-47: after a flight west a stamp can be before the last one; both count, in the order of the stamps."""
     desk = Desk(tmp_path)
     desk.record(days=1, gaps="edge:a")
     desk.record(days=0.75)
@@ -60,13 +60,14 @@ def test_L_47_a_zone_change_loses_no_session(tmp_path: Path) -> None:
 def test_L_48_L_49_precedence(
     session: str, given: str, printed: dict[str, str], state: Sitting | None, wanted: Sitting
 ) -> None:
-    """SPEC L-48, L-49: given, told at the start, the session-state file if it is this session's, the clock; the id from
-    the caller, from the file if it is the newest session's, else `manual`."""
+    """SPEC L-48, L-49: the given stamp, the one printed at the start, the session-state file of the same session, the
+    clock; the id from the caller, from the file of the newest session, otherwise `manual`.
+    """
     assert sitting(session, given, printed, state, NOW) == wanted
 
 
 def test_L_48_the_session_state_file_to_the_byte() -> None:
-    """SPEC L-48 and L, first page: what is written before compaction, and how it is read again."""
+    """SPEC L-48 and L, first page: the file written before compaction, and how it is parsed."""
     text = state_text(FILE, "~/.claude/leetcode-teacher-profile.md")
     assert text == (
         "# LeetCode Session In Progress (saved before compaction)\n"

@@ -1,4 +1,4 @@
-"""Does a description name something: SPEC L-10."""
+"""Whether a description is specific: SPEC L-10."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacitd_handlers.learner.specific import described, is_specific
     ],
 )
 def test_L_10_specific(text: str) -> None:
-    """SPEC L-10: the seed's good examples, and a stamp where nothing better is known."""
+    """SPEC L-10: the seed's good examples, and descriptions with a stamp."""
     assert is_specific(text)
 
 
@@ -40,7 +40,7 @@ def test_L_10_vague(text: str) -> None:
 
 
 def test_L_10_a_vague_one_references_its_session() -> None:
-    """SPEC L-10: the stamp is appended; a good one is left alone; nothing said names where it was seen."""
+    """SPEC L-10: the stamp is appended; a specific one is unchanged; without one the text says where it was observed."""
     at = ("two-sum", "hash_map", "2026-02-19T14:30")
     assert described("edge:x", "struggles with edge cases.", *at) == (
         "struggles with edge cases (observed 2026-02-19T14:30)",

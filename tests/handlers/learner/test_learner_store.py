@@ -1,4 +1,4 @@
-"""The two files on a disk: SPEC L-01, L-04, L-06, L-23, L-36, L-37, L-54, and every way in which a disk fails."""
+"""The two files on a disk: SPEC L-01, L-04, L-06, L-23, L-36, L-37, L-54, and disk failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_L_01_where_the_files_are(tmp_path: Path) -> None:
-    """SPEC L-01: in Claude Code's directory, wherever that is; both configurable; nothing is moved."""
+    """SPEC L-01: in Claude Code's directory; both paths are configurable; nothing is moved."""
     home = {"HOME": str(tmp_path)}
     assert places(home).profile == tmp_path / ".claude/leetcode-teacher-profile.md"
     assert places(home).ledger == tmp_path / ".claude/leetcode-teacher-ledger.md"
@@ -42,7 +42,7 @@ def test_L_01_where_the_files_are(tmp_path: Path) -> None:
 
 
 def test_L_04_L_06_the_ledger_only_grows(desk: Desk) -> None:
-    """SPEC L-04, L-06: what was there is a prefix of what is there; no row ever leaves."""
+    """SPEC L-04, L-06: the existing bytes are a prefix of the new bytes; no row is removed."""
     before = b""
     for number in range(45):
         desk.record(f"p{number % 9}", gaps=f"edge:{number % 5}")
@@ -56,12 +56,12 @@ def test_L_04_L_06_the_ledger_only_grows(desk: Desk) -> None:
 
 
 def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
-    """SPEC L-23: no row, no entry, no count; another mode or session is another key; another verdict is refused."""
+    """SPEC L-23: no second row, entry or count; another mode or session is another key; another verdict is refused."""
     desk.record(gaps="edge:a", days=1)
     ledger, profile = desk.ledger, desk.text
     made = desk.record(gaps="edge:a", days=1)
     assert made.again and (desk.ledger, desk.text) == (ledger, profile)
-    with pytest.raises(TacitdError, match="stands in the ledger"):
+    with pytest.raises(TacitdError, match="the ledger has two-sum"):
         desk.record(days=1, verdict="strong_pass", gaps="edge:a")
     assert (desk.ledger, desk.text) == (ledger, profile)
     desk.record(days=1, mode="learning")
@@ -70,7 +70,7 @@ def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
 
 
 def test_L_36_both_files_say_the_same(desk: Desk) -> None:
-    """SPEC L-36: verdict and gaps byte for byte; several gaps joined by `; `, none as `none`."""
+    """SPEC L-36: verdict and gaps are equal byte for byte; several gaps joined by `; `, none as `none`."""
     desk.record(gaps=["Edge: Empty Input", "dp:base"])
     desk.record("lru | cache")
     for held, one in zip(reversed(desk.profile.sessions), desk.rows, strict=True):
@@ -93,7 +93,7 @@ def test_L_37_the_order_of_the_writes(desk: Desk) -> None:
 
 
 def steps_of(desk: Desk) -> int:
-    """How many changes of the disk the second record makes."""
+    """The number of disk changes that the second record makes."""
     disk = FaultyDisk()
     desk.record(days=0, gaps="edge:a")
     desk.record(days=1, gaps="edge:a; edge:b", observations="Words.", disk=disk)
@@ -102,8 +102,9 @@ def steps_of(desk: Desk) -> int:
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_L_37_L_38_a_crash_before_every_change(tmp_path: Path, torn: bool) -> None:
-    """SPEC L-37, L-38, RELIABILITY row 2: at every step, the next start makes it whole: no row without its entry, nothing
-    twice, and the words that were said are kept."""
+    """SPEC L-37, L-38, RELIABILITY row 2: after a crash at any step the next start completes the record: no row
+    without its entry, nothing twice, observations kept.
+    """
     steps = steps_of(Desk(tmp_path / "count"))
     assert steps > 12
     recovered = 0
@@ -136,7 +137,7 @@ def test_L_37_a_row_of_others_is_recovered_with_these_words(desk: Desk) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_a_disk_that_fails_at_every_step(tmp_path: Path, code: int) -> None:
-    """RELIABILITY row 3: an error that is told is an error: said again it counts once, and the files agree."""
+    """RELIABILITY row 3: the caller gets an error; repeating the call counts once, and the files agree."""
     steps = steps_of(Desk(tmp_path / "count"))
     for at in range(1, steps + 1):
         desk = Desk(tmp_path / str(at))
@@ -149,7 +150,7 @@ def test_a_disk_that_fails_at_every_step(tmp_path: Path, code: int) -> None:
 
 
 def test_what_was_told_to_have_failed_does_not_happen_later(desk: Desk) -> None:
-    """RELIABILITY row 3: a full disk refuses the row; the caller knows; no start writes it behind their back."""
+    """RELIABILITY row 3: if a full disk refuses the row and the caller gets an error, no later start writes the row."""
     desk.record(days=0)
     disk = FaultyDisk()
     desk.record(days=1, disk=disk)
@@ -160,7 +161,7 @@ def test_what_was_told_to_have_failed_does_not_happen_later(desk: Desk) -> None:
 
 
 def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
-    """SPEC X-07: who mends the ledger by hand is not contradicted by what was recorded: not by a start, not by `check`."""
+    """SPEC X-07: a row that a person removed from the ledger is not written again by a start or by `check`."""
     desk.record("a", days=0, gaps="edge:a")
     desk.record("b", days=1)
     desk.where.ledger.write_text(
@@ -175,7 +176,7 @@ def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
 
 
 def test_a_crash_without_a_start_in_between(desk: Desk) -> None:
-    """SPEC L-37: the next record of anybody makes good what the last one could not finish."""
+    """SPEC L-37: the next record, from any process, completes what the last one could not."""
     desk.record(days=0)
     disk = FaultyDisk()
     desk.record(days=1, disk=disk)
@@ -187,7 +188,7 @@ def test_a_crash_without_a_start_in_between(desk: Desk) -> None:
 
 
 def test_the_profile_may_follow_later(desk: Desk) -> None:
-    """SPEC L-37: a profile in a merge conflict waits; the row is there, and its entry comes when it can."""
+    """SPEC L-37: with a profile in a merge conflict the row is written, and its entry is added once possible."""
     desk.record(days=0, gaps="edge:a")
     good = desk.text
     desk.where.profile.write_text("<<<<<<< ours\n" + good)
@@ -201,7 +202,7 @@ def test_the_profile_may_follow_later(desk: Desk) -> None:
 
 
 def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
-    """SPEC L-54: the torn line stays as it is, the next row begins on its own line."""
+    """SPEC L-54: the torn line stays, and the next row begins on its own line."""
     desk.record()
     with desk.where.ledger.open("a") as file:
         file.write("| 2026-02-20T14:30 | s | torn")
@@ -211,7 +212,7 @@ def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
 
 
 def test_L_45_options(desk: Desk) -> None:
-    """SPEC L-45: growing only when due, and no interval above a limit."""
+    """SPEC L-45: growing only when due, and a longest interval."""
     for days in (0, 1, 2):
         desk.record(days=days, verdict="strong_pass")
     assert desk.rows[-1].review == stamp(2 + 28)[:10]
@@ -222,7 +223,7 @@ def test_L_45_options(desk: Desk) -> None:
 
 
 def test_L_43_a_session_that_is_recorded_late_looks_at_what_was_before_it(desk: Desk) -> None:
-    """SPEC L-43: the latest earlier row, not the latest one."""
+    """SPEC L-43: the latest row before the session, not the latest row."""
     desk.record(days=0)
     desk.record(days=20)
     desk.record(days=10)
@@ -231,7 +232,7 @@ def test_L_43_a_session_that_is_recorded_late_looks_at_what_was_before_it(desk: 
 
 
 def test_X_07_a_person_who_saves_meanwhile_wins(desk: Desk) -> None:
-    """SPEC X-07, X-08: an editor that saves while the new profile is being written keeps its words; ours come on top."""
+    """SPEC X-07, X-08: what an editor saves during the write is kept, and our change is applied to it."""
 
     class Editor(FaultyDisk):
         def exchange(self, one: Path, other: Path) -> bool:
@@ -247,7 +248,7 @@ def test_X_07_a_person_who_saves_meanwhile_wins(desk: Desk) -> None:
 
 
 def test_links_modes_and_processes(desk: Desk, tmp_path: Path) -> None:
-    """SPEC X-09: dotfiles keep their links and modes; tacitd's own are 0600; two processes lose nothing."""
+    """SPEC X-09: dotfiles keep their links and modes; tacitd's own files are 0600; two processes lose nothing."""
     real = tmp_path / "dotfiles"
     real.mkdir()
     (real / "profile.md").write_bytes(TEMPLATE)
@@ -266,13 +267,13 @@ def test_links_modes_and_processes(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_nothing_is_made_where_nothing_was_recorded(desk: Desk) -> None:
-    """DESIGN: a file is only created when there is something to put in it."""
+    """DESIGN "Where it writes": a file is only created when there is something to write."""
     desk.look(first=True)
     assert not desk.where.profile.exists() and not desk.where.ledger.exists()
 
 
 def test_odd_files_are_refused(desk: Desk) -> None:
-    """Issue, bad input: a FIFO or a directory in a file's place hangs and harms nothing."""
+    """Issue, bad input: a FIFO or a directory in place of a file neither blocks nor breaks anything."""
     os.mkfifo(desk.where.ledger)
     with pytest.raises(FileRefusedError):
         desk.record()
@@ -283,7 +284,7 @@ def test_odd_files_are_refused(desk: Desk) -> None:
 
 
 def test_a_ledger_of_a_hundred_thousand_rows(desk: Desk) -> None:
-    """Issue, bad input: long ledgers are read once; after that only what is new is. Here a fiftieth of it."""
+    """Issue, bad input: a long ledger is read once, then only its new part. Here with a fiftieth of the rows."""
     rows = [row(n / 48, f"edge:{n % 9}" if n % 5 == 0 else "none", f"p{n % 300}") for n in range(2_000)]
     desk.where.ledger.write_bytes(HEADER + "".join(format_row(one) + "\n" for one in rows).encode())
     desk.look(first=True)

@@ -1,4 +1,4 @@
-"""What a transcript says of learning: SPEC X-10."""
+"""Teaching sessions and reports in transcripts: SPEC X-10."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def calls(name: str, **given: str) -> Record:
     ],
 )
 def test_X_10_which_sessions_teach(record: Record, teaches: bool) -> None:
-    """SPEC X-10: the skill called by its name, or a tool on the learner's files; words alone are none."""
+    """SPEC X-10: the skill called by its name, or a tool on the learner's files; text alone does not count."""
     assert uses_skill(record, SKILLS, FILES) is teaches
 
 
@@ -50,7 +50,7 @@ def test_X_10_which_sessions_teach(record: Record, teaches: bool) -> None:
     ],
 )
 def test_X_10_only_whole_reports_count(text: str, count: int) -> None:
-    """SPEC X-10: a fenced object with a verdict, and with no other fields than a record's."""
+    """SPEC X-10: a fenced object with a verdict and only the fields of a record."""
     assert len(list(reports(text))) == count
 
 
