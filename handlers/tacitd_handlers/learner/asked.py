@@ -1,5 +1,4 @@
-"""Validation of the input of `record`: from options, from JSON on standard input, from a fenced block in a
-transcript. Pure.
+"""Validation of the input of `record`: options, JSON on standard input, a fenced block in a transcript. Pure.
 
 Nothing is guessed. A verdict of another mode, a tag without a valid character and a malformed stamp are refused with
 a message that lists what is allowed (SPEC L-35, X-10). Reading the input and writing the record belong elsewhere.

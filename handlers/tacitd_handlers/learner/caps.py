@@ -1,8 +1,8 @@
-"""Which list a weakness belongs to: active, resolved, pending or dropped (SPEC L-09, L-26 to L-29). Pure; lists of
-tags.
+"""Which list a weakness belongs to: active, resolved, pending or dropped (SPEC L-09, L-26 to L-29).
 
-No entry is removed from the active list to make room, and none is promoted without proof. A weakness that finds the
-active list full waits in `pending` until there is room. How a status changes is in `lifecycle.py`.
+Pure; lists of tags. No entry is removed from the active list to make room, and none is promoted without proof. A
+weakness that finds the active list full waits in `pending` until there is room. How a status changes is in
+`lifecycle.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class Seats:
     dropped: list[str] = field(default_factory=list)
     """Tags removed from a full `### Resolved`. The ledger keeps their history."""
     others_active: int = 0
-    """The number of active entries without a tag: a person wrote them. They count towards the cap and are never
-    changed.
+    """The number of active entries without a tag: a person wrote them.
+
+    They count towards the cap and are never changed.
     """
     others_resolved: int = 0
 

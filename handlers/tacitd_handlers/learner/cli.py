@@ -1,5 +1,6 @@
-"""`tacitd learner`: record, due, retests, review, check, gaps, forget, context. Options and output only; most imports
-are inside the commands, because a session start waits for `context`.
+"""`tacitd learner`: record, due, retests, review, check, gaps, forget, context.
+
+Options and output only; most imports are inside the commands, because a session start waits for `context`.
 """
 
 from __future__ import annotations

@@ -58,8 +58,10 @@ def context(places: Places, session: str, clock: Clock) -> Said:
 
 
 def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str, *, first: bool) -> str:
-    """Format the blocks. `names` are the sections that were restored just now, `now` is local `YYYY-MM-DDTHH:MM`.
-    `first` chooses the header and the request of a first session (SPEC L-51).
+    """Format the blocks.
+
+    `names` are the sections that were restored just now, `now` is local `YYYY-MM-DDTHH:MM`. `first` chooses the
+    header and the request of a first session (SPEC L-51).
     """
     title = "(new — first session)" if first else "(loaded automatically at session start)"
     profile = data.decode("utf-8", "surrogateescape")

@@ -42,10 +42,10 @@ LAST = 1 << 30
 
 @dataclass(frozen=True, slots=True, order=True)
 class Override:
-    """A status that does not follow from the rows: a person wrote it (SPEC L-31), or a promotion made room (SPEC
-    L-27).
+    """A status that does not follow from the rows.
 
-    It is applied after row number `nth` of the stamp `after`, and holds until the next session changes the status.
+    A person wrote it (SPEC L-31), or a promotion made room (SPEC L-27). It is applied after row number `nth` of the
+    stamp `after`, and holds until the next session changes the status.
     """
 
     after: str
@@ -125,6 +125,7 @@ def place(folded: Folded) -> tuple[str, int]:
 
 def replay(folded: Folded, waiting: list[Override], row: Row | None) -> None:
     """Apply the overrides that come before `row` (None: all), and remove them from `waiting`, which is sorted."""
+    # The number of this row within its stamp.
     nth = 1 + (len(folded.keys) if row is not None and row.stamp == folded.last else 0)
     while waiting and (row is None or (waiting[0].after, waiting[0].nth) < (row.stamp, nth)):
         override = waiting.pop(0)

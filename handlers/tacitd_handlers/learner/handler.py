@@ -71,9 +71,7 @@ class Learner:
         self._settings: LearnerSettings
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Restore from the commits which sessions teach and which reports were taken, then reconcile the files (SPEC
-        L-37).
-        """
+        """Restore the teaching sessions and the reports taken from the commits, then reconcile the files (SPEC L-37)."""
         settings = tools.settings.get("learner") or LearnerSettings()
         self._settings = settings
         self._plan = Plan(settings.grow_only_when_due, settings.longest_interval)
@@ -113,6 +111,7 @@ class Learner:
         taken, refused = self._take(records, event.session, local_minutes(began))
         if any(one.summary for one in records):
             self._save_session(event.session, local_minutes(began))
+        # The session is known to teach already, so without a report there is nothing to commit.
         if known and not taken and not refused:
             return Done()
         data = {"kind": "teaching", "session": event.session, "began": began}
@@ -121,8 +120,9 @@ class Learner:
         return Done(data=data)
 
     def _from_the_skill_on(self, records: Sequence[Record]) -> Sequence[Record]:
-        """The records from the first use of the skill on. Earlier ones are ignored, also in the same batch (SPEC
-        X-10).
+        """The records from the first use of the skill on.
+
+        Earlier ones are ignored, also in the same batch (SPEC X-10).
         """
         skills = self._settings.skills
         files = {self._store.places.profile.name, self._store.places.ledger.name}

@@ -1,5 +1,4 @@
-"""Rows that the ledger lacks: for sessions that are only in the profile (SPEC L-38), and for records that a crash cut
-off (SPEC L-37).
+"""Rows that the ledger lacks: of sessions only in the profile (SPEC L-38), and of cut-off records (SPEC L-37).
 
 Pure. The opposite direction, entries for rows that are only in the ledger, is in `render.py`.
 """
@@ -35,8 +34,9 @@ def healed(session: Session) -> Row | None:
 
 
 def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> list[Row]:
-    """The rows that the ledger lacks, oldest first. `data` is the profile, `newest` are rows known to be in the
-    ledger.
+    """The rows that the ledger lacks, oldest first.
+
+    `data` is the profile, `newest` are rows known to be in the ledger.
     """
     if data is None:
         return []

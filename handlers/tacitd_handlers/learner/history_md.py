@@ -1,8 +1,8 @@
-"""The format of one entry of Session History (SPEC L-32 to L-36). Lines in, fields out, and changed fields spliced
-back.
+"""The format of one entry of Session History (SPEC L-32 to L-36).
 
-Only a line that matches the whole header starts an entry; the lines below it are its observations. Lines of an
-observation that look like structure are escaped on write. Which entries exist is decided in `render.py`.
+Lines in, fields out, and changed fields spliced back. Only a line that matches the whole header starts an entry; the
+lines below it are its observations. Lines of an observation that look like structure are escaped on write. Which
+entries exist is decided in `render.py`.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def format_session(row: Row, observations: str) -> list[str]:
 
 
 def corrected(lines: Sequence[str], row: Row) -> list[str]:
-    """The entry's lines with the verdict, gaps and review of its ledger row; the observations are unchanged (SPEC
-    L-38).
+    """The entry's lines with the verdict, gaps and review of its ledger row (SPEC L-38).
+
+    The observations are unchanged.
     """
     rule = _rule(lines)
     end = rule if rule is not None else _data_end(lines)
@@ -112,8 +113,9 @@ def agrees(session: Session, row: Row) -> bool:
 
 
 def safe(observations: str) -> list[str]:
-    """The observations as lines, sanitized and cut to `LONGEST`; lines that look like a header, rule, fence or
-    comment are escaped (SPEC L-34).
+    """The observations as lines that cannot be taken for structure (SPEC L-34).
+
+    They are sanitized and cut to `LONGEST`. Lines that look like a header, rule, fence or comment are escaped.
     """
     text = sanitize_text(observations).strip()
     if len(text) > LONGEST:

@@ -1,5 +1,4 @@
-"""The record of an intent: what `record` was given for a session beyond the ledger row, such as tested tags and
-observations.
+"""The record of an intent: what `record` was given beyond the ledger row, such as tested tags and observations.
 
 An intent is written before the row, so that a crash between the two loses nothing. Pure: records of `records.jsonl`
 in and out; `store.py` reads and writes them.
@@ -42,8 +41,9 @@ class Intent:
 
 
 def given_up(row: Row, at: float) -> dict[str, Any]:
-    """The record of an intent whose row could not be written and whose caller got an error. `at`: seconds since 1970,
-    UTC.
+    """The record of an intent whose row could not be written and whose caller got an error.
+
+    `at`: seconds since 1970, UTC.
     """
     return {"k": "given-up", "at": at, "key": list(row.key)}
 

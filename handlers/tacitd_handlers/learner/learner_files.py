@@ -1,5 +1,6 @@
-"""The learner's files for `uninstall --purge`: ledger and profile belong to the person, the session-state file does
-not.
+"""The learner's files for `uninstall --purge`.
+
+Ledger and profile belong to the person, the session-state file does not.
 """
 
 from __future__ import annotations

@@ -53,8 +53,9 @@ def new(tag: str, stamp: str, session: str) -> Weakness:
 
 
 def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
-    """The weakness after another observation (SPEC L-14, L-18, L-19). In the session of its last failure only the
-    stamps change (SPEC L-22).
+    """The weakness after another observation (SPEC L-14, L-18, L-19).
+
+    In the session of its last failure only the stamps change (SPEC L-22).
     """
     status = weakness.status if session == weakness.failed_in and not weakness.clean else RECURRING
     return replace(
@@ -70,8 +71,9 @@ def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
 
 
 def passed(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weakness:
-    """The weakness after a session that tested it without showing it (SPEC L-15). A session counts once, and not if
-    it showed the gap before (SPEC L-22).
+    """The weakness after a session that tested it without showing it (SPEC L-15).
+
+    A session counts once, and not if it showed the gap before (SPEC L-22).
     """
     tested = max(stamp, weakness.tested)
     if session == weakness.failed_in or session in weakness.counted:
@@ -94,8 +96,9 @@ def passed(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weak
 
 
 def _after_clean(weakness: Weakness, proved: Proved) -> str:
-    """One step of the table. A weakness that becomes short-term in one session can become long-term in a later one
-    (SPEC L-24).
+    """One step of the table.
+
+    A weakness that becomes short-term in one session can become long-term in a later one (SPEC L-24).
     """
     match weakness.status:
         case "resolved (short-term)":

@@ -1,9 +1,8 @@
-"""Detection of what a person, or Claude, changed in the profile since tacitd last wrote it. Pure; changes only the
-state.
+"""Detection of what a person, or Claude, changed in the profile since tacitd last wrote it.
 
-A change that carries the stamp of a session is bookkeeping of that session, and the ledger overrides it (SPEC L-38).
-Every other change is a person's and is kept: statuses (SPEC L-31), descriptions, labels (SPEC L-11), placement and
-removals (SPEC L-30).
+Pure; changes only the state. A change that carries the stamp of a session is bookkeeping of that session, and the
+ledger overrides it (SPEC L-38). Every other change is a person's and is kept: statuses (SPEC L-31), descriptions,
+labels (SPEC L-11), placement and removals (SPEC L-30).
 """
 
 from __future__ import annotations
@@ -69,8 +68,10 @@ def _tag(
 
 
 def renamed(state: State, matched: Matched) -> dict[str, str]:
-    """By tag, the new label of entries that a person renamed: the tag's entry is missing, and exactly one unmatched
-    entry has the same description and First observed.
+    """By tag, the new label of entries that a person renamed.
+
+    An entry counts as renamed if the tag's entry is missing, and exactly one unmatched entry has the same description
+    and First observed.
     """
     found: dict[str, str] = {}
     free = [placed.entry for placed in matched.others]
@@ -142,8 +143,9 @@ def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
 
 
 def _adopt(state: State, tag: str, placed: Placed, rows: Iterable[Row]) -> list[Override]:
-    """Take over an entry that tacitd never wrote. If the ledger has a failure newer than the entry's, it becomes
-    recurring.
+    """Take over an entry that tacitd never wrote.
+
+    If the ledger has a failure newer than the entry's, it becomes recurring.
     """
     entry, known = placed.entry, state.folded.tags.get(tag)
     if entry.status is None or not entry.tested:

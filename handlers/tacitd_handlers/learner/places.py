@@ -1,5 +1,7 @@
-"""The paths of the learner's files, from the environment and the configuration. Without pydantic, because a session
-start waits for `tacitd learner context`. Nothing is opened but the configuration file.
+"""The paths of the learner's files, from the environment and the configuration.
+
+Without pydantic, because a session start waits for `tacitd learner context`. Nothing is opened but the configuration
+file.
 """
 
 from __future__ import annotations

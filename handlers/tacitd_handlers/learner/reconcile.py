@@ -95,6 +95,7 @@ def _reconciled(data: bytes | None, state: State, news: News, *, noticing: bool)
     known = _tags(state, rows, news)
     gone = {*result.repaired, *news.restored, *(SECTIONS if data is None else ())}
     adopted: list[Override] = []
+    # A section that is missing, or that was just restored, is damage: its missing entries are not a person's removals.
     if WEAKNESSES in gone:
         _put_back(state)
     elif noticing:

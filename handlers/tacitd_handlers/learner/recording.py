@@ -57,6 +57,7 @@ def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
         at.stamp, at.session, said.problem, said.pattern, said.mode, said.verdict, gaps_text(said.gaps), ""
     )
     last = whole and at.stamp > state.folded.last
+    # A stamp newer than every folded row has no row yet, so the ledger need not be searched.
     before = None if last else ledger.row(row.key)
     if before is not None:
         if (before.verdict, before.tags) != (row.verdict, row.tags):

@@ -139,6 +139,7 @@ def _take_out(there: Sequence[Held], wanted: list[Row], changes: Changes) -> Non
     for stamp, _, one in sorted(ages, key=lambda item: item[:2])[:over]:
         changes.aged = max(changes.aged, stamp)
         if isinstance(one, Held):
+            # A removed entry must not be corrected as well: the two splices would overlap.
             changes.splices = [splice for splice in changes.splices if splice.span != one.span]
             changes.splices.append(without(one.own))
         else:

@@ -1,7 +1,7 @@
-"""Long-term resolution: 28 days between two clean sessions, proved by the ledger (SPEC L-24 to L-26); retests;
-ranking.
+"""Long-term resolution: 28 days between two clean sessions, proved by the ledger (SPEC L-24 to L-26).
 
-Pure. What the ledger contains is passed in as values and functions; no row is read here.
+Also which retests are due, and the order for archiving. Pure: what the ledger contains is passed in as values and
+functions; no row is read here.
 """
 
 from __future__ import annotations
@@ -70,10 +70,9 @@ def contradicted(weakness: Weakness, row: str, clean_after: Sequence[str]) -> We
 
 
 def retest_due(status: str, tested: str, now: str) -> int | None:
-    """The days since the last test, if the entry is short-term resolved and they are 14 or more; otherwise None (SPEC
-    L-50).
+    """The days since the last test of a short-term resolved entry, if they are 14 or more (SPEC L-50).
 
-    `now` is the local time as a stamp.
+    Otherwise None. `now` is the local time as a stamp.
     """
     then, today = time_of(tested), time_of(now)
     if status != SHORT or then is None or today is None or today - then < RETEST:
@@ -87,7 +86,8 @@ def most_resolved(weaknesses: Sequence[Weakness]) -> list[Weakness]:
 
 
 def longest_untested(weaknesses: Sequence[Weakness]) -> Weakness:
-    """The weakness that leaves a full `### Resolved`: the oldest `Last tested`, then the oldest `First observed`
-    (SPEC L-28).
+    """The weakness that leaves a full `### Resolved` (SPEC L-28).
+
+    It has the oldest `Last tested`, and among equal ones the oldest `First observed`.
     """
     return min(weaknesses, key=lambda w: (w.tested, w.first, w.tag))

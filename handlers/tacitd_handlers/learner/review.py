@@ -122,8 +122,9 @@ def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
 def review(
     rows: Sequence[Row], profile: Profile | None, now: str, waiting: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The document. `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait
-    for room.
+    """The document.
+
+    `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait for room.
     """
     on = date.fromisoformat(now[:10])
     coming, covered, seen = due(rows, on), patterns(rows, on), gaps(rows, profile)

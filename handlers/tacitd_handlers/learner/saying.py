@@ -1,5 +1,6 @@
-"""The notices that a session start prints besides the profile, with the seed's wording; and the lines for `tacitd
-status`. Pure.
+"""The notices of a session start besides the profile, and the lines for `tacitd status`. Pure.
+
+The wording of [REPAIRED], [SYNC] and [FIRST SESSION] is the seed's and must not change.
 """
 
 from __future__ import annotations

@@ -76,8 +76,9 @@ _DECODER = msgspec.json.Decoder(State)
 
 
 def load(data: bytes) -> State | None:
-    """Given the file's bytes, return the state. None if they are not valid or of another version: then everything is
-    folded again.
+    """Given the file's bytes, return the state.
+
+    None if they are not valid or of another version: then everything is folded again.
     """
     try:
         found = _DECODER.decode(data)

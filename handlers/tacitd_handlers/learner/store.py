@@ -184,8 +184,9 @@ class Store:
             self._guards.busy.note_written(target, self._disk.stat(target))
 
     def finish(self) -> list[Row]:
-        """Write the rows that a crash cut off (SPEC L-37), and return them. Call with the lock held. Raises as `add`
-        does.
+        """Write the rows that a crash cut off (SPEC L-37), and return them.
+
+        Call with the lock held. Raises as `add` does.
 
         A row that was written and then removed by a person is not written again.
         """
@@ -215,8 +216,9 @@ class Store:
         return intent_log.fold(intent_log.records(tail))
 
     def _give_up(self, intent: Intent) -> None:
-        """Cancel an intent: the caller gets an error, so the row must not be written later. Unless it is in the
-        ledger.
+        """Cancel an intent, unless its row is in the ledger.
+
+        The caller gets an error, so the row must not be written later.
         """
         if self.ledger().row(intent.row.key) is None:
             self._intents.append(given_up(intent.row, self.clock.now()), sync=True)
@@ -247,6 +249,7 @@ class Store:
             if done.healed:
                 self.append(done.healed, ledger)
         elif not self._only_ours(known):
+            # Another writer may be between its ledger row and its profile entry.
             done.waits = True
             return done
         done.result = self._together(News(self.ledger(), known or self.intents(), settled=settled))
@@ -271,8 +274,9 @@ class Store:
         return bool(fresh) and all(row.key in ours for row in fresh)
 
     def _settled(self, seen: tuple[Looked, Looked]) -> bool:
-        """Whether nobody wrote for `settle` seconds. A modification time in the future counts as old: the clock was
-        set back.
+        """Whether nobody wrote for `settle` seconds.
+
+        A modification time in the future counts as old: the clock was set back.
         """
         ages = [self.clock.now() - one[0] / 1e9 for one in seen if one is not None]
         return all(age >= self.settle or age < -60.0 for age in ages)

@@ -1,9 +1,8 @@
 """What a transcript contains for the learner: whether its session used the teaching skill, and what it reported.
-Pure.
 
-A session counts as a teaching session once its person typed the skill's name as a command, its assistant called the
-skill (the tool `Skill`), or any tool used one of the learner's two files, as the skill does when it reads the profile
-or writes the ledger. Nothing is taken from earlier records: verdicts are never invented (SPEC X-10).
+Pure. A session counts as a teaching session once its person typed the skill's name as a command, its assistant called
+the skill (the tool `Skill`), or any tool used one of the learner's two files, as the skill does when it reads the
+profile or writes the ledger. Nothing is taken from earlier records: verdicts are never invented (SPEC X-10).
 
 A report is a fenced block of JSON with the fields of `tacitd learner record`. A block with other fields is ignored as
 an example. A report with an invalid verdict is passed on, refused by `asked.py`, and shown in `status`.
@@ -27,8 +26,9 @@ _SKILL_FIELDS = ("skill", "command", "name")
 
 
 def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
-    """Whether this record calls the teaching skill, or uses a tool on one of the learner's files. `files`: their
-    names.
+    """Whether this record calls the teaching skill, or uses a tool on one of the learner's files.
+
+    `files`: their names.
     """
     return _last_name(record.command) in skills or any(
         _calls(tool, skills) or _touches(tool, files) for tool in record.tools

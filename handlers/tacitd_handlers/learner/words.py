@@ -59,8 +59,9 @@ def name_of(text: str) -> str:
 
 
 def tag_of(text: str) -> str:
-    """A gap tag normalised for comparison: lower case, `_` for white space, only `[a-z0-9_.:-]`. "" if nothing
-    remains.
+    """A gap tag normalised for comparison: lower case, `_` for white space, only `[a-z0-9_.:-]`.
+
+    "" if nothing remains.
     """
     folded = "_".join(re.sub(r"\s*([:.])\s*", r"\1", text.strip().strip("`").lower()).split())
     return "".join(_TAG.findall(folded))
