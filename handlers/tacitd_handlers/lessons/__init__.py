@@ -1,12 +1,13 @@
-"""Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people overrule.
+"""Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
-Pure rules (`pattern`, `scopes`, `folding`, `loading`, `relevance`, `drafts`) -> `store` -> `handler` -> `cli`. Nothing
-is imported here: `lesson load` has to be there before a person notices that it ran.
+This module only declares the plugin. It imports nothing heavy, because agents call `lesson load` often. The rules
+(`pattern`, `scopes`, `folding`, `loading`, `relevance`, `drafts`) are pure. `store` does the I/O, `handler` runs in
+the daemon, and `commands` is the command line.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # not from typing: importing that costs more than loading the lessons
+TYPE_CHECKING = False  # importing typing takes longer than loading the lessons
 if TYPE_CHECKING:
     from tacitd.handler import Slice
 
@@ -14,7 +15,7 @@ __all__ = ["slice"]
 
 
 def slice() -> Slice:
-    """The entry point."""
+    """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.lessons.handler import TIDY, Lessons
     from tacitd_handlers.lessons.lesson_files import lessons_footprint

@@ -1,7 +1,7 @@
-"""Are two lessons the same, but for their words? For drafts only: what a person adds is compared exactly.
+"""Whether two lessons are the same in other words. For drafts only: what a person adds is compared exactly.
 
 Two lessons that differ in a number, a negation or the order of two sides are never the same. The rule for single
-statements is learning's (`sameness`); this is the one module that asks it.
+statements is learning's `sameness`; no other module of lessons uses it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.relevance import GENERIC, SMALL, stem
 
 ENOUGH = 0.75
-"""Of the words that say something, so many must be shared where the wording differs."""
+"""The fraction of significant words that must be shared if the wording differs."""
 _NOT, _CONTRAST = "not", "over"
 
 
 def alike(one: Pattern, other: Pattern) -> bool:
-    """Whether they say to do the same in the same case; reasons do not count. Symmetric and reflexive."""
+    """Whether two lessons have the same case and the same action; reasons are ignored. Symmetric and reflexive."""
     if same_fact(one.when, other.when) and same_fact(_said(one), _said(other)):
         return True
     words, others = _words(one), _words(other)
@@ -28,9 +28,9 @@ def alike(one: Pattern, other: Pattern) -> bool:
 
 
 def corrects(fact: str, lesson: Pattern) -> bool:
-    """Whether a fact that was learned just now says what the lesson says already: the person had to say it again.
+    """Whether a newly learned fact repeats what a lesson says, so that the person had to correct it again.
 
-    Its words must hold most of the action, and something of the case; with the same negation and numbers.
+    The fact must contain most words of the action and at least one of the case, with the same negation and numbers.
     """
     words, wanted = normalise(fact).split(), normalise(_said(lesson)).split()
     if same_fact(fact, _said(lesson)):
@@ -65,6 +65,6 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _acts(one: Pattern, other: Pattern) -> bool:
-    """Whether the actions by themselves share what they are about: the same case with another action is another rule."""
+    """Whether the actions share their subject. The same case with another action is another lesson."""
     left, right = (_content(normalise(each.do).split()) for each in (one, other))
     return bool((left & right) - GENERIC) or left == right or _shared(left, right) >= ENOUGH

@@ -1,4 +1,7 @@
-"""`lesson add`, `edit`, `wrong`, `promote`, `import`: what changes lessons. Nothing is written for wrong use."""
+"""`lesson add`, `edit`, `wrong`, `promote`, `import`: the commands that change lessons.
+
+Options and output only; wrong use writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tacitd_handlers.lessons.store import Store
 from tacitd_handlers.lessons.tables import document as as_document
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
-"""Claude Code tells its children which session they belong to."""
+"""The variable in which Claude Code passes the session id to its children."""
 
 
 @click.command(
@@ -35,19 +38,26 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 @click.option("--dont", help="What not to do; not together with --do.")
 @click.option("-b", "--because", help="The reason.")
 @click.option(
-    "-s", "--scope", type=SCOPE, default=GLOBAL, show_default=True, help="The tool or the skill it is for."
+    "-s",
+    "--scope",
+    type=SCOPE,
+    default=GLOBAL,
+    show_default=True,
+    help="The tool, skill or project it is for.",
 )
-@click.option("--firm", is_flag=True, help="A person stated it: it is not questioned.")
-@click.option("--force", is_flag=True, help="Also where one says it already, or was marked wrong.")
+@click.option("--firm", is_flag=True, help="A person stated it.")
+@click.option("--force", is_flag=True, help="Add it even if it exists or is marked wrong.")
 @json_option
 def add_(
     text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
     scope: str, firm: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts by -w, -d or --dont, and -b. It is active at once."""
+    """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts with -w, -d or --dont, and -b. It is active at
+    once.
+    """
     parts = _parts(text, when, do, dont, because)
     if parts is None:
-        raise UsageError("there is no lesson", "give a pattern, or -w, -d or --dont, and -b")
+        raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
     at = store()
     done = changes.add(at, parts, scope, "user" if firm else "ai", force=force)
     if not isinstance(done, Added):
@@ -60,10 +70,10 @@ def add_(
 
 
 def _note_session(at: Store, lesson: Lesson) -> None:
-    """Where an agent adds it: the correction that it comes from is that session's, and is not counted once more."""
+    """Note the calling session as the origin, so that the correction behind the lesson is not counted again."""
     session = os.environ.get(SESSION, "")
     if session:
-        with suppress(OSError, LogDamagedError):  # the lesson stands; only `show` knows less of it
+        with suppress(OSError, LogDamagedError):  # the lesson is added; only its origin is missing
             Origins(at.beside).add(lesson.id, Provenance(session, at.clock.now()))
 
 
@@ -72,27 +82,27 @@ def _known(lesson: Lesson, as_json: bool) -> None:
         why = f": {lesson.reason}" if lesson.reason else ""
         raise TacitdError(
             f"a person marked that wrong (lesson {lesson.id}{why})",
-            "lesson add --firm, where a person wants it again",
+            "to add it again, a person runs: lesson add --firm",
         )
-    _tell(lesson, f"lesson {lesson.id} says that already", as_json, changed=False)
+    _tell(lesson, f"lesson {lesson.id} already says that", as_json, changed=False)
 
 
 @click.command("edit", cls=Command, epilog='\b\nExample: lesson edit 005 --do "wait 2s"')
 @click.argument("id", type=ID)
 @click.argument("text", metavar="[PATTERN]", required=False)
-@click.option("-w", "--when", help="Another case.")
-@click.option("-d", "--do", "do", help="Another action.")
-@click.option("--dont", help="Another action, not to be done.")
-@click.option("-b", "--because", help="Another reason.")
-@click.option("-s", "--scope", type=SCOPE, help="Another scope.")
-@click.option("--firm", is_flag=True, help="A person states it from now on.")
-@click.option("--force", is_flag=True, help="Also where another one says the same.")
+@click.option("-w", "--when", help="The new case.")
+@click.option("-d", "--do", "do", help="The new action.")
+@click.option("--dont", help="The new action, as something not to do.")
+@click.option("-b", "--because", help="The new reason.")
+@click.option("-s", "--scope", type=SCOPE, help="The new scope.")
+@click.option("--firm", is_flag=True, help="Mark it as stated by a person.")
+@click.option("--force", is_flag=True, help="Change it even if another lesson says the same.")
 @json_option
 def edit_(
     id: str, text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
     scope: str | None, firm: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Change a lesson in force. What is not named stays; without anything named, your editor opens."""
+    """Change an active lesson. Parts that are not given stay; without any option your editor opens."""
     at = store()
     old = changes.in_force(at.folded(), id)
     if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
@@ -101,7 +111,7 @@ def edit_(
     new, changed = changes.edit(at, id, parts, scope, "user" if firm else None, force=force)
     _tell(
         new,
-        f"Changed lesson {new.id}" if changed else f"lesson {new.id} is as it was",
+        f"Changed lesson {new.id}" if changed else f"lesson {new.id} is unchanged",
         as_json,
         changed=changed,
     )
@@ -114,27 +124,27 @@ def _edited(old: Lesson) -> str:
 
 @click.command("wrong", cls=Command, epilog='\b\nExample: lesson wrong 002 --reason "too specific"')
 @click.argument("id", type=ID)
-@click.option("--reason", default="", help="Why; kept.")
+@click.option("--reason", default="", help="The reason; it is stored.")
 @json_option
 def wrong_(id: str, reason: str, as_json: bool) -> None:
-    """Mark a lesson wrong: it is not loaded again, and not drafted again. It stays in the log."""
+    """Mark a lesson wrong: it is not loaded or drafted again. It stays in the log."""
     lesson, changed = changes.wrong(store(), id, reason)
     if as_json:
         document({"changed": changed, **as_document(lesson)})
     elif changed:
         click.echo(f"Deleted lesson {lesson.id}")
     else:
-        talk(f"lesson {lesson.id} was deleted already")
+        talk(f"lesson {lesson.id} was already deleted")
 
 
 @click.command("promote", cls=Command, epilog="\b\nExample: lesson promote 002 --to=skill/config-edit")
 @click.argument("id", type=ID)
-@click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The skill or the tool.")
-@click.option("--reason", default="", help="Why; kept.")
-@click.option("--create", is_flag=True, help="Make the file where there is none.")
+@click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The target skill or tool.")
+@click.option("--reason", default="", help="The reason; it is stored.")
+@click.option("--create", is_flag=True, help="Create the file if it does not exist.")
 @json_option
 def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None:
-    """Make a lesson a line of a skill or a tool. It is not loaded from here any more. For people: nothing else does it."""
+    """Move a lesson into a skill or a tool file. It is not loaded from here any more. Nothing is promoted automatically."""
     from tacitd_handlers.lessons.promote import promote, target
 
     skills, tools = _directories()
@@ -143,13 +153,16 @@ def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None
     said = (
         f"Promoted lesson {lesson.id} to {into.file}"
         if changed
-        else f"lesson {lesson.id} stands there already"
+        else f"lesson {lesson.id} is already in {into.file}"
     )
     _tell(lesson, said, as_json, changed=changed)
 
 
 def _directories() -> tuple[Path, Path]:
-    """Where skills and tools are: as configured (`lessons.skills`, `lessons.tools`), else in Claude Code's directory."""
+    """The directories of skills and of tools, in this order.
+
+    They are as configured (`lessons.skills`, `lessons.tools`), otherwise in Claude Code's directory.
+    """
     from tacitd.paths import config_dir, home
 
     root, said = config_dir(os.environ), settings()
@@ -162,24 +175,25 @@ def _directories() -> tuple[Path, Path]:
 
 @click.command("import", cls=Command, epilog="\b\nExample: lesson import lessons.jsonl --dry-run")
 @click.argument("file", type=click.File("rb"))
-@click.option("--dry-run", "dry", is_flag=True, help="Say what would be added, and write nothing.")
+@click.option("--dry-run", "dry", is_flag=True, help="Print what would be added, and write nothing.")
 @json_option
 def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
-    """Add the lessons of an export (`-`: from stdin). They get ids of their own; what is here already is left out, and
-    what was marked wrong here stays away. One line that is no lesson, and nothing is added."""
+    """Add the lessons of an export (`-`: from stdin). They get new ids. Lessons that exist here, or are marked wrong
+    here, are left out. If a line is not a lesson, nothing is added.
+    """
     from tacitd_handlers.lessons.portable import read, take_in
 
     lessons, bad = read(file.read())
     if bad:
         said = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
-        raise UsageError(f"{len(bad)} lines of {file.name} are no lessons:\n{said}", "nothing was added")
+        raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{said}", "nothing was added")
     done = take_in(store(), lessons, dry=dry)
     if as_json:
         document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
         return
-    talk(f"{'would add' if dry else 'added'} {len(done.added)}, known already {len(done.known)}")
+    talk(f"{'would add' if dry else 'added'} {len(done.added)}, already known {len(done.known)}")
     if done.wrong:
-        talk(f"marked wrong here, and left out: {', '.join(done.wrong)}")
+        talk(f"left out, marked wrong here: {', '.join(done.wrong)}")
 
 
 def _parts(
@@ -190,7 +204,10 @@ def _parts(
     because: str | None,
     old: Lesson | None = None,
 ) -> Pattern | None:
-    """The pattern that was given in one of the two ways (SPEC E-10), over that of `old`; None where nothing was."""
+    """The pattern given as text or as options (SPEC E-10), merged into that of `old`; None if neither is given.
+
+    Raises UsageError.
+    """
     flags = {"-w": when, "-d or --dont": do if do is not None else dont, "-b": because}
     given = [name for name, value in flags.items() if value is not None]
     if do is not None and dont is not None:
@@ -213,7 +230,7 @@ def _parts(
 
 
 def _tell(lesson: Lesson, said: str, as_json: bool, *, changed: bool) -> None:
-    """The seed prints nothing after `add` and `promote`, so what a person wants to read goes to stderr."""
+    """Print the result on stderr, because the seed prints nothing on stdout after `add` and `promote`."""
     if as_json:
         document({"changed": changed, **as_document(lesson)})
     else:

@@ -1,4 +1,7 @@
-"""What may be done to a lesson, and which records it takes (SPEC E-10 to E-16). On a store, under its lock."""
+"""The operations on lessons, and the records that they append (SPEC E-10 to E-16, E-32).
+
+Each runs on a store, under its lock; the I/O itself is `store.py`'s.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tacitd_handlers.lessons.store import Change, Store
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A lesson was added; `against` are those in force that say the opposite for the same WHEN."""
+    """A lesson was added. `against` are the active lessons with the same WHEN and the opposite action."""
 
     lesson: Lesson
     against: tuple[Lesson, ...] = ()
@@ -23,14 +26,17 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Nothing was added: this one says it already, or said it and was marked wrong."""
+    """Nothing was added: this lesson has the same pattern, active or marked wrong."""
 
     lesson: Lesson
 
 
 def add(store: Store, parts: Pattern, scope: str, source: str, *, force: bool = False) -> Added | Known:
-    """Add a lesson, active at once. A pattern that stands in its scope already is not added again, and one that was
-    marked wrong only for a person (SPEC E-12, E-32), unless `force` says so."""
+    """Add a lesson, active at once.
+
+    Returns Known instead if the scope has the pattern already, or if an agent adds a pattern that was marked wrong
+    (SPEC E-12, E-32). `source` is `ai` or `user`. `force` skips both checks. Raises OSError, LogDamagedError.
+    """
     with store.change() as change:
         if not force and (known := standing(change.folded, parts, scope, source)) is not None:
             return Known(known)
@@ -38,15 +44,17 @@ def add(store: Store, parts: Pattern, scope: str, source: str, *, force: bool = 
 
 
 def standing(folded: Folded, parts: Pattern, scope: str, source: str) -> Lesson | None:
-    """The lesson because of which this one is not added: the same pattern in its scope, or, for what an agent adds,
-    the same pattern marked wrong in any scope."""
+    """The lesson that bars adding this one, or None.
+
+    It has the same pattern in the scope, or, for source `ai`, is marked wrong in any scope.
+    """
     wanted = pattern.normal(parts)
     same = (lesson for lesson in folded.lessons.values() if pattern.normal(lesson.parts) == wanted)
     return barring(same, scope, source)
 
 
 def barring(same: Iterable[Lesson], scope: str, source: str) -> Lesson | None:
-    """Given the lessons with one pattern, return the one that bars another with it; a mark of a person goes first."""
+    """Of lessons with one pattern, the one that bars adding another; one marked wrong by a person takes precedence."""
     found: Lesson | None = None
     for lesson in same:
         if lesson.status == DELETED and source == "ai":
@@ -57,7 +65,7 @@ def barring(same: Iterable[Lesson], scope: str, source: str) -> Lesson | None:
 
 
 def opposites(folded: Folded, parts: Pattern, scope: str) -> tuple[Lesson, ...]:
-    """Lessons in force for the same WHEN that say the opposite."""
+    """The active lessons of the scope with the same WHEN and the opposite action."""
     turned = pattern.normal(replace(parts, action="dont" if parts.action == "do" else "do", because="-"))
     return tuple(
         lesson
@@ -74,7 +82,7 @@ def write(
     today: str,
     extra: Mapping[str, Any] | None = None,
 ) -> Lesson:
-    """Append the record of a new lesson."""
+    """Append the record of a new lesson. `today`: the local ISO date. Raises OSError, LogDamagedError."""
     made = Lesson(change.next_id(), scope, source, ACTIVE, today, parts, extra=extra or {})
     change.append(made.record())
     return made
@@ -89,7 +97,11 @@ def edit(
     *,
     force: bool = False,
 ) -> tuple[Lesson, bool]:
-    """Change a lesson's text, scope or origin. Return it, and whether anything was changed."""
+    """Change a lesson's text, scope or source. Returns it, and whether it changed.
+
+    Raises UsageError, or TacitdError if it is not active or if another lesson says the same; OSError,
+    LogDamagedError.
+    """
     in_force(store.folded(), id)
     with store.change() as change:
         old = in_force(change.folded, id)
@@ -104,15 +116,17 @@ def edit(
             return old, False
         twin = standing(change.folded, new.parts, new.scope, "user")
         if twin is not None and twin.id != new.id and not force:
-            raise TacitdError(f"lesson {twin.id} says that already", "--force changes it all the same")
+            raise TacitdError(f"lesson {twin.id} already says that", "--force changes it anyway")
         change.append({key: new.record()[key] for key in _TEXT})
         return new, True
 
 
 def wrong(store: Store, id: str, reason: str) -> tuple[Lesson, bool]:
-    """Mark a lesson wrong (SPEC E-15). Return it, and whether it was in force until now. Raises TacitdError for one
-    that is not there, or was promoted."""
-    existing(store.folded(), id)  # before anything is made on the disk
+    """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was active until now.
+
+    Raises UsageError, or TacitdError if it does not exist or was promoted; OSError, LogDamagedError.
+    """
+    existing(store.folded(), id)  # checked before the directory is created
     with store.change() as change:
         old = existing(change.folded, id)
         if old.status == DELETED:
@@ -124,32 +138,35 @@ def wrong(store: Store, id: str, reason: str) -> tuple[Lesson, bool]:
 
 
 def promoted(change: Change, lesson: Lesson, to: str, reason: str, today: str) -> Lesson:
-    """Append the record that a lesson stands in `to` from now on."""
+    """Append the record that a lesson is in `to` from now on. `today`: the local ISO date."""
     new = replace(lesson, status=PROMOTED, updated=today, reason=pattern.tidy(reason), promoted_to=to)
     change.append(_status(new))
     return new
 
 
 def existing(folded: Folded, id: str) -> Lesson:
-    """The lesson with this id. Raises UsageError for what is no id, TacitdError where there is none."""
+    """The lesson with this id. Raises UsageError if it is not an id, TacitdError if there is no such lesson."""
     if number_of(id) is None:
-        raise UsageError(f"{id!r} is no id of a lesson", "an id is a number: 2 or 002")
+        raise UsageError(f"{id!r} is not a lesson's id", "an id is a number: 2 or 002")
     lesson = folded.get(id)
     if lesson is None:
-        raise TacitdError(f"there is no lesson {int(id):03d}", "lesson list --all")
+        raise TacitdError(f"there is no lesson {int(id):03d}", "`lesson list --all` lists all of them")
     return lesson
 
 
 def in_force(folded: Folded, id: str) -> Lesson:
-    """The lesson with this id, if it is active. Raises TacitdError that says what became of it."""
+    """The active lesson with this id.
+
+    Raises as `existing` does, and TacitdError with the lesson's status if it is not active.
+    """
     lesson = existing(folded, id)
     if lesson.status == PROMOTED:
         where = lesson.promoted_to or "somewhere"
-        raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file, by hand")
+        raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file by hand")
     if lesson.status == DELETED:
-        raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the right one: lesson add --firm")
+        raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the correct one: lesson add --firm")
     if not lesson.active:
-        raise TacitdError(f"lesson {lesson.id} is not in force: its status is {lesson.status}")
+        raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}")
     return lesson
 
 
@@ -158,6 +175,6 @@ _STATUS = ("id", "scope", "from", "status", "updated", "reason", "promoted_to")
 
 
 def _status(lesson: Lesson) -> dict[str, Any]:
-    """The record of a change of status, as in the seed's sample: without the text."""
+    """The record of a change of status: without the text, as in the seed's sample."""
     record = lesson.record()
     return {key: record[key] for key in _STATUS if key in record}

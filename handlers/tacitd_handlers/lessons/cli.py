@@ -1,4 +1,7 @@
-"""The program `lesson`. Its first lines decide how fast an agent has its lessons: nothing heavy is imported here."""
+"""The program `lesson`.
+
+Nothing heavy is imported here, because `lesson load` must be fast; all other commands go to `program.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 
 
 def main() -> None:
-    """Run the program and end the process with its exit code."""
+    """Run the program, and end the process with its exit code."""
     if sys.argv[1:2] == ["load"] and "_LESSON_COMPLETE" not in os.environ:
         from tacitd_handlers.lessons.quick import answer, put
 

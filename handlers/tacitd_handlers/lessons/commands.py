@@ -1,4 +1,7 @@
-"""The group `lesson`, as the program of that name and as `tacitd lesson`. Its commands are in `look` and `change`."""
+"""The command group `lesson`, used as the program of that name and as `tacitd lesson`.
+
+The commands are in `look` and `change`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _TABLE = (
     change.import_,
     look.completion_,
 )
-"""The seed's commands first, in its order."""
+"""The seed's commands first, in the seed's order."""
 
 
 @click.group(
@@ -32,9 +35,10 @@ _TABLE = (
     epilog="\b\nExample: lesson load\n\n\b\nExit codes: 0 done, 1 failed, 2 wrong use.",
 )
 def lesson() -> None:
-    """Lessons: WHEN -> DO -> BECAUSE rules that agents load and people overrule.
+    """Lessons: WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
-    They are true until a person says otherwise: `lesson wrong` deletes one, `lesson promote` makes it part of a skill.
+    A lesson is valid until a person overrides it: `lesson wrong` deletes it, `lesson promote` makes it part of a
+    skill.
     """
 
 

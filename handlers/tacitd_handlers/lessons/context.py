@@ -1,4 +1,4 @@
-"""What lessons say at the start of a session: the global ones and those of the project, in at most fifteen lines."""
+"""The lessons in the session-start text: the global ones and those of the project, in at most 15 lines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ LINES = 15
 
 
 def section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return its text, at most `budget` characters; "" where there is no lesson for it."""
+    """The text for a working directory, at most `budget` characters; "" if there is no lesson for it."""
     index = _index()
     wanted = groups(index, Wanted(scope_of(cwd))) if index is not None else {}
     if not any(wanted.values()):
         return ""
+    # The budget is in characters and `render` counts lines, so try fewer lines until the text fits.
     for lines in range(LINES, 3, -1):
         text, ids = render(wanted, lines)
         if ids and len(text) <= budget:
@@ -31,7 +32,10 @@ def section(cwd: Path, budget: int) -> str:
 
 
 def scope_of(cwd: Path) -> str:
-    """The scope of the project that a directory belongs to: the name of its top folder; "" where it has none."""
+    """The scope of the project that contains a directory: its top folder's name, normalised.
+
+    "" if nothing of the name remains.
+    """
     here = next((path for path in (cwd, *cwd.parents) if path.is_dir()), cwd)
     found = find(here.resolve())
     return of_name((found.top if found is not None else cwd).name)

@@ -1,7 +1,8 @@
-"""Lessons that the model drafts from corrections: asked for, read, decided, and taken into the store (SPEC E-30, E-32).
+"""Lessons that the model drafts from corrections: prompt, parsing, decision, and storage (SPEC E-30, E-32).
 
-The part up to `decide_draft` is pure. Whoever runs the synthesis adds `prompt_addition` to its prompt, gives the answer
-to `parse_drafts`, reads the rest as before, and gives the drafts to `take`.
+Everything up to `decide_draft` is pure. The caller that runs the synthesis appends `prompt_addition` to its prompt,
+passes the answer to `parse_drafts`, parses the rest as before, and passes the drafts to `take`. The grounding of
+drafts is in `rider.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from tacitd_handlers.lessons.pattern import Pattern, PatternError
 from tacitd_handlers.lessons.store import Change, Store
 
 LONGEST = 400
-"""Characters of a draft: it is read in every session."""
+"""Maximum characters of a draft. It is short because every session reads it."""
 SHOWN = 60
-"""Lessons of each kind that the prompt names, the newest: those that are left out are still compared afterwards."""
+"""Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 _KEY = re.compile(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
@@ -36,12 +37,12 @@ _FETCHES = re.compile(
     r"\bignore (?:all |any )?(?:previous|earlier|other) instructions\b",
     re.IGNORECASE,
 )
-"""What a rule that was not typed as a rule may not do: fetch, grant permissions, switch checks off (ANCHORS P19)."""
+"""What a drafted rule may not contain: downloads, grants of permissions, disabled checks (ANCHORS P19)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the model wrote: not checked yet, or, from `decide_draft`, canonical."""
+    """A lesson from the model's answer: unchecked, or canonical if it comes from `decide_draft`."""
 
     text: str
     scope: str = scopes.GLOBAL
@@ -49,21 +50,21 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A lesson in force, or a promoted one, says it already."""
+    """An active or promoted lesson says the same."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedWrong:
-    """A person marked it wrong: it never comes back by itself."""
+    """A person marked the same lesson wrong, so it is not drafted again (SPEC E-32)."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """It is no lesson, or none that may be taken from a model."""
+    """Text that is not a lesson, or that may not be taken from a model."""
 
     reason: str
 
@@ -73,26 +74,26 @@ Decision = Draft | Duplicate | MarkedWrong | Invalid
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of drafts."""
+    """The result of `take`."""
 
     added: tuple[str, ...] = ()
     """Ids of new lessons."""
     known: tuple[str, ...] = ()
-    """Ids of lessons that say it already; where they came from another session, they count as corrected again."""
+    """Ids of lessons that say the same. If they came from another session, they count as corrected again."""
     wrong: tuple[str, ...] = ()
-    """Ids of lessons marked wrong that would have come back."""
+    """Ids of lessons marked wrong that were drafted again."""
     refused: tuple[str, ...] = ()
-    """Why the others were not taken."""
+    """The reasons why drafts were refused."""
 
 
 @cache
 def template() -> str:
-    """The addition's text as it stands in its file."""
+    """The text of `prompts/lessons.md`."""
     return (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
 
 
 def prompt_addition(folded: Folded | None = None, project_scope: str = "") -> str:
-    """What the synthesis prompt says of lessons, with those it must not repeat. To be put behind the prompt."""
+    """The part about lessons for the end of the synthesis prompt, with the lessons that must not be repeated."""
     lessons = list(folded.lessons.values()) if folded is not None else []
     told = [lesson for lesson in lessons if lesson.active and lesson.scope in (scopes.GLOBAL, project_scope)]
     told += [lesson for lesson in lessons if lesson.active and lesson not in told][-SHOWN // 2 :]
@@ -101,14 +102,16 @@ def prompt_addition(folded: Folded | None = None, project_scope: str = "") -> st
         "{in_force}": _fenced(told[-SHOWN:]),
         "{marked_wrong}": _fenced([lesson for lesson in lessons if lesson.status == DELETED][-SHOWN:]),
     }
-    # One pass: a lesson's text may hold braces.
+    # One pass, because a lesson's text may contain braces.
     return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), template()) + "\n"
 
 
 def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
-    """Given an answer, return its drafts, and the answer without their lines."""
+    """The drafts in an answer, and the answer without their lines."""
     drafts: list[Draft] = []
     rest: list[str] = []
+    # The key of the previous line. A SCOPE line belongs only to a LESSON directly above it, and a wrapped lesson
+    # continues on a line that starts with an arrow. Blank lines between them are ignored.
     last = ""
     for line in answer.splitlines():
         found = _KEY.match(line)
@@ -129,14 +132,14 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
 
 
 def parse_again(answer: str) -> tuple[str, ...]:
-    """The ids of lessons in force that the answer says were corrected once more."""
+    """The ids that the answer's AGAIN lines list as corrected once more."""
     found = (match for line in answer.splitlines() if (match := _KEY.match(line)) and match[1] == "AGAIN")
     ids = (part for match in found for part in re.findall(r"\d+", match[2]))
     return tuple(dict.fromkeys(id for id in ids if number_of(id) is not None))
 
 
 def decide_draft(draft: Draft, folded: Folded) -> Decision:
-    """What is to become of a draft, given all lessons. A person's mark goes before everything (SPEC E-32)."""
+    """Decide about a draft, given all lessons. A person's mark takes precedence (SPEC E-32)."""
     checked = _checked(draft)
     if isinstance(checked, Invalid):
         return checked
@@ -152,15 +155,15 @@ def decide_draft(draft: Draft, folded: Folded) -> Decision:
 
 
 def find_fault(draft: Draft) -> str:
-    """Return why a draft is no lesson that may be taken from a model; "" for a sound one."""
+    """The reason why a draft may not be taken from a model; "" for a valid one."""
     checked = _checked(draft)
     return checked.reason if isinstance(checked, Invalid) else ""
 
 
 def take(store: Store, drafts: Sequence[Draft], provenance: Provenance) -> Taken:
-    """Add the drafts that are new, with where they came from. Again with the same drafts it adds nothing.
+    """Add the new drafts with their origin. Repeating it with the same drafts adds nothing.
 
-    Raises OSError, LogDamagedError: what was added until then stays, and is known the next time.
+    Raises OSError, LogDamagedError. Lessons added before the error stay, and are recognised in the next call.
     """
     added: list[str] = []
     known: list[str] = []
@@ -189,10 +192,11 @@ def take(store: Store, drafts: Sequence[Draft], provenance: Provenance) -> Taken
 def note(
     store: Store, facts: Iterable[str], again: Iterable[str], session: str, at: float
 ) -> tuple[str, ...]:
-    """Say what a session's facts, and the answer's AGAIN lines, tell of lessons in force; return those corrected again.
+    """Store the evidence of one session about active lessons, and return the ids of those corrected again.
 
-    To be called once for each session whose facts were synthesised, before `take`: that a session was looked at is what
-    makes "not corrected again" known.
+    `facts` are the session's synthesised facts, `again` the ids of the answer's AGAIN lines, `at` seconds since 1970,
+    UTC. Call it once for each session, before `take`: it also notes that the session was examined, which makes "not
+    corrected again" a known fact. Raises OSError, LogDamagedError.
     """
     from tacitd_handlers.lessons.alike import corrects
 
@@ -221,10 +225,12 @@ def _written(change: Change, draft: Draft, today: str) -> Lesson:
 def _said_again(
     lesson: Lesson, draft: Draft, provenance: Provenance, origins: Origins, evidence: Evidence
 ) -> None:
-    """A draft that is known: what this session brought already, or a correction that had to be repeated."""
+    """Handle a draft that is known: the same session drafts it again, or another one had to repeat the correction."""
     origin = origins.of(lesson.id)
     own = origin is not None and origin["session"] == provenance.session
-    wordless = own and not (origin or {}).get("words")  # an agent added it in this session, by command
+    # The origin has no words if an agent added the lesson by command in this session. It is missing if a crash came
+    # between the lesson and its origin. In both cases this draft completes it, and nothing was corrected again.
+    wordless = own and not (origin or {}).get("words")
     cut_short = origin is None and lesson.source == "ai" and lesson.text == _canonical(draft)
     if wordless or cut_short:
         origins.add(lesson.id, provenance)
@@ -245,15 +251,15 @@ def _checked(draft: Draft) -> tuple[Pattern, str] | Invalid:
     text = pattern.format(parts)
     scope = scopes.folded(draft.scope)
     if scope is None:
-        return Invalid(f"{draft.scope[:80]!r} is no scope")
+        return Invalid(f"{draft.scope[:80]!r} is not a scope")
     if len(text) > LONGEST:
         return Invalid(f"it is longer than {LONGEST} characters")
     if pattern.normal(parts) == pattern.normal(_EXAMPLE) or "{" in scope:
         return Invalid("it repeats the prompt")
     if has_secret(text):
-        return Invalid("it holds what looks like a secret")
+        return Invalid("it contains what looks like a secret")
     if _FETCHES.search(text):
-        return Invalid("it fetches, or grants a permission, or switches a check off")
+        return Invalid("it downloads something, grants a permission, or disables a check")
     return parts, scope
 
 

@@ -1,7 +1,7 @@
-"""Does a lesson help? What is known of it: how often it was loaded, and whether a person corrected the same again.
+"""Evidence about lessons: how often each was loaded, and whether a person corrected the same again.
 
-Honest by construction (ANCHORS P2): a correction counts when it was seen; that none was seen counts only for sessions
-that somebody looked at, and without such a session the answer is "unknown", never "heeded".
+A correction counts when it was seen. That none was seen counts only for sessions that were examined; without such a
+session the result is "unknown", never "followed" (ANCHORS P2).
 """
 
 from __future__ import annotations
@@ -24,43 +24,49 @@ AGAIN, LOOKED = "again", "looked"
 
 
 class Evidence:
-    """evidence.jsonl: what the learning handler says of lessons in force."""
+    """The log evidence.jsonl: what the synthesis found about active lessons."""
 
     def __init__(self, beside: Path) -> None:
         self._log = Log(beside / places.EVIDENCE)
 
     def corrected_again(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
-        """A person corrected, in this session, what the lesson is about. `at`: seconds since 1970, UTC. Said twice of
-        one session it counts once. Raises OSError."""
+        """Note that a person corrected in this session what the lesson is about.
+
+        `at`: seconds since 1970, UTC. `words` are redacted and cut. Repeated for one session it counts once. Raises
+        OSError.
+        """
         said = redact(sanitize_line(words))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
         self._log.append(record | ({"words": said} if said else {}))
         self._log.flush()
 
     def looked(self, at: float, session: str) -> None:
-        """This session's facts were compared with the lessons in force, whatever was found. Raises OSError."""
+        """Note that this session's facts were compared with the active lessons.
+
+        `at`: seconds since 1970, UTC. Raises OSError.
+        """
         self._log.append({"at": int(at), "kind": LOOKED, "session": session})
         self._log.flush()
 
     def read(self) -> Seen:
-        """All of it."""
+        """Read and fold the log. Raises OSError."""
         return seen(self._log.read())
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The evidence, by number and by session; times are local dates."""
+    """The folded evidence. Dates are local ISO dates."""
 
     again: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    """number -> session -> date."""
+    """By the lesson's number and the session: the date of the correction."""
     looked: Mapping[str, str] = field(default_factory=dict)
-    """session -> the last date it was looked at."""
+    """By session: the last date on which it was examined."""
     dates: tuple[str, ...] = ()
-    """The same dates, sorted."""
+    """The dates of `looked`, sorted."""
 
 
 def seen(records: Iterable[Mapping[str, Any]]) -> Seen:
-    """Given the records of evidence.jsonl, oldest first, return what they say. Odd ones are passed over."""
+    """Fold the records of evidence.jsonl, oldest first. Foreign and malformed ones are skipped."""
     again: dict[int, dict[str, str]] = {}
     looked: dict[str, str] = {}
     for record in records:
@@ -76,16 +82,16 @@ def seen(records: Iterable[Mapping[str, Any]]) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of one lesson. None: unknown."""
+    """The evidence about one lesson. None: unknown."""
 
     lesson: Lesson
     loaded: int | None
     last: str
     """The local date of the last load, "" for none."""
     again: int | None
-    """Sessions after its date, other than the one it came from, in which a person corrected the same again."""
+    """Sessions since its date, other than its own, in which a person corrected the same again."""
     sessions: int
-    """Sessions after its date that were looked at, other than its own."""
+    """Examined sessions since its date, other than its own."""
 
 
 def judge(
@@ -94,7 +100,7 @@ def judge(
     evidence: Seen,
     origins: Mapping[int, Mapping[str, Any]],
 ) -> list[Record]:
-    """What is known of each lesson. `loads` is what `hits.totals` returns."""
+    """The evidence about each lesson. `loads` is the result of `hits.totals`, `origins` that of `Origins.all`."""
     return [_judged(lesson, loads, evidence, origins.get(int(lesson.id), {})) for lesson in lessons]
 
 
@@ -108,6 +114,7 @@ def _judged(
     times, last = counted.get(int(lesson.id), (0, 0.0))
     own = str(origin.get("session", ""))
     after = len(evidence.dates) - bisect_left(evidence.dates, lesson.created)
+    # Its own session proves nothing. Subtract it only if the line above counted it.
     after -= own in evidence.looked and evidence.looked[own] >= lesson.created
     again = evidence.again.get(int(lesson.id), {})
     broken = sum(session != own and date >= lesson.created for session, date in again.items())
@@ -121,7 +128,10 @@ def _judged(
 
 
 def stale(records: Iterable[Record], since: float | None, today: float, days: int) -> list[Record]:
-    """Those that nobody loaded for so many days, though loads were counted for as long, and that are no younger."""
+    """The lessons not loaded for `days` days, if loads were counted for that long and the lesson is at least as old.
+
+    `since` and `today` are seconds since 1970, UTC.
+    """
     limit = today - days * 86_400
     if since is None or since > limit:
         return []
@@ -130,5 +140,5 @@ def stale(records: Iterable[Record], since: float | None, today: float, days: in
 
 
 def loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
-    """How often lessons were loaded, from hits.jsonl."""
+    """How often lessons were loaded, from hits.jsonl, as `hits.totals` returns it."""
     return hits.totals(Log(beside / places.HITS).read())

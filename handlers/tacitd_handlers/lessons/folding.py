@@ -1,7 +1,7 @@
-"""From records to lessons: later keys of an id override earlier ones (SPEC E-21). Pure.
+"""The fold from records to lessons: later keys of an id override earlier ones (SPEC E-21). Pure.
 
-What somebody else wrote into the log is borne: records of ids that were never added, keys that are not ours, ids that
-are numbers. What can never be a lesson is counted as a stray and nothing more; its id is still never given again.
+Records of other writers are tolerated: ids that were never added, unknown keys, numeric ids. Records that do not make
+a lesson are counted as strays, and their id is never reused.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tacitd_handlers.lessons.scopes import GLOBAL
 KEYS = (
     "id", "scope", "from", "status", "created", "updated", "when", "action", "do", "because", "reason", "promoted_to",
 )  # fmt: skip
-"""The seed's fields, in the order of its records."""
+"""The seed's fields, in the order of its records (SPEC E-25)."""
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
 DIGITS = 12
-"""An id with more digits is none: it would take all numbers below it away."""
+"""Maximum digits of an id. A longer one would use up all numbers below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One lesson as it stands now. Dates are local ISO dates (SPEC E-24), "" where there is none."""
+    """The current state of a lesson. Dates are local ISO dates (SPEC E-24), "" for none."""
 
     id: str
     scope: str
@@ -38,7 +38,7 @@ class Lesson:
     reason: str = ""
     promoted_to: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Keys that are not ours: kept."""
+    """Unknown keys, which are kept."""
 
     @property
     def text(self) -> str:
@@ -47,7 +47,6 @@ class Lesson:
 
     @property
     def active(self) -> bool:
-        """Whether it is in force."""
         return self.status == ACTIVE
 
     @property
@@ -56,7 +55,7 @@ class Lesson:
         return self.source == "user"
 
     def record(self) -> dict[str, Any]:
-        """All of it as one record, keys in the seed's order (SPEC E-25); empty ones are left out."""
+        """The lesson as one record, keys in the seed's order (SPEC E-25), without empty values."""
         made: dict[str, Any] = {
             "id": self.id,
             "scope": self.scope,
@@ -71,22 +70,22 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The whole log, folded."""
+    """The folded log."""
 
     lessons: Mapping[str, Lesson] = field(default_factory=dict)
-    """By id, in the order of their numbers: a new one has the highest."""
+    """By id, in the order of their numbers."""
     last: int = 0
-    """The highest id that any record has (SPEC E-22)."""
+    """The highest id of any record (SPEC E-22)."""
     strays: int = 0
-    """Ids whose records make no lesson."""
+    """The number of ids whose records do not make a lesson."""
 
     def get(self, id: str) -> Lesson | None:
-        """The lesson with this id; `2` is `002` (SPEC E-19)."""
+        """The lesson with this id, or None; `2` and `002` are equal (SPEC E-19)."""
         number = number_of(id)
         return self.lessons.get(name_of(number)) if number is not None else None
 
     def plus(self, records: Iterable[Mapping[str, Any]]) -> Folded:
-        """The same with further records, which are sound ones."""
+        """The fold with further records, which must be valid."""
         found, last = dict(self.lessons), self.last
         for record in records:
             id = str(record["id"])
@@ -96,12 +95,12 @@ class Folded:
         return Folded(found, last, self.strays)
 
     def active(self) -> list[Lesson]:
-        """Those in force, by id."""
+        """The active lessons, by id."""
         return [lesson for lesson in self.lessons.values() if lesson.active]
 
 
 def fold(records: Iterable[Mapping[str, Any]]) -> Folded:
-    """Given the records, oldest first, return what they say now."""
+    """Fold the records, oldest first."""
     kept: dict[int, dict[str, Any]] = {}
     unnumbered = 0
     for record in records:
@@ -117,7 +116,7 @@ def fold(records: Iterable[Mapping[str, Any]]) -> Folded:
 
 
 def number_of(id: object) -> int | None:
-    """The number of an id: digits, or a whole number as some tools write it; None for anything else."""
+    """The number of an id, given as digits or as an integer; None for anything else."""
     if isinstance(id, bool):
         return None
     text = str(id) if isinstance(id, int) else id
@@ -127,7 +126,7 @@ def number_of(id: object) -> int | None:
 
 
 def name_of(number: int) -> str:
-    """`002`; three digits at least (SPEC E-22)."""
+    """The number with at least three digits: `002` (SPEC E-22)."""
     return f"{number:03d}"
 
 

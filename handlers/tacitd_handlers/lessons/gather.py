@@ -1,4 +1,7 @@
-"""Which rows a load is made of: scopes, topic, phase. Pure, and light: between the index and the printed text."""
+"""The selection of a load: scopes, topic, phase.
+
+Pure, with few imports, because `lesson load` uses it. The text is made in `loading.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Wanted:
-    """What was asked for: scopes beside global, a path, a query, a phase, and how many lines."""
+    """The options of a load: scope besides global, path, query, phase, and maximum lines."""
 
     __slots__ = ("lines", "path", "phase", "query", "scope")
 
@@ -26,7 +29,7 @@ class Wanted:
 
 
 def groups(index: Index, wanted: Wanted) -> dict[str, Rows]:
-    """The rows by scope, global first (SPEC E-18); `scope=global` is not said twice."""
+    """The selected rows by scope, global first and only once (SPEC E-18)."""
     if not (wanted.path or wanted.query):
         scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL])
         found = {scope: index.rows(scope) for scope in scopes}
@@ -40,7 +43,7 @@ def groups(index: Index, wanted: Wanted) -> dict[str, Rows]:
 
 
 def _on_topic(index: Index, wanted: Wanted) -> dict[str, Rows]:
-    """Only what bears on the path or the query; the scopes that they name count as asked for."""
+    """The rows related to the path or the query. Scopes that these name are included."""
     from tacitd_handlers.lessons.relevance import of_path, of_query, on_topic, scopes_in
 
     topic = (of_path(wanted.path) if wanted.path else frozenset()) | (

@@ -1,6 +1,6 @@
-"""The lessons in the daemon: keeps the index and the counts tidy, and says in `status` how many lessons there are.
+"""The handler of lessons in the daemon: stores drafts, maintains the index and the load counts, reports the status.
 
-Drafts come from the synthesis, through `rider.py`. Everything else works without the daemon.
+Drafts come from the synthesis, through `rider.py`. All other features work without the daemon.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ DAMAGED = "lessons.damaged"
 
 
 class Lessons:
-    """Seed 004, as far as the daemon has a part in it."""
+    """Seed 004 as a handler of the daemon."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Nothing is remembered: all of it stands in the log of lessons."""
+        """Nothing to restore: the log of lessons contains everything."""
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Take in drafts, tidy up when that is due; everything else is none of ours."""
+        """Store drafted lessons, run the tidy job, ignore other events."""
         if isinstance(event, Due) and event.job == TIDY:
             self._tidy(tools)
         if isinstance(event, Told):
@@ -40,7 +40,7 @@ class Lessons:
         return Done()
 
     def _told(self, event: Told, tools: Tools) -> Outcome:
-        """The synthesis drafted lessons, or saw one corrected again (SPEC E-30)."""
+        """Store the drafts and the repeated corrections of a synthesis (SPEC E-30)."""
         store = Store.of(self._env, tools.clock)
         root = str(event.project.root) if isinstance(event.project, Project) else ""
         try:
@@ -51,7 +51,7 @@ class Lessons:
         return Done(data={"added": list(added)} if added else {})
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Say which lessons were drafted; nothing is projected."""
+        """Announce the lessons that were drafted. The files are written already."""
         added = [str(id) for id in commit.data.get("added", ())]
         if not added:
             return
@@ -60,22 +60,22 @@ class Lessons:
             tools.announce(Notice("learned", lesson.text, f"lesson {lesson.id}"))
 
     def status(self) -> Mapping[str, Any]:
-        """How many lessons there are; `index` says whether the counts are those of the log as it is now."""
+        """The number of lessons of each kind. `index`: `fresh`, `stale` if it does not match the log, or `none`."""
         log = places.log(self._env)
         found = index.read(log, places.index(self._env))
         counts = found.counts() if found is not None else {}
         state = "fresh" if found is not None else "stale" if index.stamp(log) is not None else "none"
         kinds = ("active", "ai", "user", "deleted", "promoted")
         said = {kind: counts.get(kind, 0) for kind in kinds}
-        line = f"{said['active']} in force, {said['user']} of them stated by people"
+        line = f"{said['active']} active, {said['user']} of them stated by people"
         return {"index": state, **said, "says": [line] if found is not None and said["active"] else []}
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """None."""
+        """Empty: lessons depend on no file of a project."""
         return ()
 
     def _tidy(self, tools: Tools) -> None:
-        """Make the index where it is out of date, fold the counts, and say what is wrong with the log."""
+        """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""
         store = Store.of(self._env, tools.clock)
         try:
             bad = store.index().counts()["bad"]
@@ -87,12 +87,12 @@ class Lessons:
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))
             return
         if bad:
-            what = f"{bad} lines of {store.log.path} are no records"
-            tools.degrade(Degradation(DAMAGED, what, "they are passed over; take them out, or mend them"))
+            what = f"{bad} lines of {store.log.path} are not records"
+            tools.degrade(Degradation(DAMAGED, what, "they are skipped; correct or remove them"))
         else:
             tools.clear(DAMAGED)
 
 
 def _cause_and_hint(error: OSError | LogDamagedError) -> tuple[str, str]:
-    """What happened, and what mends it: a full disk is another matter than an owner or a mode."""
+    """The cause and the hint that fixes it; for an OSError they depend on its errno."""
     return said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)

@@ -1,9 +1,8 @@
-"""How often lessons are loaded: one line in hits.jsonl for each load, apart from the log (SPEC: hit counts).
+"""The counts of loads: one line in hits.jsonl for each load, apart from the log of lessons.
 
-Writing is light, because it happens in every `lesson load`; so it is the one place where a line is appended without
-`tacitd.files.Log`, whose import takes longer than the whole load. The line has the log's own form (one write, under
-the file's lock, after a newline where the last line was torn), but is not synced: it is a count, not somebody's words.
-A count that cannot be written is not counted, and the load goes on.
+`lesson load` writes it each time, so this is the only module that appends without `tacitd.files.Log`, whose import
+takes longer than the whole load. The format is that of the log: one write under the file's lock, after a newline if
+the last line is torn. It is not synced, because it is only a count. If it cannot be written, the load continues.
 """
 
 # pathlib takes longer to import than the lessons take to load.
@@ -21,12 +20,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMPACT_AT = 1 << 20
-"""Bytes of hits.jsonl from which the daemon folds it into one record."""
+"""Bytes of hits.jsonl above which the daemon compacts it to one record."""
 
 
 def count(path: str, at: float, ids: list[str], via: str) -> bool:
-    """Note that these lessons were loaded at `at` (seconds since 1970, UTC), by `via`: load, validate, execute or
-    context. False: it could not be written."""
+    """Note that these lessons were loaded. Returns False if it could not be written.
+
+    `at`: seconds since 1970, UTC. `via`: load, validate, execute or context.
+    """
     if not ids:
         return True
     line = f'{{"at":{int(at)},"via":"{via}","ids":"{ranges(ids)}"}}\n'.encode()
@@ -52,7 +53,7 @@ def _opened(path: str) -> int:
 
 
 def _made(directory: str) -> None:
-    """The directory and those above it that are missing, 0700 each."""
+    """Create the directory and its missing parents, each with mode 0700."""
     if directory and not os.path.isdir(directory):
         _made(os.path.dirname(directory))
         try:
@@ -72,9 +73,9 @@ def _append(fd: int, line: bytes) -> bool:
 
 
 def totals(records: Iterable[Mapping[str, Any]]) -> tuple[dict[int, tuple[int, float]], float | None]:
-    """Given the records, return how often and when last each number was loaded, and since when is counted (None: never).
+    """By number: how often and when a lesson was last loaded; and since when loads are counted (None: never).
 
-    Times are seconds since 1970, UTC. Records that are not ours are passed over.
+    Times are seconds since 1970, UTC. Foreign records are skipped.
     """
     counted: dict[int, tuple[int, float]] = {}
     since: float | None = None

@@ -1,12 +1,12 @@
-"""index.json: the active lessons by scope, ready to be printed, and the log's stamp they were made from (SPEC E-20).
+"""index.json: the lines of the active lessons by scope, and the stamp of the log they were made from (SPEC E-20).
 
-Derived, always: the log wins. An index counts only where its first line is, to the byte, the one that the log as it
-is now would have, and where the sum over the rest is right. Anything else (another log, an older one, a file that
-somebody edited) is no index, and it is made again. The form is JSON with one lesson on a line, so that `lesson load`
-reads it without a JSON parser, and `grep` works on it.
+The index is derived: the log wins. It is valid only if its first line equals, byte for byte, the one for the log as
+it is now, and if the checksum of the rest is right. Otherwise (another log, an older one, an edited file) it is
+rebuilt. The format is JSON with one lesson per line, so that `lesson load` reads it without a JSON parser, and `grep`
+works on it.
 
     {"version":1,"log":[size,mtime_ns,ctime_ns,inode],
-    "sum":crc32 of all that follows,
+    "sum":crc32 of everything below,
     "counts":{"active":2,"deleted":1,"promoted":0,"other":0,"ai":1,"user":1,"strays":0,"last":3,"bad":0},
     "scopes":{
     "global":[
@@ -14,7 +14,7 @@ reads it without a JSON parser, and `grep` works on it.
     ],
     …
 
-Light: no pathlib, no json unless a line holds a backslash.
+For a fast start this module imports no pathlib, and json only if a line contains a backslash.
 """
 
 # pathlib takes longer to import than the lessons take to load.
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from tacitd_handlers.lessons.folding import Folded
 
 LIMIT = 64 << 20
-"""Bytes, of some 400,000 lessons. A longer index is not kept: each load reads the log then."""
+"""Maximum bytes, about 400,000 lessons. A longer index is not stored; each load then reads the log."""
 
 
 class Index:
-    """An index that belongs to the log as it was at one moment. Rows are cut out of its bytes when they are asked for."""
+    """An index that matches the log at one moment. Rows are cut out of its bytes on demand."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
 
     def bound(self, log: os.stat_result) -> bytes | None:
-        """All of it, bound to the log as it was at that moment, as it is kept; None where it is too long for that."""
+        """The bytes to store, with the stamp of the log; None if they are too long."""
         if len(self._body) > LIMIT - 1000:
             return None
         return header(log) + b'"sum":%d,\n' % crc32(self._body) + self._body
 
     def rows(self, scope: str) -> list[tuple[str, str]]:
-        """The (id, line) of a scope's active lessons, by id; [] for a scope without any."""
+        """The (id, line) pairs of a scope's active lessons, by id; [] if there are none."""
         begin = self._body.find(b"\n" + _quoted(scope) + b":[\n")
         if begin < 0:
             return []
@@ -69,7 +69,7 @@ class Index:
         return [str(json.loads(line[:-2])) for line in ends]
 
     def counts(self) -> dict[str, int]:
-        """How many lessons there are of each kind."""
+        """The number of lessons of each kind."""
         import json
 
         begin = self._body.index(b'"counts":') + 9
@@ -78,13 +78,13 @@ class Index:
 
 
 def header(log: os.stat_result | None) -> bytes:
-    """The first line of the index of this log; of none where there is no log."""
+    """The first line of the index for this log, or for no log (None)."""
     stamp = (log.st_size, log.st_mtime_ns, log.st_ctime_ns, log.st_ino) if log is not None else (0, 0, 0, 0)
     return b'{"version":1,"log":[%d,%d,%d,%d],\n' % stamp
 
 
 def stamp(log: str) -> os.stat_result | None:
-    """The log's stat, a link followed; None where there is none."""
+    """The log's stat, following links; None if it does not exist. Raises other OSErrors."""
     try:
         return os.stat(log)
     except (FileNotFoundError, NotADirectoryError):
@@ -92,7 +92,7 @@ def stamp(log: str) -> os.stat_result | None:
 
 
 def read(log: str, index: str) -> Index | None:
-    """The index where it belongs to the log as it is now, else None."""
+    """The index if it matches the log as it is now, otherwise None."""
     first = header(stamp(log))
     try:
         data = _bytes(index)
@@ -106,7 +106,7 @@ def read(log: str, index: str) -> Index | None:
 
 
 def build(folded: Folded, bad: int) -> Index:
-    """The index of these lessons, in memory. `bad`: how many lines of the log are no records."""
+    """Build the index of these lessons in memory. `bad`: the number of lines of the log that are not records."""
     import json
 
     say = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -130,7 +130,7 @@ def _counts(folded: Folded) -> dict[str, int]:
 
 
 def _bytes(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO of this name hangs nothing
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # O_NONBLOCK: a FIFO does not block
     try:
         return os.read(fd, min(os.fstat(fd).st_size, LIMIT) + 1)
     finally:
@@ -138,7 +138,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _row(line: str) -> tuple[str, str]:
-    """`["002","- WHEN …"],` without a parser: there is no backslash in it."""
+    """Split `["002","- WHEN …"],` without a parser; it contains no backslash."""
     id, _, rest = line[2:].partition('","')
     return id, rest[: rest.rindex('"')]
 

@@ -1,4 +1,7 @@
-"""The lessons' files, for `uninstall --purge`: the log is the person's, the lock and the index are not."""
+"""The lessons' files for `uninstall --purge`.
+
+The log and promoted/ belong to the person, the lock and the index do not.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from tacitd_handlers.lessons.store import LOCK
 
 
 def lessons_footprint(environ: Mapping[str, str]) -> Footprint:
-    """The index is made again from the log."""
+    """The files that a purge removes, those that it keeps, and their directories.
+
+    The index can be rebuilt from the log.
+    """
     place = Path(places.lessons_dir(environ))
     promoted = place / places.PROMOTED
     removed, kept = [place / LOCK, place / places.INDEX], [place / places.LOG, promoted]

@@ -1,7 +1,8 @@
-"""What `lesson load` says: which lessons, within how many lines, in which form (SPEC E-18). Pure, and light.
+"""The text of `lesson load`: which lessons, within how many lines, in which format (SPEC E-18).
 
-A row is (id, line): the line is what is printed, `- WHEN … [firm]`. The order is by id and nothing else, so that a
-prompt cache survives; only *which* rows stand there depends on the budget.
+Pure, with few imports. A row is (id, line); the line is printed as it is, `- WHEN … [firm]`. Rows are ordered by id
+alone, so that a prompt cache stays valid; the budget only decides which rows are included. The selection by scope and
+topic is in `gather.py`.
 """
 
 from __future__ import annotations
@@ -9,22 +10,23 @@ from __future__ import annotations
 from tacitd_handlers.lessons.scopes import GLOBAL
 
 LINES = 200
-"""Lines of `lesson load` where none are said: what is longer, an agent's own tools would cut."""
+"""Default maximum of lines. Agents' own tools would cut a longer output."""
 FIRM = " [firm]"
 
 Rows = list[tuple[str, str]]
 
 
 def line_of(text: str, *, firm: bool) -> str:
-    """The line of a lesson's canonical text."""
+    """The line for a lesson's canonical text."""
     return f"- {text}{FIRM}" if firm else f"- {text}"
 
 
 def render(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
-    """Given rows by scope (global first) and a number of lines (0: all), return the text and the ids that stand in it.
+    """The text of these rows, and the ids that it contains.
 
-    What goes over the budget is left out, and the last line says how many. People's own lessons stay longest, then
-    those of the scope that was asked for, then the newer ones.
+    `groups` are rows by scope, global first; `lines` is the maximum, 0 for no limit. If there are more lines, rows
+    are left out and the last line gives their number. Lessons stated by people are kept first, then those of scopes
+    other than global, then newer ones.
     """
     kept = {scope: rows for scope, rows in groups.items() if rows}
     total = sum(len(rows) for rows in kept.values())
@@ -39,7 +41,7 @@ def render(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
 
 
 def ranges(ids: list[str]) -> str:
-    """Ids in few characters: `1-200,305`."""
+    """Ids in compact form: `1-200,305`."""
     parts: list[str] = []
     numbers = sorted(map(int, ids))
     at = 0
@@ -53,7 +55,7 @@ def ranges(ids: list[str]) -> str:
 
 
 def numbers(text: str) -> list[int]:
-    """What `ranges` wrote, one by one; [] for anything else."""
+    """The numbers of a text that `ranges` wrote; [] for anything else."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -72,6 +74,7 @@ def _within(groups: dict[str, Rows], total: int, lines: int) -> dict[str, Rows]:
     if not lines or 1 + 2 * len(groups) + total <= lines:
         return groups
     room = lines - 2 - 2 * len(groups)  # the title, the last line, and a blank and a heading for each group
+    # Sorted ascending: firm lessons first, then scopes other than global, then newer rows.
     ranked = [
         (not line.endswith(FIRM), scope == GLOBAL, -at, scope)
         for scope, rows in groups.items()

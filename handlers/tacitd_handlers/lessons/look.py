@@ -1,4 +1,7 @@
-"""`lesson list`, `show`, `search`, `load`, `match`, `stats`, `stale`, `export`: what only looks."""
+"""The commands of `lesson` that change no lesson: list, show, search, load, match, stats, stale, export, completion.
+
+Options and output only.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,15 @@ UNKNOWN = "unknown"
 @click.command("list", cls=Command, epilog="\b\nExample: lesson list --scope=tmux")
 @click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
 @click.option(
-    "--from", "source", type=click.Choice(["ai", "user"]), help="Drafted by ai, or stated by a user."
+    "--from",
+    "source",
+    type=click.Choice(["ai", "user"]),
+    help="Only those added by an agent, or by a person.",
 )
 @click.option("--all", "every", is_flag=True, help="Deleted and promoted ones too.")
 @json_option
 def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> None:
-    """List lessons: those in force, by id."""
+    """List active lessons, by id."""
     at = store()
     chosen = [x for x in _chosen(at, scope, every=every) if source in (None, x.source)]
     _listed(at, chosen, every=every, as_json=as_json)
@@ -55,10 +61,10 @@ def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> 
 @click.option("--all", "every", is_flag=True, help="Deleted and promoted ones too.")
 @json_option
 def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
-    """Search lessons: those that hold every word, in any case, in any part or in the scope."""
+    """Search lessons for all words, in any case, in any part or in the scope."""
     words = query.casefold().split()
     if not words:
-        raise UsageError("there is no word to search for")
+        raise UsageError("the query contains no word")
     at = store()
     found = [x for x in _chosen(at, scope, every=every) if _holds(x, words)]
     _listed(at, found, every=every, as_json=as_json)
@@ -77,7 +83,7 @@ def _chosen(at: Store, scope: str | None, *, every: bool) -> list[Lesson]:
 
 def _listed(at: Store, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
     if at.log.bad:
-        talk(f"{at.log.bad} lines of {at.log.path} are no records, and are passed over")
+        talk(f"{at.log.bad} lines of {at.log.path} are not records and are skipped")
     if as_json:
         document({"lessons": [as_document(one) for one in lessons]})
     elif lessons:
@@ -90,7 +96,7 @@ def _listed(at: Store, lessons: list[Lesson], *, every: bool, as_json: bool) -> 
 @click.argument("id", type=ID)
 @json_option
 def show_(id: str, as_json: bool) -> None:
-    """Show a lesson, in force or not: its record, its parts, and where it came from."""
+    """Show a lesson, active or not: its record, its parts, and its origin."""
     at = store()
     lesson = changes.existing(at.folded(), id)
     origin = Origins(at.beside).of(lesson.id)
@@ -101,18 +107,22 @@ def show_(id: str, as_json: bool) -> None:
 
 
 @click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux --path ~/.tmux.conf")
+@click.option("-s", "--scope", type=SCOPE, default="global", help="Also lessons of this scope.")
+@click.option("--path", default="", help="Only lessons related to this path.")
+@click.option("--query", default="", help="Only lessons related to these words.")
 @click.option(
-    "-s", "--scope", type=SCOPE, default="global", help="Lessons of this scope, beside the global ones."
+    "--phase", type=click.Choice(PHASES), help="The phase of IVDX: before judging, or before acting."
 )
-@click.option("--path", default="", help="Only what bears on this file.")
-@click.option("--query", default="", help="Only what bears on these words.")
-@click.option("--phase", type=click.Choice(PHASES), help="Before judging, or before acting (IVDX).")
 @click.option(
-    "--lines", type=click.IntRange(0), default=LINES, show_default=True, help="Lines at most; 0: all of them."
+    "--lines",
+    type=click.IntRange(0),
+    default=LINES,
+    show_default=True,
+    help="Maximum number of lines; 0: no limit.",
 )
 @json_option
 def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_json: bool) -> None:
-    """Load lessons for an agent: the global ones, and those of a scope, by id."""
+    """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = store()
     found = groups(at.index(), Wanted(scope, path, query, phase or "", lines))
     text, ids = render(found, lines)
@@ -133,10 +143,10 @@ def _row(scope: str, id: str, line: str) -> dict[str, Any]:
     "match", cls=Command, epilog='\b\nExample: lesson match "SyntaxError: invalid syntax in config.toml"'
 )
 @click.argument("error")
-@click.option("-s", "--scope", type=SCOPE, help="Of this scope, and global ones.")
+@click.option("-s", "--scope", type=SCOPE, help="Only of this scope and global.")
 @json_option
 def match_(error: str, scope: str | None, as_json: bool) -> None:
-    """Find the lessons whose WHEN fits an error (`-`: read it from stdin); the best first."""
+    """Find the lessons whose WHEN matches an error (`-`: read it from stdin), best match first."""
     from tacitd_handlers.lessons.relevance import fit
 
     said = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
@@ -151,10 +161,10 @@ def match_(error: str, scope: str | None, as_json: bool) -> None:
 @click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
 @json_option
 def stats_(scope: str | None, as_json: bool) -> None:
-    """What is known of each lesson: how often it was loaded, and corrected again after its date.
+    """Show for each lesson how often it was loaded, and how often it was corrected again.
 
-    LOADED counts `lesson load` and session starts. AGAIN is in how many sessions a person had to correct the same again,
-    SESSIONS how many were looked at for that. What nobody looked at is unknown, and not taken for heeded.
+    LOADED counts `lesson load` and session starts. AGAIN is the number of sessions in which a person corrected the
+    same again, SESSIONS the number of sessions examined for that. Without an examined session AGAIN is unknown.
     """
     records, _ = _records(store(), scope)
     if as_json:
@@ -168,11 +178,11 @@ def stats_(scope: str | None, as_json: bool) -> None:
 
 @click.command("stale", cls=Command, epilog="\b\nExample: lesson stale --days 60")
 @click.option(
-    "--days", type=click.IntRange(1, 3650), help="Not loaded for so many days  [default: lessons.stale, 90]"
+    "--days", type=click.IntRange(1, 3650), help="Not loaded for this many days  [default: lessons.stale, 90]"
 )
 @json_option
 def stale_(days: int | None, as_json: bool) -> None:
-    """List lessons in force that nobody loaded for a long time. None is removed by itself."""
+    """List active lessons that were not loaded for a long time. None is removed automatically."""
     at = store()
     days = days or _stale_days()
     records, since = _records(at, None)
@@ -188,7 +198,6 @@ def stale_(days: int | None, as_json: bool) -> None:
 
 
 def _stale_days() -> int:
-    """As configured (`lessons.stale`)."""
     return settings().stale
 
 
@@ -199,7 +208,7 @@ def _records(at: Store, scope: str | None) -> tuple[list[Record], float | None]:
 
 
 def _known(record: Record) -> dict[str, Any]:
-    """For `--json`: null is unknown."""
+    """The `--json` form; null means unknown."""
     said = {"loaded": record.loaded, "last": record.last or None, "corrected_again": record.again}
     return as_document(record.lesson) | said | {"sessions_looked_at": record.sessions}
 
@@ -228,11 +237,14 @@ def _stale(record: Record) -> tuple[str, ...]:
 @click.command("export", cls=Command, epilog="\b\nExample: lesson export > lessons.jsonl")
 @click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
 @click.option(
-    "--all", "every", is_flag=True, help="Deleted and promoted ones too, so that they stay away elsewhere."
+    "--all",
+    "every",
+    is_flag=True,
+    help="Also deleted and promoted ones, so that they are not added elsewhere.",
 )
 @json_option
 def export_(scope: str | None, every: bool, as_json: bool) -> None:
-    """Print lessons as JSON lines, in the form of lessons.jsonl; `lesson import` reads them."""
+    """Print lessons as JSON lines, in the format of lessons.jsonl; `lesson import` reads them."""
     from tacitd_handlers.lessons.portable import outgoing
 
     records = outgoing(store().folded(), scope, every=every)
@@ -247,7 +259,7 @@ def export_(scope: str | None, every: bool, as_json: bool) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_option
 def completion_(shell: str, as_json: bool) -> None:
-    """Print what makes a shell complete commands, scopes and ids."""
+    """Print a shell script that completes commands, scopes and ids."""
     from click.shell_completion import get_completion_class
 
     from tacitd_handlers.lessons.commands import lesson

@@ -1,6 +1,6 @@
-"""Where a lesson came from: the session, the prompts, and the person's words (redacted), by id.
+"""The origin of each lesson: the session, the prompts, and the person's words (redacted), by id.
 
-Kept apart from lessons.jsonl, whose records have the seed's keys and no others (SPEC E-25), and which people share.
+It is not stored in lessons.jsonl, because its records have the seed's keys alone (SPEC E-25) and people share it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tacitd_handlers.lessons.folding import number_of
 
 WORDS = 5
 LONGEST = 300
-"""Characters that are kept of each of a person's sentences."""
+"""Maximum characters of each quoted sentence of a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """From which words drafts were made."""
+    """The origin of drafts."""
 
     session: str
     at: float
@@ -34,10 +34,10 @@ class Provenance:
     prompts: tuple[str, ...] = ()
     """Ids of the prompts' records."""
     words: tuple[str, ...] = ()
-    """What the person typed; redacted and cut before it is kept."""
+    """What the person typed. `record` redacts and cuts it."""
 
     def record(self) -> dict[str, Any]:
-        """As it is kept. Doing it twice changes nothing."""
+        """The record to store, redacted and cut. Idempotent."""
         words = [redact(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][:WORDS]
         return {"at": int(self.at), "session": self.session, "project": self.project} | {
             "prompts": list(self.prompts),
@@ -46,28 +46,28 @@ class Provenance:
 
 
 class Origins:
-    """origins.jsonl: the first record of an id is where it came from."""
+    """origins.jsonl: the first record of an id is its origin."""
 
     def __init__(self, beside: Path) -> None:
         self._log = Log(beside / places.ORIGINS)
 
     def add(self, id: str, provenance: Provenance) -> None:
-        """Keep it, durably. Raises OSError."""
+        """Append an origin, durably. Raises OSError, LogDamagedError."""
         self._log.append({"id": id, **provenance.record()}, sync=True)
 
     def all(self) -> dict[int, dict[str, Any]]:
-        """By the lesson's number."""
+        """By the lesson's number. Raises OSError."""
         return first_of(self._log.read())
 
     def of(self, id: str) -> dict[str, Any] | None:
-        """Where one lesson came from, with `date` (local) beside the rest; None where that is not known."""
+        """The origin of one lesson, with `date` (local ISO date) added; None if unknown. Raises OSError."""
         number = number_of(id)
         found = self.all().get(number) if number is not None else None
         return {**found, "date": local_date(float(found["at"]))} if found is not None else None
 
 
 def first_of(records: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The first sound record of each number; where it names a session without words, that session's next one."""
+    """The first valid record of each number. If it has no words, a later record of the same session replaces it."""
     kept: dict[int, dict[str, Any]] = {}
     for record in records:
         number = number_of(record.get("id"))

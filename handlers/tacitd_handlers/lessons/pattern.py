@@ -1,10 +1,10 @@
-"""The pattern: `WHEN … -> DO … -> BECAUSE …`, read and written (SPEC E-01 to E-04). Pure text.
+"""The pattern `WHEN … -> DO … -> BECAUSE …`: parsing and formatting (SPEC E-01 to E-04). Pure text.
 
-What is accepted: the keywords in any case, `->` or `→`, newlines between the parts, a part in brackets. What is kept
-is the canonical text, rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
+Accepted are keywords in any case, `->` or `→`, newlines between the parts, and a part in brackets. The stored form is
+the canonical text, rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
 
-A keyword ends at white space or at a bracket, so `DO notify` is no `DO NOT`. Arrows may stand inside a part: the text
-is cut at the first `-> DO` and at the last `-> BECAUSE`.
+A keyword ends at white space or at a bracket, so `DO notify` is not `DO NOT`. Arrows may occur inside a part: the
+text is split at the first `-> DO` and at the last `-> BECAUSE`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tacitd.text.sanitize import find_control, sanitize_line
 Action = Literal["do", "dont"]
 
 LONGEST = 4000
-"""Characters of a pattern. A rule that is longer is no rule."""
+"""Maximum characters of a pattern."""
 FIRM = " [firm]"
-"""What `lesson load` puts behind a lesson that a person stated. It is no part of the reason."""
+"""The suffix that `lesson load` prints after a lesson stated by a person. It is not part of the reason."""
 
 _END = r"(?=[\s\[]|$)"
 _WHEN = re.compile(rf"\s*WHEN{_END}", re.IGNORECASE)
@@ -41,7 +41,7 @@ _DONT = re.compile(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
 
 
 class PatternError(TacitdError):
-    """Text that is no pattern: what is missing, and where (SPEC E-04)."""
+    """Text that is not a pattern: what is missing, and where (SPEC E-04)."""
 
     code = USAGE
 
@@ -49,10 +49,10 @@ class PatternError(TacitdError):
         super().__init__(what, "WHEN <context> -> DO [NOT] <action> -> BECAUSE <reason>")
         self.text = text
         self.at = at
-        """Offset in `text`, in characters, where the pattern breaks."""
+        """Offset in `text`, in characters, of the error."""
 
     def shown(self) -> str:
-        """The text on one line with a caret below the place, at most 76 columns of it."""
+        """The text on one line with a caret below the error, at most 76 columns of it."""
         begin = max(0, self.at - 50)
         before = ("…" if begin else "") + _visible(self.text[begin : self.at])
         line = before + _visible(self.text[self.at : self.at + 25])
@@ -61,7 +61,7 @@ class PatternError(TacitdError):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The parts of a lesson: each one line, not empty, without its keyword."""
+    """The parts of a lesson: each is one line, not empty, without its keyword."""
 
     when: str
     action: Action
@@ -70,10 +70,10 @@ class Pattern:
 
 
 def parse(text: str) -> Pattern:
-    """Given text, return its parts. Raises PatternError."""
+    """Parse a pattern. Raises PatternError."""
     _refuse_odd(text)
     found = _once(text)
-    # What brackets hid may be a keyword: `DO [NOT x]` is `DO NOT x`. Each round is shorter, so it ends.
+    # Removing brackets may expose a keyword: `DO [NOT x]` is `DO NOT x`. Each round shortens the text, so this ends.
     while (again := _once(format(found))) != found:
         found = again
     return found
@@ -86,7 +86,7 @@ def format(pattern: Pattern) -> str:
 
 
 def compile(when: str, action: Action, do: str, because: str) -> Pattern:
-    """Given the parts by themselves (`-w -d -b`), return the pattern of their text. Raises PatternError."""
+    """Build a pattern from separate parts (`-w -d -b`). Raises PatternError."""
     for name, part in (("WHEN", when), ("DO", do), ("BECAUSE", because)):
         if not part.strip():
             raise PatternError(f"{name} is empty", part, len(part))
@@ -94,26 +94,26 @@ def compile(when: str, action: Action, do: str, because: str) -> Pattern:
 
 
 def normal(pattern: Pattern) -> str:
-    """Equal for patterns that are the same but for case, width of characters, and a full stop (SPEC E-12)."""
+    """A normal form that ignores case, character width and a final full stop (SPEC E-12)."""
     whole = f"{pattern.when}\0{pattern.do}\0{pattern.because}\0{pattern.action}"
     folded = whole.lower() if whole.isascii() else unicodedata.normalize("NFKC", whole).casefold()
     return _STOP.sub("\0", folded)
 
 
 def tidy(part: str) -> str:
-    """Given a part that somebody else wrote into the log, return it fit to be shown: one line, no control characters."""
+    """A part from a foreign record, sanitized for display: one line, no control characters."""
     return sanitize_line(part)
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal it takes."""
+    """The number of terminal columns of a text."""
     return sum(_columns(char) for char in text)
 
 
 def _once(text: str) -> Pattern:
     when = _WHEN.match(text)
     if when is None:
-        raise PatternError("it does not begin with WHEN", text, len(text) - len(text.lstrip()))
+        raise PatternError("it does not start with WHEN", text, len(text) - len(text.lstrip()))
     do = _first(_DO, text, when.end())
     if do is None:
         raise _no_do(text, when.end())
@@ -131,7 +131,7 @@ def _once(text: str) -> Pattern:
 
 
 def _first(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match[str] | None:
-    """The first match; one with white space before its arrow goes before one without (`obj->do`)."""
+    """The first match. One with white space before its arrow takes precedence (`obj->do`)."""
     return next((found for each in patterns if (found := each.search(text, at))), None)
 
 
@@ -150,12 +150,12 @@ def _part(text: str, start: int, end: int, name: str) -> str:
     if name == "BECAUSE" and part.endswith(FIRM):
         part = part[: -len(FIRM)].rstrip()
     if not part:
-        raise PatternError(f"nothing stands after {name}", text, min(start + 1, len(text)))
+        raise PatternError(f"there is nothing after {name}", text, min(start + 1, len(text)))
     return part
 
 
 def _enclosed(part: str) -> bool:
-    """Whether one pair of brackets encloses the whole part: `[a] and [b]` is none (SPEC E-01)."""
+    """Whether one pair of brackets encloses the whole part; not so for `[a] and [b]` (SPEC E-01)."""
     if not (part.startswith("[") and part.endswith("]")):
         return False
     depth = 0
@@ -185,11 +185,11 @@ def _refuse_odd(text: str) -> None:
     if len(text) > LONGEST:
         raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
     if (at := find_control(text)) is not None:
-        raise PatternError(f"a character that cannot be shown (U+{ord(text[at]):04X})", text, at)
+        raise PatternError(f"it contains an unprintable character (U+{ord(text[at]):04X})", text, at)
 
 
 def _visible(text: str) -> str:
-    """The text in one line of the same length."""
+    """The text on one line, with the same length."""
     while (at := find_control(text)) is not None:
         text = f"{text[:at]}·{text[at + 1 :]}"
     return "".join(" " if char.isspace() else char for char in text)

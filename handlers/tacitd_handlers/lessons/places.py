@@ -1,11 +1,13 @@
-"""Where lessons are, from the environment. Light: strings, no pathlib; `tacitd.paths` says the same (a test compares).
+"""The paths of the lessons, from the environment.
 
-`~/.claude/lessons/` holds what the seed says, and nothing else: the log, the index, promoted/. What is only about
-lessons (hits, origins, evidence) is in tacitd's state directory, in a folder for each lessons directory: people put
+Strings without pathlib, for a fast start; a test compares them with `tacitd.paths`.
+
+`~/.claude/lessons/` contains only what the seed defines: the log, the index, promoted/. Data about lessons (hits,
+origins, evidence) is in tacitd's state directory, in one folder for each lessons directory, because people keep
 `~/.claude` under git, and neither counts nor their own words belong there.
 """
 
-# pathlib takes longer to import than the lessons take to load.
+# Importing pathlib takes longer than loading the lessons.
 # ruff: noqa: PTH100, PTH118
 
 from __future__ import annotations
@@ -23,28 +25,25 @@ HITS, ORIGINS, EVIDENCE = "hits.jsonl", "origins.jsonl", "evidence.jsonl"
 
 
 def lessons_dir(env: Mapping[str, str]) -> str:
-    """`~/.claude/lessons`; CLAUDE_CONFIG_DIR moves it."""
+    """`~/.claude/lessons`, or the `lessons` folder of CLAUDE_CONFIG_DIR."""
     return os.path.join(_named(env, "CLAUDE_CONFIG_DIR") or os.path.join(_home(env), ".claude"), "lessons")
 
 
 def beside(env: Mapping[str, str]) -> str:
-    """The folder for what is kept apart from these lessons: in the handler's own, one for each lessons directory."""
+    """The folder for data about these lessons, in the handler's state directory; one for each lessons directory."""
     real = os.fsencode(os.path.realpath(lessons_dir(env)))
     return os.path.join(_state(env), "handlers", "lessons", f"{crc32(real):08x}")
 
 
 def log(env: Mapping[str, str]) -> str:
-    """lessons.jsonl."""
     return os.path.join(lessons_dir(env), LOG)
 
 
 def index(env: Mapping[str, str]) -> str:
-    """index.json."""
     return os.path.join(lessons_dir(env), INDEX)
 
 
 def hits(env: Mapping[str, str]) -> str:
-    """hits.jsonl."""
     return os.path.join(beside(env), HITS)
 
 

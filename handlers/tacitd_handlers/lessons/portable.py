@@ -1,8 +1,8 @@
-"""Lessons from one machine to another: records out, records in (SPEC E-25). Pure but for `take_in`.
+"""Export and import of lessons (SPEC E-25). Pure but for `take_in`.
 
-What goes out is the log's own form, one folded record for each lesson. What comes in gets ids of this log, keeps its
-scope, origin, dates and foreign keys, and never overrides a person: what was marked wrong here stays away, and what
-comes marked wrong is kept as such, so that it stays away here too.
+An export is in the log's format, one folded record per lesson. Imported lessons get new ids, and keep their scope,
+source, dates and unknown keys. A person's mark is never overridden: what is marked wrong here is not added, and what
+comes marked wrong is added as such, so that it is not drafted here either (SPEC E-32).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A line that is no lesson, and why."""
+    """A line that is not a lesson, and why."""
 
     line: int
     why: str
@@ -34,32 +34,32 @@ class Bad:
 
 @dataclass(slots=True)
 class Imported:
-    """What became of the lines."""
+    """The result of an import."""
 
     added: list[str]
     known: list[str]
     """Ids of the lessons that say the same already."""
     wrong: list[str]
-    """Ids of the lessons that said the same and were marked wrong here."""
+    """Ids of the lessons that say the same and are marked wrong here."""
 
 
 def outgoing(found: Folded, scope: str | None, *, every: bool) -> list[dict[str, Any]]:
-    """The records to export: those in force, of one scope or of all; with `every` those that are not, too."""
+    """The records to export: active ones, of one scope or of all; with `every` also inactive ones."""
     chosen = (x for x in found.lessons.values() if (every or x.active) and scope in (None, x.scope))
     return [lesson.record() for lesson in chosen]
 
 
 def read(data: bytes) -> tuple[list[Lesson], list[Bad]]:
-    """Given the bytes of an export or of a whole lessons.jsonl, return its lessons, folded, and the lines that are none.
+    """The lessons in an export or in a whole lessons.jsonl, folded, and the lines that are not lessons.
 
-    Ids only tell which lines belong together; a line without one stands for itself.
+    Ids only show which lines belong together; a line without an id is a lesson of its own.
     """
     merged: dict[object, tuple[int, dict[str, Any]]] = {}
     bad: list[Bad] = []
     for at, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         record = _record(line) if line.strip() else {}
         if record is None:
-            bad.append(Bad(at, "it is no JSON object"))
+            bad.append(Bad(at, "it is not a JSON object"))
         elif record:
             number = number_of(record.get("id"))
             first, known = merged.get(number, (at, {})) if number is not None else (at, {})
@@ -70,7 +70,7 @@ def read(data: bytes) -> tuple[list[Lesson], list[Bad]]:
 
 
 def take_in(store: Store, lessons: Iterable[Lesson], *, dry: bool = False) -> Imported:
-    """Add what is not there yet, all under one lock. With `dry` nothing is written. Raises OSError."""
+    """Add the lessons that are new, all under one lock. `dry` writes nothing. Raises OSError, LogDamagedError."""
     done = Imported([], [], [])
     with store.change() as change:
         here: dict[str, list[Lesson]] = {}
@@ -92,8 +92,11 @@ def take_in(store: Store, lessons: Iterable[Lesson], *, dry: bool = False) -> Im
 
 
 def _known(same: Iterable[Lesson], lesson: Lesson) -> Lesson | None:
-    """The lesson here because of which one from elsewhere is not taken: an active one as if it were added by its
-    author; one out of force where there is one in its scope already, whatever became of that."""
+    """The lesson that bars importing this one, or None.
+
+    For an active lesson it is the one that bars adding it. For an inactive one it is any lesson of its scope with the
+    same pattern.
+    """
     if lesson.active:
         return barring(same, lesson.scope, lesson.source)
     return next((one for one in same if one.scope == lesson.scope), None)
@@ -107,14 +110,17 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 def _checked(record: Mapping[str, Any]) -> Lesson | str:
-    """Every field against the seed's schema: a person's file is theirs to mend, so nothing is guessed."""
+    """The lesson of a record, or why it is invalid.
+
+    Every field is checked against the seed's schema; nothing is guessed.
+    """
     text = {key: record.get(key, "") for key in KEYS if key != "id"}
     odd = next((key for key, value in text.items() if not isinstance(value, str)), None)
     if odd is not None:
-        return f"{odd} is no text"
+        return f"{odd} is not a string"
     scope = folded(text["scope"] or GLOBAL)
     if scope is None:
-        return f"{text['scope']!r} is no scope"
+        return f"{text['scope']!r} is not a scope"
     if text["action"] not in ("do", "dont"):
         return "action is neither do nor dont"
     if text["status"] not in ("", ACTIVE, DELETED, PROMOTED) or text["from"] not in ("", "ai", "user"):

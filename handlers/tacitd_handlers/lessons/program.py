@@ -1,4 +1,4 @@
-"""The program `lesson`, when `cli` could not answer at once: the group of commands, run to its end."""
+"""The program `lesson` with its whole command line, for everything that `cli` does not answer itself."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from tacitd_handlers.lessons.commands import lesson
 
 
 def run() -> None:
-    """Run the group and end the process with its exit code: 0, 1 failed, 2 wrong use."""
+    """Run the group, and end the process with its exit code: 0, 1 failed, 2 wrong use."""
     end(lesson, "lesson")

@@ -1,7 +1,7 @@
-"""Promoting a lesson: it becomes a line of a skill or a tool, and leaves the lessons (SPEC E-16). A person's act.
+"""Promotion: a lesson becomes a line of a skill or tool file, and is no longer active (SPEC E-16).
 
-The order makes it safe to be killed anywhere and to be run again: the line in the target (once), promoted/NNN.md, then
-the record. Which file a target means, and that its name leads nowhere else, is decided here too.
+Only a person promotes. The order of the writes makes it safe to kill and to repeat: the line in the target (once),
+promoted/NNN.md, then the record. This module also resolves a target's file and validates its name.
 """
 
 from __future__ import annotations
@@ -21,38 +21,40 @@ from tacitd_handlers.lessons.tables import quoted
 
 HEADING = "Lessons"
 DESCRIPTION_LIMIT = 1024
-"""Characters that Claude Code reads of a skill's description."""
+"""Characters of a skill's description that Claude Code reads."""
 _BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a lesson is promoted to."""
+    """The file that a lesson is promoted to."""
 
     to: str
-    """As the record keeps it: `skill/config-edit`."""
+    """As stored in the record: `skill/config-edit`."""
     file: Path
 
 
 def target(to: str, skills: Path, tools: Path) -> Target:
-    """Given `skill/NAME` or `tool/NAME`, return its file. Raises UsageError for everything else: a name is one word of
-    letters, digits, `.`, `_` and `-`, and so leads out of no directory."""
+    """The target for `skill/NAME` or `tool/NAME`. Raises UsageError for anything else.
+
+    A name is one word of letters, digits, `.`, `_` and `-`, so it cannot lead out of its directory.
+    """
     kind, slash, name = to.partition("/")
     if not slash or kind not in ("skill", "tool"):
-        raise UsageError(f"{to!r} is no target", "--to=skill/NAME or --to=tool/NAME")
+        raise UsageError(f"{to!r} is not a target", "use --to=skill/NAME or --to=tool/NAME")
     if not _NAME.fullmatch(name) or ".." in name:
-        raise UsageError(f"{name!r} is no name of a {kind}", "letters, digits, . _ - only")
+        raise UsageError(f"{name!r} is not a name of a {kind}", "use only letters, digits, . _ -")
     return Target(to, skills / name / "SKILL.md" if kind == "skill" else tools / f"{name}.md")
 
 
 def promote(
     store: Store, id: str, into: Target, *, reason: str = "", create: bool = False
 ) -> tuple[Lesson, bool]:
-    """Put the lesson into the target, and mark it. Return it, and whether it was in force until now.
+    """Add the lesson to the target, and mark it promoted. Returns it, and whether it was active until now.
 
-    Again with the same target does nothing. Raises TacitdError where the lesson is not in force or the target is
-    missing, FileRefusedError where it cannot be spliced, OSError.
+    Repeating it with the same target does nothing. Raises TacitdError if the lesson is not active or the target does
+    not exist, FileRefusedError if the target cannot be edited; OSError, LogDamagedError.
     """
     changes.existing(store.folded(), id)
     with store.change() as change:
@@ -74,7 +76,7 @@ def promote(
 def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
     if not create and not into.file.is_file():
         kind, _, name = into.to.partition("/")
-        raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create makes the file")
+        raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create creates the file")
     try:
         edit(into.file, lambda data: _with_lesson(data, into, lesson), disk=store.disk)
     except FileRefusedError as error:
@@ -82,7 +84,7 @@ def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
 
 
 def _with_lesson(data: bytes | None, into: Target, lesson: Lesson) -> bytes:
-    """Given the target's bytes, return them with the lesson's line; a new skill begins with its front matter."""
+    """The target's bytes with the lesson's line; a new skill starts with its front matter."""
     kind, _, name = into.to.partition("/")
     if kind == "skill" and not (data or b"").removeprefix(_BOM).strip():
         data = f"{skill_front_matter(name, lesson)}\n# {name}\n".encode("utf-8", "replace")
@@ -90,8 +92,10 @@ def _with_lesson(data: bytes | None, into: Target, lesson: Lesson) -> bytes:
 
 
 def skill_front_matter(name: str, lesson: Lesson) -> str:
-    """The YAML block at the top of a SKILL.md. By `description` Claude Code decides when a skill is of use; it is one
-    line of at most 1,024 characters without tags."""
+    """The YAML block at the top of a SKILL.md.
+
+    Claude Code decides by `description` when to use a skill; it is one line of at most 1,024 characters without tags.
+    """
     when = tidy(lesson.parts.when).replace("<", " ").replace(">", " ")
     said = (
         f"Rules for {name} that were learned by working. Use it before work such as: {' '.join(when.split())}"
@@ -100,7 +104,7 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
 
 
 def _card(lesson: Lesson, into: Target, today: str, reason: str) -> str:
-    """promoted/NNN.md: for reference, nobody reads it back."""
+    """The text of promoted/NNN.md, for reference; nothing reads it."""
     said = [
         f"# Lesson {lesson.id}",
         "",

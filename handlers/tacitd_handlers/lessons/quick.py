@@ -1,8 +1,8 @@
-"""`lesson load` without waiting: five milliseconds beside the interpreter's own start.
+"""The fast path of `lesson load`: five milliseconds on top of the interpreter's start.
 
-Agents call it often, so neither click nor pydantic nor dataclasses nor json are imported here. Only the plain forms of
-the command line are understood; for every other one, and for a log that the index does not belong to, `answer` returns
-None and the whole command line does it (`commands.load`), with the same text.
+Agents call it often, so click, pydantic, dataclasses and json are not imported here. Only the plain forms of the
+options are parsed. For anything else, and if the index does not match the log, `answer` returns None, and
+`look.load_` prints the same text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PHASES = ("validate", "execute")
-LOST = "what was to be printed is lost"
+LOST = "the output could not be written"
 _NAMES = {
     "-s": "scope",
     "--scope": "scope",
@@ -33,7 +33,7 @@ _NAMES = {
 
 
 def answer(args: list[str], env: Mapping[str, str]) -> str | None:
-    """Given what stands after `load`, return what is to be printed; None where it takes the whole command line."""
+    """The text to print for the arguments after `load`; None if the full command line is needed."""
     wanted = understood(args)
     if wanted is None:
         return None
@@ -46,7 +46,7 @@ def answer(args: list[str], env: Mapping[str, str]) -> str | None:
 
 
 def understood(args: list[str]) -> Wanted | None:
-    """What the plain forms say: `--name value`, `--name=value`, `-s value`; None for anything else."""
+    """The options in their plain forms `--name value`, `--name=value`, `-s value`; None for anything else."""
     given: dict[str, str] = {}
     rest = iter(args)
     for word in rest:
@@ -66,15 +66,15 @@ def understood(args: list[str]) -> Wanted | None:
 
 
 def put(text: str) -> int:
-    """Print it as UTF-8, whatever the locale; return the exit code. A reader that went away is no error."""
-    if sys.stdout is None:  # started with `>&-`: nobody listens
+    """Print the text as UTF-8 in any locale; return the exit code. A closed pipe is not an error."""
+    if sys.stdout is None:  # started with `>&-`
         return 0
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # Trigger: `lesson load | head -1`. Why: the interpreter flushes once more at its end and would complain.
+        # Trigger: `lesson load | head -1`. Why: the interpreter flushes again at exit and would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

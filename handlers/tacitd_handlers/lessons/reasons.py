@@ -1,4 +1,4 @@
-"""From which words a lesson came, for `tacitd why`: `why.py` in the form that all slices share."""
+"""The adapter from `why.py` to the form that `tacitd why` shows for all plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacitd_handlers.lessons.why import why
 
 
 def reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Given an id or a part of a lesson, return each lesson that is meant, with its origin."""
+    """The lessons that match an id or a part of a lesson's text, with their origins."""
     return [_reason(one) for one in why(Store.of(os.environ, SystemClock()), asked)]
 
 

@@ -1,9 +1,9 @@
-"""What is on topic: lessons for a path, for a query, for a phase, and for an error. Pure, and light but for `re`.
+"""Relevance: lessons for a path, a query, a phase, and an error. Pure; the only import at run time is `re`.
 
-A public measurement of such rules found 94 % of the injections that went unused to be off topic; what is not loaded
-costs nothing. The rule is deliberately plain: words are cut to their stems, words that say nothing are passed over,
-and a lesson is on topic when its WHEN, its action or its scope shares a word that says something. A lesson whose
-WHEN names no subject ("WHEN editing files") holds for every subject, and stays.
+A public measurement of such rules found that 94 % of the unused injections were off topic; a lesson that is not
+loaded costs nothing. The rule is simple on purpose: words are reduced to stems, generic words are ignored, and a
+lesson is on topic if its WHEN, its action or its scope shares a significant word. A lesson whose WHEN names no
+subject ("WHEN editing files") applies to every subject, and is included.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JUDGING = "review evaluat validat verif assess judg plan estimat compar decid c
 
 
 def stem(word: str) -> str:
-    """A word without its ending: a beginning of the word itself, so that a text without the stem lacks the word."""
+    """A word without its ending. It is a prefix of the word, so a text that lacks the stem lacks the word."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             word = word[: -len(ending)]
@@ -52,7 +52,7 @@ PLACES = frozenset(map(stem, _PLACES.split()))
 
 
 def terms(text: str) -> frozenset[str]:
-    """The stems of the words in a text, those of CamelCase names too, without the smallest words."""
+    """The stems of the words in a text, including the parts of CamelCase names, without the smallest words."""
     low = text.casefold()
     words = set(_WORD.findall(low))
     if low != text and _CAMEL.search(text):
@@ -61,22 +61,22 @@ def terms(text: str) -> frozenset[str]:
 
 
 def of_query(query: str) -> frozenset[str]:
-    """What a query is about."""
+    """The topic of a query."""
     found = terms(query)
     return found - GENERIC or found
 
 
 def of_path(path: str) -> frozenset[str]:
-    """What a path is about: its folders, its name, and the language of its ending."""
+    """The topic of a path: its folders, its name, and the language of its extension."""
     found = terms(path) - PLACES
     ending = path.rsplit(".", 1)[-1].lower() if "." in path.rsplit("/", 1)[-1] else ""
     return found | {stem(_LANGUAGES[ending])} if ending in _LANGUAGES else found
 
 
 def on_topic(topic: frozenset[str], scope: str, line: str) -> bool:
-    """Whether a lesson's line (`- WHEN …`) bears on the topic."""
+    """Whether a lesson's line (`- WHEN …`) is related to the topic."""
     subject = line.rsplit(" -> BECAUSE ", 1)[0].removeprefix("- WHEN ")
-    # Stems are beginnings of words: most lines are out before their words are looked at.
+    # Stems are prefixes of words, so this substring test excludes most lines without splitting them into words.
     folded = subject.casefold()
     if any(each in folded for each in topic) and topic & terms(subject):
         return True
@@ -94,17 +94,17 @@ def scopes_in(topic: frozenset[str], scopes: list[str]) -> list[str]:
 
 
 def for_phase(phase: str, line: str) -> bool:
-    """Whether a lesson bears on a phase of IVDX (SPEC E-31).
+    """Whether a lesson applies to a phase of IVDX (SPEC E-31).
 
-    To validate is to judge what will be done, so every lesson counts. To execute is to do it: a lesson whose WHEN
-    begins with judging ("WHEN reviewing a diff") has nothing to say then.
+    To validate is to judge a plan, so every lesson applies. To execute is to act on it, so a lesson whose WHEN starts
+    with judging ("WHEN reviewing a diff") does not apply.
     """
     first = line.removeprefix("- WHEN ").split(" ", 1)[0].casefold()
     return phase != "execute" or not (first.endswith("ing") and first.startswith(tuple(_JUDGING.split())))
 
 
 def fit(when: str, error: str) -> float:
-    """How much of a WHEN an error's text speaks of, 0 to 1; 0 where it is less than three fifths."""
+    """The fraction of WHEN's terms that an error's text contains; 0 if it is below 0.6."""
     wanted = {_failing(term) for term in terms(when)}
     said = {_failing(term) for term in terms(error)}
     if not wanted or not (wanted & said) - {"fail"}:
@@ -114,7 +114,7 @@ def fit(when: str, error: str) -> float:
 
 
 def _failing(term: str) -> str:
-    """All words for "it did not work" are one."""
+    """One term for all words that mean failure."""
     return (
         "fail"
         if term in {"error", "fail", "failur", "exception", "crash", "broken", "traceback", "fatal"}

@@ -1,4 +1,7 @@
-"""What lessons ask for along with the synthesis, and how it is taken out of the answer: one call for both."""
+"""The part of lessons in the synthesis: the addition to its prompt, and the split of its answer.
+
+One model call serves both. Drafts are grounded here (SPEC S-67). Their rules and storage are in `drafts.py`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ from tacitd_handlers.riders import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.grounding import Grounded, Sources, Verdict, Waits, explain, judge_grounding
 
 name = "lessons"
-"""Whom the finding is for."""
+"""The handler that gets the findings."""
 
 
 def addition(project: str) -> str:
-    """What is asked for besides, with the lessons in force and those that were marked wrong."""
+    """The text to append to the prompt, with the active lessons and those marked wrong; "" if they cannot be read."""
     try:
         lessons = Store.of(os.environ, SystemClock()).folded()
     except (OSError, LogDamagedError) as error:
@@ -42,15 +45,17 @@ def addition(project: str) -> str:
 
 
 def split(answer: str) -> tuple[Any | None, str]:
-    """Drafts and the ids of lessons that were corrected again; never nothing, because that a session was looked at is
-    what makes "not corrected again" known."""
+    """The drafts and the ids of lessons corrected again, and the answer without their lines.
+
+    Never None: that a session was examined makes "not corrected again" a known fact.
+    """
     drafts, rest = parse_drafts(answer)
     found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
     return found, rest
 
 
 def ground(found: Any, sources: Sources) -> GroundedFinding:
-    """Given drafts, return those that are lessons and that the facts say (SPEC S-67)."""
+    """The findings without the drafts that are invalid or that the facts do not support (SPEC S-67)."""
     drafts, refused = list[list[str]](), list[RefusedPart]()
     for text, scope in found.get("drafts", ()):
         fault = find_fault(Draft(text, scope))
@@ -65,15 +70,15 @@ def ground(found: Any, sources: Sources) -> GroundedFinding:
 
 
 def _judge_parts(text: str, sources: Sources) -> Verdict:
-    """The first part of a draft that was not said, else that all was."""
+    """The verdict on the first part of a draft that is not grounded, otherwise Grounded."""
     verdicts = (judge_grounding(part, sources) for part in re.split(r"->|→", text))
     return next((verdict for verdict in verdicts if not isinstance(verdict, Grounded)), Grounded())
 
 
 def took(store: Store, told: Mapping[str, Any], session: str, at: float, project: str) -> tuple[str, ...]:
-    """Take what was found into the store; return the ids of new lessons. Doing it twice adds nothing.
+    """Store the findings, and return the ids of new lessons. Repeating it adds nothing.
 
-    Raises OSError, LogDamagedError.
+    `at`: seconds since 1970, UTC. `project`: the project's root. Raises OSError, LogDamagedError.
     """
     added: list[str] = []
     prompts, words = tuple(map(str, told.get("prompts", ()))), tuple(map(str, told.get("words", ())))

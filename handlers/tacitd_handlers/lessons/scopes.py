@@ -1,7 +1,7 @@
-"""What a scope may be called, and which scope a project has. Pure, and light: `lesson load` imports it.
+"""Valid scopes, and the scope of a project. Pure, with few imports, because `lesson load` uses it.
 
-A scope is `global`, or the name of a tool, a skill or a project: one word in small letters. Capitals are folded
-(`Tmux` is `tmux`), so that a lesson is found again however it was typed; a space is refused, because the lists have
+A scope is `global`, or the name of a tool, a skill or a project: one word in lower case. Upper case is folded (`Tmux`
+is `tmux`), so that a lesson is found however its scope is typed. Spaces are refused, because `lesson list` prints
 columns.
 """
 
@@ -13,7 +13,7 @@ SIGNS = frozenset("._-+:/@#")
 
 
 def folded(scope: str) -> str | None:
-    """Given a scope as it was typed, return it as it is kept; None where it cannot be one."""
+    """The normalised scope, or None if the text is not a valid scope."""
     name = scope.strip()
     if not name.isascii():
         import unicodedata
@@ -27,7 +27,7 @@ def folded(scope: str) -> str | None:
 
 
 def of_name(name: str) -> str:
-    """The scope of a project whose folder has this name: `My App` has `my-app`; "" where nothing is left of it."""
+    """The scope for a project whose folder has this name: `my-app` for `My App`; "" if nothing remains."""
     kept = "".join(char if char.isalnum() or char in "._-+" else "-" for char in name.strip().lower())
     while "--" in kept:
         kept = kept.replace("--", "-")

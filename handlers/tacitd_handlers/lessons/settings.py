@@ -1,4 +1,4 @@
-"""The lessons slice's section of the configuration."""
+"""The section `lessons` of the configuration."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class LessonsSettings(BaseModel):
-    """`lessons`: where promoted lessons go, and how many lines a session is told."""
+    """`lessons`: where lessons are promoted to, and when a lesson is stale."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     skills: str = Field(
         default="",
-        description="The directory of skills that lessons are promoted to; empty: skills in Claude Code's own.",
+        description="Directory of the skills that lessons are promoted to. Empty: `skills` in Claude Code's directory.",
     )
     tools: str = Field(
         default="",
-        description="The directory of tool files that lessons are promoted to; empty: tools in Claude Code's own.",
+        description="Directory of the tool files that lessons are promoted to. Empty: `tools` in Claude Code's directory.",
     )
     stale: int = Field(
         default=90, ge=1, le=3650, description="Days without a load after which a lesson is listed as stale."

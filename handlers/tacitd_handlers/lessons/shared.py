@@ -1,4 +1,4 @@
-"""What the commands of `lesson` share: how wrong use is told, scopes and ids on the command line, where output goes."""
+"""Shared code of the `lesson` commands: reporting wrong use, the types of scopes and ids, output. No rules."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Command(click.Command):
-    """A command whose wrong use is told with its usage on stderr and ends with 2 (SPEC E-04)."""
+    """A command that prints its usage on stderr and exits with 2 on wrong use (SPEC E-04)."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, but always with the usage."""
+        """Parse as click does, but always report errors with the usage."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -36,12 +36,12 @@ class Command(click.Command):
             raise click.UsageError(error.format_message(), ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; what cannot be read or written is told in a sentence."""
+        """Run the command, and convert errors into messages for the person."""
         try:
             return super().invoke(ctx)
         except PatternError as error:
             raise click.UsageError(
-                f"this is no lesson: {error.what}\n{error.shown()}\n{error.hint}", ctx
+                f"this is not a lesson: {error.what}\n{error.shown()}\n{error.hint}", ctx
             ) from error
         except UsageError as error:
             raise click.UsageError(f"{error.what}\n{error.hint}".strip(), ctx) from error
@@ -53,23 +53,25 @@ class Command(click.Command):
 
 
 class Scope(click.ParamType[str]):
-    """A scope: one word, in small letters."""
+    """A scope: one word in lower case."""
 
     name = "scope"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Given what was typed, return the scope. Ends with 2 for what cannot be one."""
+        """Normalise a scope. Exits with 2 if it is invalid."""
         scope = scopes.folded(value)
         if scope is None:
             better = scopes.of_name(value)
-            hint = f"; {better} would be one" if better else ""
+            hint = f"; for example {better}" if better else ""
             self.fail(
-                f"{value!r} is no scope: one word of letters, digits and . _ - + : / @ #{hint}", param, ctx
+                f"{value!r} is not a scope: it is one word of letters, digits and . _ - + : / @ #{hint}",
+                param,
+                ctx,
             )
         return scope
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """The scopes that there are."""
+        """The existing scopes."""
         from click.shell_completion import CompletionItem
 
         known = dict.fromkeys(["global", *store().index().scopes()])
@@ -82,13 +84,13 @@ class Id(click.ParamType[str]):
     name = "id"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Given what was typed, return it. Ends with 2 for what is no number."""
+        """Return the id unchanged. Exits with 2 if it is not a number."""
         if number_of(value) is None:
-            self.fail(f"{value!r} is no id of a lesson: an id is a number, 2 or 002", param, ctx)
+            self.fail(f"{value!r} is not a lesson's id: an id is a number, 2 or 002", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """The lessons in force."""
+        """The active lessons."""
         from click.shell_completion import CompletionItem
 
         return [
@@ -102,7 +104,7 @@ SCOPE, ID = Scope(), Id()
 
 
 def store() -> Store:
-    """The lessons of this process's environment."""
+    """The store of this process's environment."""
     return Store.of(os.environ)
 
 
@@ -119,20 +121,20 @@ def settings() -> LessonsSettings:
 
 
 def json_option(command: F) -> F:
-    """`--json`, as every command has it."""
+    """The decorator for `--json`, which every command has."""
     made: F = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")(command)
     return made
 
 
 def document(said: dict[str, Any]) -> None:
-    """A document on stdout, as JSON."""
+    """Print a JSON document with a schema version on stdout."""
     import json
 
     put(json.dumps({"schema": 1, **said}, ensure_ascii=False, indent=2) + "\n")
 
 
 def put(text: str) -> None:
-    """Data, to stdout, as UTF-8 whatever the locale. Raises BrokenPipeError, and TacitdError where it is lost."""
+    """Print data on stdout as UTF-8 in any locale. Raises BrokenPipeError, and TacitdError if it cannot be written."""
     try:
         click.echo(text.encode("utf-8", "replace"), nl=False)
     except BrokenPipeError:
@@ -142,5 +144,5 @@ def put(text: str) -> None:
 
 
 def talk(text: str) -> None:
-    """To the person, on stderr."""
+    """Print a message on stderr."""
     click.echo(text, err=True)

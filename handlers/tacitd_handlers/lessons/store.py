@@ -1,8 +1,8 @@
-"""The lessons on disk: the log, its lock, and the index that is made from it (SPEC E-20 to E-25).
+"""The lessons on disk: the log, its lock, and the index made from it (SPEC E-20 to E-25).
 
-Every change is made under one lock: read the log, decide, append one record, make it durable, then make the index
-anew. So ids have no gaps and are never given twice, whoever else is adding. The log never loses a line; the index can
-be deleted at any time. Which changes make sense is decided in `changes.py`.
+Every change holds one lock: read the log, decide, append one record, sync it, then rebuild the index. So ids have no
+gaps and are never reused, also with other writers. The log never loses a line; the index can be deleted at any time.
+The operations are in `changes.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ID = re.compile(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
 
 
 class Store:
-    """The lessons of one directory. Safe with any number of processes; one object for each thread."""
+    """The lessons of one directory. Safe with any number of processes; use one object per thread."""
 
     def __init__(
         self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
@@ -42,29 +42,28 @@ class Store:
 
     @classmethod
     def of(cls, env: Mapping[str, str], clock: Clock | None = None) -> Store:
-        """The store of this environment."""
         return cls(Path(places.lessons_dir(env)), Path(places.beside(env)), clock)
 
     @property
     def today(self) -> str:
-        """The local date (SPEC E-24)."""
+        """The local ISO date (SPEC E-24)."""
         return local_date(self.clock.now())
 
     def folded(self) -> Folded:
-        """All lessons as they stand. Raises OSError where the log cannot be read."""
+        """Read and fold the log. Raises OSError."""
         return fold(self.log.read())
 
     def index(self) -> Index:
-        """The index; made again, and kept where that is possible, if it does not belong to the log."""
+        """The index. If it does not match the log it is rebuilt, and stored if possible. Raises OSError."""
         log = str(self.log.path)
         found = index.read(log, str(self.directory / places.INDEX))
         return found if found is not None else self._made()
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """Hold the lock, and read the log; when the block ends, make the index anew if something was appended.
+        """Hold the lock and read the log. After the block, rebuild the index if something was appended.
 
-        Raises OSError where the directory cannot be written.
+        Raises OSError if the directory cannot be written.
         """
         make_dirs(self.directory, self.disk, private=True)
         fd = self.disk.open_append(self.directory / LOCK, 0o600)
@@ -82,8 +81,10 @@ class Store:
             self.disk.close(fd)
 
     def _damaged_id(self) -> int:
-        """The highest id that a whole line of the log bears, also one that cannot be read: a person may mend it. A torn
-        last line is what nobody was told of."""
+        """The highest id in a complete line of the log, even if the line cannot be parsed: a person may repair it.
+
+        A torn last line does not count, because its id was never reported to anyone.
+        """
         fd = self.disk.open_read(self.log.path)
         try:
             whole, _, _ = read_all(fd, self.disk).rpartition(b"\n")
@@ -92,16 +93,20 @@ class Store:
         return max(map(int, _ID.findall(whole)), default=0)
 
     def _keep_up(self, change: Change, size: int) -> None:
-        """The index after our records: from what is folded already, unless somebody wrote into the log meanwhile."""
+        """Update the index after our records.
+
+        It is made from the fold in memory, unless another process wrote to the log meanwhile.
+        """
         self.log.close()
         stamp = self._stamp()
+        # Another tool may have appended without our lock. Then the log grew by more than our records.
         if stamp is None or stamp.st_size - size != change.written:
             self._made()
         else:
             self._kept(index.build(change.folded.plus(change.appended), self.log.bad), stamp)
 
     def _made(self) -> Index:
-        # The stamp is taken before the log is read: if it grows meanwhile, this index is out of date, and is seen to be.
+        # Take the stamp before reading the log. If the log grows meanwhile, the index is recognised as stale.
         stamp = self._stamp()
         return self._kept(index.build(self.folded(), self.log.bad), stamp)
 
@@ -111,7 +116,7 @@ class Store:
             if data is not None:
                 replace(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
         except (OSError, FileRefusedError):
-            # The index is a convenience: where it cannot be kept, what was read serves this once.
+            # The index is only a cache. If it cannot be stored, use the one in memory.
             return made
         return made
 
@@ -120,26 +125,26 @@ class Store:
 
 
 class Change:
-    """One change under the lock: what stood before it, and a pen."""
+    """A change under the lock: the state before it, and the means to append."""
 
     def __init__(self, log: Log, folded: Folded, last: int) -> None:
-        """`last`: the highest id that was ever given."""
+        """`last`: the highest id ever given."""
         self.folded = folded
         self.appended: list[Mapping[str, Any]] = []
         self.tried = False
-        """Whether something was to be appended: where that failed, part of it may stand in the log."""
+        """Whether an append was tried. If it failed, part of the record may be in the log."""
         self.written = 0
-        """Bytes, where no torn line had to be sealed."""
+        """Bytes appended, not counting the newline that ends a torn line."""
         self._log = log
         self._last = last
 
     def next_id(self) -> str:
-        """An id that no record of the log ever had (SPEC E-22)."""
+        """An id that no record of the log has had (SPEC E-22)."""
         self._last += 1
         return name_of(self._last)
 
     def append(self, record: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Add a record. Raises OSError, LogDamagedError."""
+        """Append a record. `sync`: durable on return. Raises OSError, LogDamagedError."""
         self.tried = True
         self._log.append(record, sync=sync)
         self.appended.append(record)

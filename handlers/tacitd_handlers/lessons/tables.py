@@ -1,4 +1,4 @@
-"""How lessons look to a person: the table of `list`, the YAML of `show` (SPEC E-13, E-14). Pure text."""
+"""The text forms of lessons: the table of `list`, the YAML of `show` (SPEC E-13, E-14). Pure text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as their longest entry and two spaces; the last one is never cut (SPEC E-13). "" without rows."""
+    """A table.
+
+    Each column is as wide as its longest entry plus two; the last is never cut (SPEC E-13). "" without rows.
+    """
     lines = [tuple(header), *map(tuple, rows)]
     if len(lines) == 1:
         return ""
@@ -26,7 +29,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def listed(lessons: Iterable[Lesson], *, status: bool = False) -> str:
-    """The table of `lesson list`; with `status` where deleted and promoted ones are among them."""
+    """The table of `lesson list`. `status` adds the column for deleted and promoted lessons."""
     if not status:
         return table(("ID", "SCOPE", "FROM", "PATTERN"), ((x.id, x.scope, x.source, x.text) for x in lessons))
     rows = ((x.id, x.scope, x.source, x.status, x.text) for x in lessons)
@@ -34,9 +37,9 @@ def listed(lessons: Iterable[Lesson], *, status: bool = False) -> str:
 
 
 def shown(lesson: Lesson, origin: Mapping[str, Any] | None = None) -> str:
-    """`lesson show`: the seed's YAML, then where the lesson came from, if that is known.
+    """The output of `lesson show`: the seed's YAML, then the origin, if known.
 
-    `id: 002` stands as in the seed, though YAML reads a number there; `--json` is for programs (SPEC E-14).
+    `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
     """
     said = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
     said += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
@@ -57,7 +60,7 @@ def document(lesson: Lesson) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """A double-quoted YAML scalar: JSON's escapes, and those that YAML wants besides."""
+    """A double-quoted YAML scalar: JSON's escapes, and further ones that YAML requires."""
     said = json.dumps(text, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
 
@@ -74,7 +77,7 @@ def _origin(origin: Mapping[str, Any] | None) -> list[str]:
 
 
 def _scalar(key: str, value: str) -> list[str]:
-    """`key: value`, quoted where YAML would read something else than this text; nothing for an empty one."""
+    """The line `key: value`, quoted if YAML would read another value; [] for an empty value."""
     if not value:
         return []
     plain = (_PLAIN.fullmatch(value) and value not in _WORDS) or _DATE.fullmatch(value)

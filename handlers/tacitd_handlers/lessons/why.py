@@ -1,4 +1,4 @@
-"""Why is there this lesson? What `tacitd why` and `lesson show` know of where one came from and what became of it."""
+"""The origin and history of lessons, for `tacitd why`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from tacitd_handlers.lessons.tables import document
 
 
 def why(store: Store, asked: str) -> list[dict[str, Any]]:
-    """Given an id or a lesson's text, return each lesson that is meant: what it says, where it came from (`origin`,
-    None where that is not known), and its records, oldest first (`history`). Raises OSError."""
+    """The lessons that match an id or a part of a text.
+
+    Each has `lesson` (as for `--json`), `origin` (None if unknown) and `history` (its records, oldest first). Raises
+    OSError.
+    """
     found = [lesson for lesson in store.folded().lessons.values() if _meant(lesson, asked)]
     if not found:
         return []

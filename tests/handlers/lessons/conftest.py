@@ -1,4 +1,4 @@
-"""The bench of these tests."""
+"""The fixture of a bench with an empty lessons directory."""
 
 from __future__ import annotations
 

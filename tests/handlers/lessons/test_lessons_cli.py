@@ -1,4 +1,4 @@
-"""The program beyond the seed's samples: JSON on each command, edit, stats, stale, match, completion, wrong use."""
+"""The program beyond the seed's samples: `--json` on each command, edit, stats, stale, match, completion, wrong use."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ P = "WHEN editing config -> DO read first -> BECAUSE know it"
     ],
 )  # fmt: skip
 def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: list[str]) -> None:
-    """SPEC E-04: usage on stderr, exit 2, not a byte on the disk."""
+    """SPEC E-04: usage on stderr, exit 2, and nothing is written."""
     said = lessons.run(*arguments)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("Usage: lesson") and "Error: " in said.err
@@ -68,7 +68,7 @@ def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: l
 
 
 def test_wrong_use_changes_no_log(lessons: Lessons) -> None:
-    """SPEC E-04: the same where there are lessons."""
+    """SPEC E-04: the same with existing lessons."""
     before = lessons.given("list").log.read_bytes()
     for arguments in (["promote", "2", "--to=skill/a/b"], ["edit", "2", "nonsense"], ["add", "-s", "A B", P]):
         assert lessons.run(*arguments).code == 2
@@ -76,13 +76,13 @@ def test_wrong_use_changes_no_log(lessons: Lessons) -> None:
 
 
 def test_a_broken_pattern_is_shown_with_a_caret(lessons: Lessons) -> None:
-    """SPEC E-04: the place where it breaks."""
+    """SPEC E-04: the caret marks the position of the error."""
     said = lessons.run("add", "WHEN editing -> read -> BECAUSE x")
     assert "  WHEN editing -> read -> BECAUSE x\n               ^\n" in said.err
 
 
 def test_add_twice_is_one_lesson(lessons: Lessons) -> None:
-    """SPEC E-12: same scope and normalised pattern report the id; another scope, and --force, add."""
+    """SPEC E-12: the same scope and normalised pattern print the existing id; another scope and --force add."""
     lessons.out("add", P)
     said = lessons.run("add", P.replace("config", "CONFIG") + ".")
     assert (said.code, said.out, "001" in said.err) == (0, "", True)
@@ -101,7 +101,7 @@ def test_the_opposite_is_warned_about(lessons: Lessons) -> None:
 
 
 def test_what_was_marked_wrong_stays_away_from_agents(lessons: Lessons) -> None:
-    """SPEC E-32: an agent's `add` of it is refused and says why; a person's is not."""
+    """SPEC E-32: an agent's `add` of it is refused with the reason; a person's is not."""
     lessons.out("add", P)
     lessons.out("wrong", "1", "--reason", "too broad")
     said = lessons.run("add", P)
@@ -121,7 +121,7 @@ def test_wrong_twice_is_one_record_and_promoted_is_an_error(lessons: Lessons) ->
 
 
 def test_promote_into_a_missing_file_is_an_error(lessons: Lessons) -> None:
-    """SPEC E-16: unless --create; and once is enough."""
+    """SPEC E-16: unless --create is given; the line is added once."""
     lessons.given("list")
     said = lessons.run("promote", "2", "--to=skill/new")
     assert said.code == 1 and "--create" in said.err and len(lessons.records()) == 3
@@ -134,7 +134,7 @@ def test_promote_into_a_missing_file_is_an_error(lessons: Lessons) -> None:
 
 
 def front_matter(text: str) -> dict[str, str]:
-    """The keys of a skill's front matter. Its values are JSON strings, which every YAML parser reads as such."""
+    """The keys of a skill's front matter. The values are JSON strings, which every YAML parser reads as such."""
     begin, _, rest = text.partition("\n")
     matter, end, _ = rest.partition("\n---\n")
     assert begin == "---" and end
@@ -146,7 +146,7 @@ def front_matter(text: str) -> dict[str, str]:
 def test_a_created_skill_has_the_front_matter_that_claude_code_reads(
     lessons: Lessons, before: str | None
 ) -> None:
-    """SPEC E-16: without `description` the client does not know when a skill is of use (`claude plugin validate`)."""
+    """SPEC E-16: without `description` the client cannot decide when to use a skill (`claude plugin validate`)."""
     lessons.given("list")
     skill = lessons.home / ".claude" / "skills" / "config-edit" / "SKILL.md"
     if before is not None:
@@ -182,7 +182,7 @@ def test_whatever_a_lesson_says_its_front_matter_stays_readable(lessons: Lessons
 
 
 def test_a_skill_of_a_person_gets_no_front_matter(lessons: Lessons) -> None:
-    """Its file is theirs: one line is added to it, and no other byte changes."""
+    """One line is added to a person's file, and no other byte changes."""
     lessons.given("list")
     skill = lessons.home / ".claude" / "skills" / "s" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -192,7 +192,7 @@ def test_a_skill_of_a_person_gets_no_front_matter(lessons: Lessons) -> None:
 
 
 def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC E-16: where tools are is configurable; a linked skill is changed where it is (SPEC X-09)."""
+    """SPEC E-16: the directory of tools is configurable; a linked skill is changed at its target (SPEC X-09)."""
     lessons.given("load")
     monkeypatch.setenv("TACITD_LESSONS__TOOLS", "~/my tools")
     lessons.out("promote", "2", "--to=tool/tmux", "--create")
@@ -208,7 +208,7 @@ def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest
 
 
 def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
-    """SPEC X-07: conflict markers; nothing is marked, nothing is changed."""
+    """SPEC X-07: a file with conflict markers is refused; nothing is marked or changed."""
     lessons.given("list")
     tool = lessons.home / ".claude" / "tools" / "tmux.md"
     tool.parent.mkdir()
@@ -218,7 +218,7 @@ def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
 
 
 def test_edit_changes_what_is_named(lessons: Lessons) -> None:
-    """`lesson edit`: parts, scope, origin; the record keeps the seed's order, and the history stays."""
+    """`lesson edit`: parts, scope, source; the record has the seed's key order, and earlier records stay."""
     lessons.given("list")
     assert lessons.json("edit", "2", "--dont", "guess")["pattern"].startswith(
         "WHEN editing tmux.conf -> DO NOT guess"
@@ -234,7 +234,7 @@ def test_edit_changes_what_is_named(lessons: Lessons) -> None:
 def test_edit_opens_an_editor_where_nothing_is_named(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`lesson edit ID` by itself: what the editor saves is read as a pattern."""
+    """`lesson edit ID` alone: the text that the editor saves is parsed as a pattern."""
     lessons.given("list")
     monkeypatch.setenv("VISUAL", "sed -i s/tmux.conf/things/")
     assert lessons.json("edit", "2")["parsed"]["when"] == "editing things"
@@ -254,7 +254,7 @@ def test_edit_makes_no_twin_and_needs_a_lesson_in_force(lessons: Lessons) -> Non
 
 
 def test_json_on_each_command(lessons: Lessons) -> None:
-    """`--json`: one document with a schema version; unknown is null."""
+    """`--json`: one document with a schema version; null means unknown."""
     lessons.given("load")
     assert [x["id"] for x in lessons.json("list")["lessons"]] == ["001", "002", "003", "004"]
     assert lessons.json("show", "4")["parsed"] == {
@@ -278,7 +278,9 @@ def test_json_on_each_command(lessons: Lessons) -> None:
 
 
 def test_stats_say_unknown_for_what_nobody_looked_at(lessons: Lessons) -> None:
-    """Evidence: loads are counted; a correction counts after its date; unknown is never taken for heeded."""
+    """Evidence: loads are counted; a correction counts after the lesson's date; without examined sessions the result
+    is unknown.
+    """
     lessons.given("load")
     assert lessons.out("stats").splitlines()[1].split()[3:7] == ["unknown", "-", "unknown", "0"]
     for _ in range(3):
@@ -292,7 +294,7 @@ def test_stats_say_unknown_for_what_nobody_looked_at(lessons: Lessons) -> None:
 
 
 def test_match_finds_lessons_for_an_error(lessons: Lessons) -> None:
-    """SPEC E-31: lessons whose WHEN fits an error; the best first, others not at all."""
+    """SPEC E-31: lessons whose WHEN matches an error, best first; others are left out."""
     lessons.given("promote")
     said = lessons.out("match", "SyntaxError: invalid syntax in config.toml, line 3")
     assert [line.split()[0] for line in said.splitlines()[1:]] == ["007"]
@@ -300,7 +302,7 @@ def test_match_finds_lessons_for_an_error(lessons: Lessons) -> None:
 
 
 def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
-    """SPEC E-23, E-21: a torn line, records of ids that were never added, foreign keys, odd ids and types."""
+    """SPEC E-23, E-21: a torn line, records of ids that were never added, unknown keys, odd ids and types."""
     lessons.given("list")
     with lessons.log.open("ab") as file:
         for line in (
@@ -326,7 +328,7 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
 
 
 def test_ids_grow_past_999_and_are_never_given_again(lessons: Lessons) -> None:
-    """SPEC E-22: over the log, not over what is in force."""
+    """SPEC E-22: the maximum over the log, including inactive lessons."""
     lessons.directory.mkdir(parents=True)
     lessons.log.write_text('{"id":"999","status":"deleted"}\n')
     assert lessons.json("add", P)["id"] == "1000"
@@ -339,7 +341,7 @@ def test_ids_grow_past_999_and_are_never_given_again(lessons: Lessons) -> None:
     [("Tmux", "tmux"), ("GRÖSSE", "grösse"), ("c++", "c++"), (" a/b ", "a/b"), ("日本", "日本")],
 )
 def test_scopes_are_folded(lessons: Lessons, scope: str, kept: str) -> None:
-    """A scope in capitals or in another script is found again however it is typed; columns stay straight."""
+    """A scope in upper case or in another script matches its folded form; columns stay aligned."""
     lessons.out("add", "-s", scope, P)
     assert lessons.records()[0]["scope"] == kept
     assert f"### {kept}\n" in lessons.out("load", "--scope", scope)
@@ -357,7 +359,7 @@ def test_files_are_private(lessons: Lessons) -> None:
 
 
 def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
-    """Loading goes on where nothing can be kept; adding says what is wrong."""
+    """Loading continues if nothing can be stored; adding reports the error."""
     lessons.given("load")
     program = [*bound(), sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
     lessons.directory.chmod(0o500)
@@ -371,7 +373,7 @@ def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
 
 
 def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
-    """A path that is something else is said in a sentence, not in a traceback."""
+    """A file in place of the directory is reported in a sentence, without a traceback."""
     (lessons.home / ".claude").write_text("mine")
     said = lessons.run("add", P)
     assert (said.code, said.out) == (1, "") and said.err.startswith("lesson: ")
@@ -379,7 +381,7 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
 
 
 def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
-    """Provenance: the session and the person's words, below the seed's YAML, which stays as it is."""
+    """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
     from tacitd_handlers.lessons.origins import Origins, Provenance
 
     lessons.given("list")
@@ -395,7 +397,7 @@ def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
 
 
 def test_completion_knows_ids_and_scopes(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shell completion: commands, scopes, and the lessons in force."""
+    """Shell completion: commands, scopes, and active lessons."""
     lessons.given("load")
     monkeypatch.setenv("_LESSON_COMPLETE", "bash_complete")
     for words, expected in (
@@ -409,7 +411,7 @@ def test_completion_knows_ids_and_scopes(lessons: Lessons, monkeypatch: pytest.M
 
 
 def test_the_whole_of_a_long_pattern_is_listed(lessons: Lessons) -> None:
-    """SPEC E-13: nothing is cut, whatever the terminal."""
+    """SPEC E-13: nothing is cut, at any terminal width."""
     text = f"WHEN {'a ' * 300}-> DO b -> BECAUSE c"
     lessons.out("add", text)
     assert " ".join(text.split()) in lessons.out("list")

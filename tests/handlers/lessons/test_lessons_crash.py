@@ -44,7 +44,7 @@ def promoting(store: Store, root: Path) -> None:
 def test_a_crash_anywhere_leaves_it_done_or_undone(
     tmp_path: Path, what: Callable[[Store, Path], None], torn: bool
 ) -> None:
-    """RELIABILITY row 2: the log and the index agree, and doing it again makes it whole, once."""
+    """RELIABILITY row 2: log and index agree, and repeating the command completes it once."""
     for at in range(1, 100):
         root = tmp_path / str(at)
         bench(root)
@@ -64,7 +64,9 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
 def test_a_failing_disk_is_an_error_and_nothing_worse(
     tmp_path: Path, what: Callable[[Store, Path], None], code: int
 ) -> None:
-    """RELIABILITY row 3: said, or borne where only the index suffers; afterwards everything works."""
+    """RELIABILITY row 3: an error is reported, or tolerated if it concerns only the index; afterwards everything
+    works.
+    """
     for at in range(1, 100):
         root = tmp_path / str(at)
         bench(root)

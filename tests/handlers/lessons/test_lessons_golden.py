@@ -1,4 +1,4 @@
-"""Every command and every output of the seed, to the byte, with the corrections of SPEC E-13, E-14 and E-18."""
+"""Every command and every output of the seed, byte for byte, with the corrections of SPEC E-13, E-14 and E-18."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_show(lessons: Lessons) -> None:
 
 
 def test_wrong(lessons: Lessons) -> None:
-    """SPEC E-15, seed "User marks lesson wrong": the session as it stands there, but for the column (E-13)."""
+    """SPEC E-15, seed "User marks lesson wrong": the seed's session, except for the column (E-13)."""
     lessons.given("wrong")
     assert lessons.out("list") == LIST_WRONG
     assert lessons.out("wrong", "005", "--reason", "too long, 2s is enough") == "Deleted lesson 005\n"
@@ -165,7 +165,7 @@ def test_load(lessons: Lessons, again: str) -> None:
 
 
 def test_load_after_a_correction(lessons: Lessons) -> None:
-    """SPEC E-18, seed "AI learns from correction": the main format wins over the workflow's shorter one."""
+    """SPEC E-18, seed "AI learns from correction": the main format is used instead of the workflow's shorter one."""
     assert lessons.given("correction").out("load", "--scope=tmux") == CORRECTED
 
 

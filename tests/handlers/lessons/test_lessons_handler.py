@@ -1,4 +1,4 @@
-"""The slice: what the daemon does for lessons, its status, and the session-start context."""
+"""The plugin: what the daemon does for lessons, the status, and the session-start text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tacitd_handlers.lessons.settings import LessonsSettings
 
 
 class Said:
-    """The tools that this handler uses, and what it degraded."""
+    """The tools that this handler uses, with the degradations it reported."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -41,7 +41,7 @@ class Said:
 
 
 def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
-    """One line for each thing that was learned; a lesson that is gone by then is passed over."""
+    """One notice for each drafted lesson; a lesson that no longer exists is skipped."""
     lessons.given("list")
     heard: list[Notice] = []
     tools = cast(Tools, SimpleNamespace(clock=FakeClock(), announce=heard.append))
@@ -54,14 +54,14 @@ def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
 
 
 def test_the_slice_needs_no_model() -> None:
-    """DESIGN: a slice is a folder; this one never pays."""
+    """DESIGN "Plugins": a plugin declares whether it calls the model; this one does not."""
     made = lessons_slice()
     assert (made.name, made.pays, made.settings) == ("lessons", False, {"lessons": LessonsSettings})
     assert isinstance(made.make(), Handler) and [job.name for job in made.jobs] == [TIDY]
 
 
 def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None:
-    """Slice of status: from the index; a stale one is said to be stale."""
+    """The counts come from the index; a stale index is reported as stale."""
     handler = Handler()
     assert handler.status()["index"] == "none"
     lessons.given("history")
@@ -69,14 +69,14 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     handler.handle(Due(TIDY), Said().tools())
     assert handler.status() == {
         "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
-        "says": ["1 in force, 1 of them stated by people"],
+        "says": ["1 active, 1 of them stated by people"],
     }  # fmt: skip
 
 
 def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job `tidy`: harmless as often as it runs."""
+    """The job `tidy` is idempotent."""
     monkeypatch.setattr(hits, "COMPACT_AT", 100)
     lessons.given("load")
     for _ in range(5):
@@ -95,7 +95,7 @@ def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
 
 
 def test_a_directory_in_the_way_degrades(lessons: Lessons) -> None:
-    """A source that is degraded is said, and stops nothing."""
+    """A degradation is reported, and nothing else stops."""
     (lessons.home / ".claude").mkdir()
     lessons.directory.write_text("in the way")
     said = Said()
@@ -107,7 +107,7 @@ def test_a_directory_in_the_way_degrades(lessons: Lessons) -> None:
 def test_a_full_disk_is_said_with_its_cure(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch, event: Due | Told
 ) -> None:
-    """Owner and mode are of no help there: the hint is that of the system's error."""
+    """Owner and mode are irrelevant here: the hint is the one for the system's error."""
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
@@ -131,7 +131,7 @@ def project(home: Path, name: str) -> Path:
 
 
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
-    """The session-start context: at most 15 lines, from any folder of the project, and it counts as loaded."""
+    """The session-start text: at most 15 lines, from any folder of the project; it counts as a load."""
     root = project(lessons.home, "My App")
     assert section(root, 9000) == ""
     lessons.given("load")
@@ -150,14 +150,14 @@ def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> 
     "name, scope", [("app", "app"), ("My App!", "my-app"), ("Größe", "größe"), ("...", ""), ("a", "a")]
 )
 def test_the_scope_of_a_project_is_its_folders_name(tmp_path: Path, name: str, scope: str) -> None:
-    """`context` and drafts: one word, whatever the folder is called."""
+    """Context and drafts use one word as the scope, for any folder name."""
     (tmp_path / name).mkdir()
     assert scope_of(tmp_path / name) == scope
 
 
 @pytest.mark.parametrize(("name", "scope"), [("app", "app"), ("My App!", "my-app")])
 def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name: str, scope: str) -> None:
-    """SPEC E-30: what holds for one project is drafted under the scope by which its sessions load it."""
+    """SPEC E-30: lessons for one project are drafted under the scope by which its sessions load them."""
     root = project(lessons.home, name)
     lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
     assert scope_of(root) == scope
@@ -169,7 +169,7 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
 def test_what_an_agent_adds_in_a_session_is_of_that_session(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evidence: the correction that a lesson was added for is no second one, whoever hears of it later."""
+    """Evidence: the correction for which a lesson was added does not count again when it is synthesised later."""
     text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
     lessons.out("add", text)
@@ -186,7 +186,7 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
 
 
 def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
-    """DESIGN "The model", S-67: what is kept of a person's words is freed of secrets before it is cut, not after."""
+    """DESIGN "Model", S-67: a person's words are redacted before they are cut, not after."""
     words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     store = lessons.store
     assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).record())

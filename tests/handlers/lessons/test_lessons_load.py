@@ -1,4 +1,4 @@
-"""Loading: budget and order, relevance, phases, hit counts, and that the fast way says what the slow one says."""
+"""Loading: budget and order, relevance, phases, load counts, and equal output of the fast and the full path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def made(pairs: list[tuple[int, bool]]) -> list[tuple[str, str]]:
 def test_the_budget_holds_and_the_order_is_by_id(
     one: list[tuple[int, bool]], other: list[tuple[int, bool]], lines: int
 ) -> None:
-    """`--lines`: never more lines (but for the title and one group's frame), always by id, people's own last to go."""
+    """`--lines`: never more lines (except the title and one group's frame), ordered by id; people's lessons are left
+    out last.
+    """
     groups = {"global": made(one), "x": made(other)}
     text, ids = render(groups, lines)
     total = len(one) + len(other)
@@ -58,7 +60,7 @@ def test_ids_in_few_characters(given_ids: list[int]) -> None:
 
 @pytest.mark.parametrize("text", ["a", "-", "1--2", "2-99999999999", "1,,2", "²"])
 def test_odd_ranges_are_nothing(text: str) -> None:
-    """hits.jsonl: a line that somebody else wrote."""
+    """hits.jsonl: a line of another writer."""
     assert numbers(text) == []
 
 
@@ -84,7 +86,7 @@ LESSONS = {
     ],
 )
 def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) -> None:
-    """`--path`, `--query`: by words that say something; a WHEN without a subject holds for every subject."""
+    """`--path`, `--query`: by significant words; a WHEN without a subject applies to every subject."""
     found = {
         w
         for w, s in LESSONS.items()
@@ -96,12 +98,12 @@ def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) 
 @examples(100)
 @given(st.text(max_size=20))
 def test_a_stem_is_a_beginning(word: str) -> None:
-    """Why most lines need no look at their words."""
+    """Because of this, most lines are excluded by a substring test."""
     assert word.startswith(stem(word)) and terms(word) == terms(word)
 
 
 def test_phases() -> None:
-    """SPEC E-31, IVDX: everything counts before judging; before acting, what is about judging is left out."""
+    """SPEC E-31, IVDX: before judging every lesson applies; before acting, lessons about judging are left out."""
     judging, acting = (
         "- WHEN reviewing a diff -> DO x -> BECAUSE y",
         "- WHEN editing config -> DO x -> BECAUSE y",
@@ -123,7 +125,7 @@ def test_phases() -> None:
     ],
 )
 def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
-    """`lesson match`: most words of WHEN stand in the error; "it failed" alone fits nothing."""
+    """`lesson match`: most words of WHEN are in the error; "it failed" alone matches nothing."""
     assert (fit(when, error) > 0) is fits
 
 
@@ -136,7 +138,7 @@ FLAGS = [
 
 @pytest.mark.parametrize("arguments", FLAGS, ids=" ".join)
 def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: list[str]) -> None:
-    """`lesson load`: with an index, without one, and through click, the same bytes."""
+    """`lesson load`: the same bytes with an index, without one, and through click."""
     lessons.given("load")
     slow = lessons.out("load", *arguments)
     fast = quick.answer(arguments, os.environ)
@@ -150,13 +152,13 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
      ["--phase", "x"], ["--scope", "a b"], ["--scope=tmux", "--", "x"]],
 )  # fmt: skip
 def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
-    """It never guesses: click does it, or refuses it."""
+    """Other forms of options are parsed or refused by click."""
     lessons.given("load").store.index()
     assert quick.answer(arguments, os.environ) is None
 
 
 def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
-    """index.json is read without a JSON parser where no line needs one; with one where it does."""
+    """index.json is parsed as JSON only if a line contains a backslash."""
     for text in (r'WHEN "a\b" -> DO c"] -> BECAUSE d', "WHEN é編 -> DO c -> BECAUSE “d”"):
         lessons.out("add", "-s", "x", text)
     said = lessons.out("load", "--scope=x")
@@ -165,7 +167,7 @@ def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
 
 
 def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
-    """Hit counts: one line for each load, in the state directory; the log is untouched."""
+    """One line for each load, in the state directory; the log is unchanged."""
     before = lessons.given("load").log.read_bytes()
     lessons.out("load", "--scope=tmux")
     lessons.out("load", "--phase=execute")
@@ -178,7 +180,7 @@ def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
 
 
 def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
-    """hits.jsonl: a torn line is sealed, odd ones are passed over, and folding keeps every count."""
+    """hits.jsonl: a torn line is ended, odd ones are skipped, and compaction keeps every count."""
     path = tmp_path / "deep" / "hits.jsonl"
     assert hits.count(str(path), 100.0, ["001", "002"], "load")
     with path.open("a") as file:
@@ -195,7 +197,7 @@ def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
 
 
 def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
-    """A load never fails for a count."""
+    """A load does not fail if its count cannot be written."""
     (lessons.home / "state").write_text("in the way")
     assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
     lessons.store.index()
@@ -203,7 +205,7 @@ def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
 
 
 def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:
-    """`lesson load` as a whole process within five times `python3 -c pass`: this is why."""
+    """The few imports keep `lesson load` as a process within five times `python3 -c pass`."""
     lessons.given("load").store.index()
     code = (
         "import sys; before = set(sys.modules); sys.argv = ['lesson', 'load', '--scope=tmux']\n"
@@ -255,7 +257,7 @@ def test_a_reader_that_goes_away_is_no_error(lessons: Lessons) -> None:
 
 @pytest.mark.parametrize("arguments", ["load", "load --scope=tmux --json", "list", "show 1 --json"])
 def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
-    """`lesson load >file` on a full disk: 1 and a sentence that blames the right file, never a traceback."""
+    """`lesson load >file` on a full disk: exit code 1 and a sentence about the output, without a traceback."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     lessons.given("load").store.index()
@@ -267,12 +269,12 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
         )
     assert (done.returncode, done.stderr) == (
         1,
-        "lesson: what was to be printed is lost: No space left on device\n",
+        "lesson: the output could not be written: No space left on device\n",
     )
 
 
 def test_nobody_listens(lessons: Lessons) -> None:
-    """`lesson load >&-`: some supervisors start programs without standard output; there is nothing to complain of."""
+    """`lesson load >&-`: some supervisors start programs without standard output; this is not an error."""
     lessons.given("load").store.index()
     code = "import sys; sys.argv = ['lesson', 'load']\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     done = subprocess.run(

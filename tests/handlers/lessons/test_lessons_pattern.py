@@ -1,4 +1,4 @@
-"""The pattern: what is read, what is refused and where, and that writing and reading are inverse."""
+"""The pattern: what is parsed, what is refused and where; formatting and parsing are inverse."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_seeds_forms_are_read(text: str, expected: Pattern) -> None:
 
 @pytest.mark.parametrize("verb", ["notify the team", "nothing", "notarise", "not-found handling", "note it"])
 def test_a_keyword_ends_at_white_space(verb: str) -> None:
-    """SPEC E-02: `DO notify` is no DO NOT."""
+    """SPEC E-02: `DO notify` is not DO NOT."""
     assert parse(f"WHEN a -> DO {verb} -> BECAUSE c") == Pattern("a", "do", verb, "c")
 
 
@@ -56,12 +56,12 @@ def test_a_keyword_ends_at_white_space(verb: str) -> None:
     ],
 )
 def test_arrows_may_stand_inside_a_part(text: str, expected: Pattern) -> None:
-    """SPEC E-02: cut at the first `-> DO` and the last `-> BECAUSE`."""
+    """SPEC E-02: split at the first `-> DO` and the last `-> BECAUSE`."""
     assert parse(text) == expected
 
 
 def test_brackets_go_only_where_one_pair_encloses_the_part() -> None:
-    """SPEC E-01: `[a] and [b]` keeps its brackets; `[[a]]` loses both."""
+    """SPEC E-01: `[a] and [b]` keeps its brackets; `[[a]]` loses both pairs."""
     assert parse("WHEN [a] and [b] -> DO [c] d -> BECAUSE [[e]]") == Pattern(
         "[a] and [b]", "do", "[c] d", "e"
     )
@@ -69,8 +69,9 @@ def test_brackets_go_only_where_one_pair_encloses_the_part() -> None:
 
 
 def test_the_mark_of_load_is_no_part_of_the_reason() -> None:
-    """SPEC E-11: `[firm]` is printed for people's lessons; a line that was printed can be given back, and no draft
-    can pretend to it."""
+    """SPEC E-11: `[firm]` is printed after people's lessons; a printed line can be parsed again, and a draft cannot
+    set the mark.
+    """
     assert parse("WHEN a -> DO b -> BECAUSE c [firm]").because == "c"
 
 
@@ -99,7 +100,7 @@ def test_the_mark_of_load_is_no_part_of_the_reason() -> None:
     ],
 )
 def test_what_is_no_pattern_says_where(text: str, at: int, word: str) -> None:
-    """SPEC E-04: what is missing, and the place with a caret."""
+    """SPEC E-04: what is missing, and a caret at the position."""
     with pytest.raises(PatternError) as raised:
         parse(text)
     error = raised.value
@@ -136,7 +137,7 @@ def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because:
 @examples(200)
 @given(st.text(max_size=60))
 def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
-    """SPEC E-04: no other error, and the place lies in the text."""
+    """SPEC E-04: no other error is raised, and the position is within the text."""
     try:
         parse(text)
     except PatternError as error:

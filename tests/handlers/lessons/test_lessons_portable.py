@@ -1,4 +1,4 @@
-"""Export and import: ids are given anew, people's marks win on both sides, a bad line stops everything."""
+"""Export and import: new ids, people's marks take precedence on both sides, an invalid line stops everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ P = "WHEN editing config -> DO read first -> BECAUSE know it"
 def test_lessons_go_from_one_machine_to_another(
     lessons: Lessons, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`export --all | import`: scope, origin, dates, foreign keys and marks come along; twice adds nothing."""
+    """`export --all | import`: scope, source, dates, unknown keys and marks are kept; a second import adds nothing."""
     lessons.given("history")
     with lessons.log.open("a") as log:
         log.write(
@@ -42,7 +42,7 @@ def test_lessons_go_from_one_machine_to_another(
 
 
 def test_what_was_marked_wrong_here_stays_away(lessons: Lessons, tmp_path: Path) -> None:
-    """SPEC E-32: an import is no way around a person's mark; a person's own lesson is."""
+    """SPEC E-32: an import does not override a person's mark; a person's own lesson does."""
     lessons.out("add", P)
     line = lessons.out("export")
     lessons.out("wrong", "1")
@@ -54,7 +54,7 @@ def test_what_was_marked_wrong_here_stays_away(lessons: Lessons, tmp_path: Path)
 
 
 def test_a_whole_log_can_be_imported(lessons: Lessons, tmp_path: Path) -> None:
-    """A lessons.jsonl as it lies there, records of one id folded."""
+    """A lessons.jsonl is imported with the records of one id folded."""
     (tmp_path / "log.jsonl").write_bytes(b"\xef\xbb\xbf" + lessons.given("history").log.read_bytes())
     lessons.log.unlink()
     assert lessons.json("import", str(tmp_path / "log.jsonl"))["added"] == ["001", "002"]
@@ -64,11 +64,11 @@ def test_a_whole_log_can_be_imported(lessons: Lessons, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line, why",
     [
-        ("nonsense", "no JSON object"),
-        ("[1]", "no JSON object"),
+        ("nonsense", "not a JSON object"),
+        ("[1]", "not a JSON object"),
         ('{"a":1}', "neither do nor dont"),
-        ('{"when":"a","action":"do","do":"b","because":"c","scope":"two words"}', "no scope"),
-        ('{"when":"a","action":"do","do":5,"because":"c"}', "do is no text"),
+        ('{"when":"a","action":"do","do":"b","because":"c","scope":"two words"}', "not a scope"),
+        ('{"when":"a","action":"do","do":5,"because":"c"}', "do is not a string"),
         ('{"when":"","action":"do","do":"b","because":"c"}', "WHEN is empty"),
         ('{"when":"a","action":"do","do":"b","because":"c","from":"them"}', "seed"),
         ('{"when":"a","action":"do","do":"b","because":"c","status":"odd"}', "seed"),
@@ -77,7 +77,7 @@ def test_a_whole_log_can_be_imported(lessons: Lessons, tmp_path: Path) -> None:
     ],
 )
 def test_one_bad_line_and_nothing_is_added(lessons: Lessons, tmp_path: Path, line: str, why: str) -> None:
-    """Bad input: exit 2, the line and why; not a byte is written."""
+    """Bad input: exit 2, the line and the reason; nothing is written."""
     file = tmp_path / "in.jsonl"
     good = json.dumps({"when": "a", "action": "do", "do": "b", "because": "c"})
     file.write_text(f"{good}\n\n{line}\n")
@@ -87,7 +87,7 @@ def test_one_bad_line_and_nothing_is_added(lessons: Lessons, tmp_path: Path, lin
 
 
 def test_many_lessons_are_imported_at_once(lessons: Lessons, tmp_path: Path) -> None:
-    """Comparing is by a table, not by pairs."""
+    """Comparing uses a table, not pairs."""
     file = tmp_path / "in.jsonl"
     lines = (
         json.dumps({"when": f"case {n}", "action": "do", "do": "b", "because": "c"}) for n in range(3000)

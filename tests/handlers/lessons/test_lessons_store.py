@@ -1,4 +1,4 @@
-"""The store: ten writers at once, an index that lies, a crash before every system call, many lessons."""
+"""The store: ten concurrent writers, an invalid index, a crash before every system call, many lessons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pattern(when: str) -> Pattern:
 
 @pytest.mark.parametrize("writers, each", [(4, 12)])
 def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers: int, each: int) -> None:
-    """SPEC E-22, E-23: no id twice, none left out, no torn line. benchmarks/lessons.py does it with 10 times 200."""
+    """SPEC E-22, E-23: no id twice, no gap, no torn line. benchmarks/lessons.py runs it with 10 times 200."""
     directory = tmp_path / "lessons"
     running = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(directory), str(n), str(each)])
@@ -51,7 +51,7 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
 
 
 def test_the_index_is_json_and_says_what_the_log_says(lessons: Lessons) -> None:
-    """SPEC E-20: derived; the log's stamp, a sum, and the active lessons by scope."""
+    """SPEC E-20: derived; the log's stamp, a checksum, and the active lessons by scope."""
     lessons.given("load").store.index()
     found = json.loads((lessons.directory / "index.json").read_bytes())
     assert list(found["scopes"]) == ["browser", "global", "tmux"]
@@ -95,7 +95,9 @@ LIES = [
 
 @pytest.mark.parametrize("how", LIES)
 def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
-    """SPEC E-20: missing, corrupt, stale or edited, the log wins, at once; and then the index is right again."""
+    """SPEC E-20: if it is missing, corrupt, stale or edited, the log wins at once, and the index is correct again
+    afterwards.
+    """
     lessons.given("load").store.index()
     lie(lessons, how)
     said = lessons.out("load", "--scope=tmux")
@@ -107,7 +109,7 @@ def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
 
 
 def test_what_can_be_no_lesson_is_counted() -> None:
-    """Bad input: ids that were never added, ids that are none, ids that are numbers; the highest is still taken."""
+    """Bad input: ids that were never added, invalid ids, numeric ids; the highest still counts."""
     sound = {"when": "a", "action": "do", "do": "b", "because": "c"}
     odd: list[dict[str, object]] = [
         {"id": "x"},
@@ -121,7 +123,7 @@ def test_what_can_be_no_lesson_is_counted() -> None:
 
 
 def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
-    """SPEC E-23: torn anywhere, a log costs at most its last record, and the next append mends it."""
+    """SPEC E-23: torn anywhere, a log loses at most its last record, and the next append repairs it."""
     whole = (FIXTURES / "history.jsonl").read_bytes()
     for cut in range(0, len(whole), 7):
         directory = tmp_path / str(cut)
@@ -135,7 +137,7 @@ def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
 
 
 def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
-    """SPEC E-22: never reused, also where the line with the highest id cannot be read now, and is mended later."""
+    """SPEC E-22: never reused, also if the line with the highest id cannot be parsed now and is repaired later."""
     lessons.given("load")
     whole = lessons.log.read_text()
     last = max(int(record["id"]) for record in lessons.records())
@@ -149,7 +151,7 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
 
 
 def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
-    """SPEC E-20: what each change leaves behind is, to the byte, what a fresh reading would make."""
+    """SPEC E-20: the index after each change equals, byte for byte, one rebuilt from the log."""
     store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
     for n in range(5):
         changes.add(store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai")
@@ -163,7 +165,7 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
 
 
 def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> None:
-    """SPEC E-20: another tool appends without our lock, between our reading and our index."""
+    """SPEC E-20: another tool appends without our lock, between our read and our index."""
     store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
     changes.add(store, pattern("one"), "global", "ai")
     with store.change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
@@ -174,11 +176,11 @@ def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> 
 
 
 LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
-"""A full run has 100,000, so this is shortened by a factor of 10."""
+"""A full run has 100,000, so this one is reduced by a factor of 10."""
 
 
 def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
-    """Bad input: so many lessons are folded and loaded; the text stays within its lines."""
+    """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
     from tacitd_handlers.lessons.gather import Wanted, groups
     from tacitd_handlers.lessons.loading import LINES, render
 
@@ -202,14 +204,14 @@ def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
 def test_an_index_that_would_be_too_long_is_not_kept(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over its limit the log is read instead, with the same result."""
+    """Above the limit the log is read instead, with the same result."""
     monkeypatch.setattr(index, "LIMIT", 1100)
     said = lessons.given("load").out("load", "--scope=tmux")
     assert said.count("- WHEN") == 3 and not (lessons.directory / "index.json").exists()
 
 
 def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "Where it writes": the light rule and `tacitd.paths` say the same."""
+    """DESIGN "Where it writes": `places` and `tacitd.paths` return the same paths."""
     from tacitd import paths
 
     for env in (
