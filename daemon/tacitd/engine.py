@@ -380,7 +380,12 @@ class Engine:
         self._look(full=True)
         self._post_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not is_subagent(p)}
-        behind = {p: n for p, n in sizes.items() if any(c.stands(p) < n for c in self.consumers.values())}
+        # A file that was replaced by a smaller one is behind no position until it is read.
+        behind = {
+            p: n
+            for p, n in sizes.items()
+            if self.tails.waits(p) or any(c.stands(p) < n for c in self.consumers.values())
+        }
         for path in behind:
             self.tails.read_to_end(path, behind[path])
             self.dispatcher.expect(path)

@@ -75,7 +75,7 @@ class Tails:
     def read_to_end(self, path: Path, size: int) -> None:
         """Read a file of `size` bytes to its last complete record, also where that has no newline."""
         known = self._open[path].read_end if path in self._open else self._away.get(path, 0)
-        if known < size:
+        if known < size or path in self._unread:  # an unread file may be another one than before
             self._to_end.add(path)
             self._unread[path] = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -210,3 +211,27 @@ def test_the_rate_is_counted_anew_after_a_restart(tmp_path: Path) -> None:
     scene.restart()
     scene.settle(1)
     assert breakers(scene) and len(ids(scene)) < len(made)
+
+
+@pytest.mark.parametrize("newline", [True, False])
+@pytest.mark.parametrize("how", ["replaced", "shrunk", "seen before"])
+def test_a_sync_after_a_transcript_was_replaced_by_a_smaller_one_answers_when_that_is_handled(
+    tmp_path: Path, how: str, newline: bool
+) -> None:
+    """Every byte that exists at the call is handled or parked when it answers, also below the position."""
+    scene = Scene(tmp_path)
+    scene.type("s", *(f"old {number}" for number in range(20)))
+    scene.settle()
+    if how == "replaced":
+        scene.path("s").unlink()
+    scene.path("s").write_bytes(b"")
+    scene.append("s", scene.typed("s", "new"))
+    if not newline:
+        os.truncate(scene.path("s"), scene.path("s").stat().st_size - 1)
+    if how == "seen before":
+        scene.engine._look(full=True)
+    handled: list[list[str]] = []
+    future = scene.engine._begin_sync().future
+    future.add_done_callback(lambda _: handled.append(ids(scene)[20:]))
+    scene.settle(0)
+    assert handled == [["u21"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_beginnings import opening
-from support_daemon import Daemon, MakeDaemon, append, line, prompt_record, raw_files, until
+from support_daemon import Daemon, MakeDaemon, append, line, prompt_record, raw_files
 from support_rights import bound
 
 pytestmark = pytest.mark.scenario
@@ -133,7 +133,7 @@ def test_shrunken_rewritten_and_vanished_transcripts(make: MakeDaemon) -> None:
     replaced.write_bytes(records[2] + line(prompt_record("s1", "Prefers basalt-5", cwd)))
     replaced.rename(path)
     daemon.sync()
-    until(lambda: daemon.put_to_model()[-1] == "Prefers basalt-5", 60, daemon.said)
+    assert daemon.put_to_model()[-1] == "Prefers basalt-5"
     assert len(daemon.put_to_model()) == 6
     folder = path.parent
     folder.rename(folder.with_name("renamed"))
