@@ -26,6 +26,7 @@ from tacitd.model.guard import framed
 from tacitd.model.lean import lean_arguments, private_directory
 from tacitd.model.outcome import HINTS, classify
 from tacitd.model.port import Answer, Ask, NoAnswer, Tier, Why
+from tacitd.model.probe import OptionsProbe, describe_missing
 from tacitd.model.process import Finished, run
 from tacitd.model.report import Report, read
 from tacitd.model.settings import ClaudeSettings
@@ -40,6 +41,8 @@ LONGEST_PROMPT = 400_000
 """Bytes: kept under half of the client's window (CLAUDE_CODE 3.3)."""
 STOP_GRACE = 8.0
 """Seconds that a call may go on when the daemon is asked to leave: it is paid for, and often nearly done."""
+HELP_DEADLINE = 20.0
+"""Seconds that the client may take to print its help."""
 ABSENT_HINT = "install Claude Code, or set claude.command to its path; everything that needs no model goes on"
 
 
@@ -99,6 +102,7 @@ class ClaudeModel:
         self._slots = threading.Semaphore(AT_ONCE)
         self._running = 0
         self._program: Path | None = None
+        self._probe = OptionsProbe()
 
     def reconfigure(self, settings: ClaudeSettings) -> None:
         """New settings, for calls that begin from now on."""
@@ -146,7 +150,7 @@ class ClaudeModel:
         yield False
 
     def _once(self, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
-        """One try: the program and the directory first, because they cost nothing; then the budget; then the child."""
+        """One try: the program, its options and the directory first, because they cost nothing; then the budget; then the child."""
         program = self.program()
         if program is None:
             return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
@@ -156,6 +160,10 @@ class ClaudeModel:
             return NoAnswer(
                 Why.UNREACHABLE, f"{self.work} cannot be used as working directory: {error}", "see to it"
             )
+        if missing := self._probe.missing(program, lambda: self._help_of(program)):
+            return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
+        if self._stop.is_set():
+            return NoAnswer(Why.STOPPING, "the daemon is stopping")
         call = self._begun(ask)
         if isinstance(call, NoAnswer):
             return call
@@ -193,21 +201,31 @@ class ClaudeModel:
         return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
 
     def _run(self, program: Path, ask: Ask, prompt: bytes) -> Finished:
-        env = child_environment(self._environ, self.settings.pass_env)
-        env["PATH"] = with_directory(env["PATH"], str(program.parent))
         arguments = lean_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
         with self._counted():
-            return self._runner(
-                [str(program), *arguments],
-                env=env,
-                cwd=self.work,
-                stdin=prompt,
-                deadline=self.settings.timeout,
-                stop=self._stop,
-                stop_grace=self._stop_grace,
-                started=self._children.started if self._children else None,
-                ended=self._children.ended if self._children else None,
-            )
+            return self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
+
+    def _help_of(self, program: Path) -> str:
+        """What the client prints for `--help`; no model is asked. Raises OSError or ValueError."""
+        finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
+        return finished.stdout.decode("utf-8", "replace")
+
+    def _child(
+        self, program: Path, arguments: list[str], stdin: bytes, deadline: float, stop_grace: float
+    ) -> Finished:
+        env = child_environment(self._environ, self.settings.pass_env)
+        env["PATH"] = with_directory(env["PATH"], str(program.parent))
+        return self._runner(
+            [str(program), *arguments],
+            env=env,
+            cwd=self.work,
+            stdin=stdin,
+            deadline=deadline,
+            stop=self._stop,
+            stop_grace=stop_grace,
+            started=self._children.started if self._children else None,
+            ended=self._children.ended if self._children else None,
+        )
 
     def model_of(self, tier: Tier) -> str:
         """The model's name for a tier, as it is configured."""

@@ -23,6 +23,7 @@ from tacitd.model.find import find_command
 from tacitd.model.lean import missing_options
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Why
+from tacitd.model.probe import describe_missing
 from tacitd.paths import Paths, find_file_in_the_way
 from tacitd.service import checks
 from tacitd.service.finding import Finding
@@ -105,8 +106,7 @@ def _claude(
     version = _output([str(program), "--version"], env, place)
     yield Finding("model.found", "ok", f"{program} {version or '(it does not say its version)'}")
     if missing := missing_options(_output([str(program), "--help"], env, place)):
-        what = f"this client does not know {', '.join(missing)}: the daemon cannot call it"
-        yield Finding("model.too-old", "error", what, HINTS[Why.TOO_OLD])
+        yield Finding("model.too-old", "error", describe_missing(missing), HINTS[Why.TOO_OLD])
     logged_in = _login(program, env, place)
     if logged_in.id == "model.logged-out":
         logged_in = _with_keys(logged_in, config.claude.pass_env, environ, shell)

@@ -12,6 +12,7 @@ import pytest
 from support_model import House, why
 from support_waiting import PATIENCE, is_gone, starts_when, until
 from tacitd.model.port import Answer, Ask, NoAnswer, Why
+from tacitd.model.probe import describe_missing
 from tacitd.model.process import run
 
 
@@ -31,6 +32,37 @@ def test_a_client_that_cannot_be_started(house: House) -> None:
     house.stand_in.program.write_text("#!/nowhere/node\n")
     assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.ABSENT
     assert house.records("ended")[0]["usd"] == 0.0
+
+
+def test_a_client_that_is_too_old_is_refused_before_a_call(house: House) -> None:
+    """SPEC S-63: `--help` is probed before the first call, `doctor` gives the same reason, and an update ends it."""
+    house.stand_in.rules([{"reply": "fine"}], unknown=["--tools", "--settings"])
+    model = house.model()
+    refused = model.ask(Ask("a", "fast", "k"))
+    assert isinstance(refused, NoAnswer) and refused.why is Why.TOO_OLD
+    assert refused.detail == describe_missing(["--tools", "--settings"]) and "2.0.76" in refused.hint
+    assert house.stand_in.calls() == [] and house.records("begun") == [] and house.pauses == []
+    house.stand_in.rules([{"reply": "fine"}])
+    assert isinstance(model.ask(Ask("a", "fast", "k")), Answer)
+
+
+def test_a_client_is_asked_for_its_options_once_for_each_of_its_versions(house: House) -> None:
+    """SPEC S-63: what the program lacks cannot change while its file does not."""
+    house.stand_in.rules([{"reply": "fine"}])
+    asked: list[list[str]] = []
+    model = house.model()
+    real = model._runner
+
+    def runner(argv: list[str], **options: Any) -> Any:
+        asked.append(argv[1:])
+        return real(argv, **options)
+
+    model._runner = runner
+    for number in range(3):
+        assert isinstance(model.ask(Ask("a", "fast", f"k{number}")), Answer)
+    house.stand_in.program.write_text(house.stand_in.program.read_text() + "# an update\n")
+    assert isinstance(model.ask(Ask("a", "fast", "k3")), Answer)
+    assert asked.count(["--help"]) == 2 and asked[0] == ["--help"]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +153,8 @@ def test_at_most_two_at_a_time(house: House) -> None:
     real, both = model._runner, threading.Barrier(2, timeout=PATIENCE)
 
     def runner(argv: list[str], **more: Any) -> Any:
+        if argv[1:] == ["--help"]:
+            return real(argv, **more)
         both.wait()
         most.append(model.running)
         both.wait()
