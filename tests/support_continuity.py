@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 from support_beginnings import beginning, is_new
 from support_engine import Inline
 from tacitd.app import App, build
+from tacitd.config import Config
+from tacitd.model.budget import Budget
+from tacitd.model.port import Model
 from tacitd.paths import Paths
 from tacitd.slices import Found
 from tacitd.testing import START, FakeClock, ScriptedModel
@@ -34,10 +37,19 @@ FIXTURES = Path(__file__).parent / "fixtures" / "continuity"
 class World:
     """A home with a daemon in it that runs only this handler."""
 
-    def __init__(self, root: Path, *rules: tuple[str, Any], default: Any = ANSWER, **settings: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *rules: tuple[str, Any],
+        default: Any = ANSWER,
+        model: Callable[[Config, Budget], Model] | None = None,
+        **settings: str,
+    ) -> None:
+        """`model` takes the place of the scripted one."""
         self.root = root.resolve()
         self.clock = FakeClock(NOW)
         self.model = ScriptedModel(list(rules), default=default)
+        self.make_model = model or (lambda config, budget: self.model)
         self.settings = {f"TACITD_CONTINUITY__{name.upper()}": value for name, value in settings.items()}
         self.project = self.git("app")
         self.folder = self.root / "claude" / "projects" / "p"
@@ -82,7 +94,7 @@ class World:
             self.settings,
             clock=self.clock,
             found=found,
-            model=lambda config, budget: self.model,
+            model=self.make_model,
             watcher_for=SilentWatcher,
         )
         self.app.engine.dispatcher.runner.pool = lambda name, count: Inline()

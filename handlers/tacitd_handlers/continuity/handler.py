@@ -148,15 +148,19 @@ class Continuity:
     def _summarise(self, now: Progress, event: SessionEnded, tools: Tools) -> Outcome:
         upto = _size(event.transcript)
         start = now.asked_upto if now.asked_upto <= upto else 0
-        found = material.parts(
+        records = [
             one
             for one in material.records(event.transcript, start, upto)
             if one.session in ("", event.session)
-        )
+        ]
+        found = material.parts(records)
         if not found:
             return Done()
         key = f"summary:{event.session}:{upto}"
-        said = tools.model.ask(Ask(material.prompt(found, now.items), "fast", key, purpose="session"))
+        # The key changes when the session goes on; what was paid for with it is counted for each prompt.
+        parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
+        ask = Ask(material.prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session")
+        said = tools.model.ask(ask)
         if isinstance(said, NoAnswer):
             return self._unanswered(said, now, upto)
         made = answer.said(said.text, event.at, material.instructions())
@@ -178,7 +182,7 @@ class Continuity:
             self._failed[now.session] += 1
             failed = self._failed[now.session]
         if failed < TRIES:
-            return Later(f"no summary: {why}", "it is asked again")
+            return Later(f"no summary: {why}", "it is asked again", blame="work")
         logger.info("session {} goes without a summary: {}", now.session, why)
         return self._without(now, upto)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 from support_continuity import ANSWER, NOW, World
 from tacitd.clock import utc_millis
-from tacitd.model.port import NoAnswer, Why
+from tacitd.model.budget import Budget, Full
+from tacitd.model.port import Answer, Ask, NoAnswer, Why
 from tacitd_handlers.continuity import material
 from tacitd_handlers.continuity.answer import said
 from tacitd_handlers.continuity.words import plain
@@ -115,6 +118,63 @@ def test_a_persons_summary_stays_until_there_is_a_newer_one(world: World) -> Non
     world.type("s1", "go on")
     world.settle()
     assert world.file("s1")["summary"] == "Mine."
+
+
+class Killed(BaseException):
+    """The daemon is gone at this point."""
+
+
+class Payments:
+    """A model behind the real budget; the daemon is killed in its calls, as often as asked for."""
+
+    def __init__(self, kills: int, when: str) -> None:
+        self.kills, self.when = kills, when
+        self.paid: Counter[str] = Counter()
+        """By prompt, the calls that were paid for."""
+        self.budget: Budget
+
+    def ask(self, ask: Ask) -> Answer | NoAnswer:
+        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
+        if isinstance(call, NoAnswer | Full):
+            assert isinstance(call, NoAnswer)
+            return call
+        self.paid.update(set(re.findall(r"Person: (.*)", ask.prompt)))
+        self.kills -= 1
+        if self.kills >= 0 and self.when == "during the call":
+            raise Killed
+        self.budget.end(call, usd=0.001)
+        if self.kills >= 0:
+            raise Killed
+        return Answer(ANSWER, call=call)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("when", ["during the call", "after the answer"])
+@pytest.mark.parametrize("kills", [1, 5])
+def test_a_prompt_is_paid_for_twice_at_most(tmp_path: Path, kills: int, when: str, goes_on: bool) -> None:
+    """RELIABILITY 16: also where the daemon is killed during or after every call, and the session goes on in between."""
+    model = Payments(kills, when)
+    world = World(tmp_path, model=lambda config, budget: _behind(model, budget))
+    session(world)
+    world.end()
+    for number in range(kills):
+        world.restart()
+        if goes_on:
+            world.type("s1", f"another {number}")
+        world.end()
+    assert model.paid["do step 0"] == 2 and max(model.paid.values()) == 2
+    assert ("summary" in world.file("s1")) is (kills == 1)
+    model.kills = 0
+    for number in range(3):
+        world.type("s1", f"much later {number}")
+    world.end()
+    assert world.file("s1")["summary"].startswith("Built") and model.paid["much later 0"] == 1
+    world.kill()
+
+
+def _behind(model: Payments, budget: Budget) -> Payments:
+    model.budget = budget
+    return model
 
 
 GOOD = {"summary": "A. B.", "decisions": []}
