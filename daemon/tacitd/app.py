@@ -268,14 +268,15 @@ def _joined(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
     consumers, broken = _consumers(found.slices, stores, clock)
+    holds = Holds(stores.log("paused.jsonl"), clock)
     engine = Engine(
         clock=clock,
         follower=Follower([paths.config_dir], clock, watcher_for, wake.set),
         tails=Tails(consumers, own),
         sessions=Sessions(clock, config.session.idle, paths.config_dir, process_start),
-        breaker=Breaker(clock.monotonic),
+        breaker=Breaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
         project_of=projects.of,
-        holds=Holds(stores.log("paused.jsonl"), clock),
+        holds=holds,
         consumers=consumers,
         sources=Sources(consumers),
         schedule=Schedule(clock),

@@ -400,12 +400,11 @@ class Engine:
 
     def hold(self, hold: Hold, *, held: bool) -> bool:
         """Pause or resume, and open the growth breaker; whether that changed anything. Engine thread. Raises OSError where
-        it cannot be written down: then nothing changes."""
-        changed = self.holds.changes(hold, held)
-        if changed:
+        it cannot be written down: what was not written does not change."""
+        changed = not held and self.breaker.open(lambda cwd, session: self._covers(hold, cwd, session))
+        if self.holds.changes(hold, held):
             self.holds.set(hold, held)
-        if not held:
-            changed = self.breaker.open(lambda cwd, session: self._covers(hold, cwd, session)) or changed
+            changed = True
         if changed and not held:
             self.dispatcher.resume()
         return changed

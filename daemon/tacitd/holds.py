@@ -1,8 +1,11 @@
-"""What a person paused: everything, a project, or a session. Kept in a log, so that a restart does not resume it."""
+"""What a person paused: everything, a project, or a session; and the sessions for which a person opened the growth breaker.
+
+Kept in a log, so that a restart changes neither.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +14,10 @@ from tacitd.clock import Clock
 from tacitd.files.log import Log
 
 Scope = Literal["all", "project", "session"]
+BREAKER = "breaker"
+"""The scope of a record about the growth breaker. A version that does not know it takes it for a hold that ended."""
+KEPT = 30 * 86_400.0
+"""Seconds after which a session that was let go on is forgotten: Claude Code deletes its transcript then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +30,26 @@ class Hold:
 
 
 class Holds:
-    """The set of what is paused. Records: `{"at","scope","name","held":true|false}`; the later wins."""
+    """The set of what is paused. Records: `{"at","scope","name","held":true|false}`; the later wins.
+
+    One with scope "breaker" has `sessions` beside it: those that a person let go on.
+    """
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._held: dict[Hold, None] = {}
+        self._let_go: dict[str, float] = {}
+        """By session, when it was let go on: seconds since 1970, UTC."""
         for record in log.read():
             self._fold(record)
 
     def _fold(self, record: Mapping[str, Any]) -> None:
+        if record.get("scope") == BREAKER:
+            sessions, at = record.get("sessions"), record.get("at")
+            if isinstance(sessions, list) and isinstance(at, int | float):
+                self._let_go.update(dict.fromkeys(map(str, sessions), float(at)))
+            return
         hold = Hold(record.get("scope", "all"), str(record.get("name", "")))
         if record.get("held"):
             self._held[hold] = None
@@ -60,6 +77,17 @@ class Holds:
         if root is not None:
             candidates.append(Hold("project", str(root)))
         return next((hold for hold in candidates if hold in self._held), None)
+
+    def let_go(self, sessions: Sequence[str]) -> None:
+        """A person opened the growth breaker for these sessions. Durable when it returns."""
+        record = {"at": self._clock.now(), "scope": BREAKER, "name": "", "held": False}
+        self._log.append(record | {"sessions": list(sessions)})
+        self._log.flush()
+
+    def list_let_go(self) -> list[str]:
+        """The sessions for which a person opened the growth breaker before this start, 30 days ago at most."""
+        since = self._clock.now() - KEPT
+        return [session for session, at in self._let_go.items() if at > since]
 
     def all(self) -> list[Hold]:
         """Everything that is paused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from support_continuity import World
-from support_engine import Scene, Scripted, ids, words_of
+from support_engine import Scene, Scripted, done, grew, ids, words_of
 from tacitd.events import Due, Event, Project, SessionEnded
 from tacitd.handler import Degradation, Done, Later, Outcome, Tools
 from tacitd.holds import Hold
@@ -106,6 +107,48 @@ def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
     scene.engine.hold(Hold("all"), held=False)
     scene.settle(1)
     assert ids(scene) == made
+
+
+@pytest.mark.parametrize("scope", ["all", "session"])
+@pytest.mark.parametrize("later", [1.0, 10 * 86_400.0])
+def test_what_a_person_let_go_on_stays_so_after_a_restart(tmp_path: Path, scope: Any, later: float) -> None:
+    """The model was absent when the breaker was opened; the daemon is killed, and the rate is counted anew."""
+    absent = [True]
+    answer = lambda event: Later("no model") if absent[0] and words_of(event) else done(event)  # noqa: E731
+    scene = Scene(tmp_path, grew(answer))
+    made = loop(scene, 2 * LIMIT + 5)
+    assert breakers(scene)
+    name = f"loop-{2 * LIMIT}" if scope == "session" else ""
+    assert scene.engine.hold(Hold(scope, name), held=False)
+    scene.restart()
+    absent[0] = False
+    scene.settle(later)
+    if scope == "all":
+        assert breakers(scene) == []
+        scene.settle(3600)
+        assert sorted(ids(scene)) == sorted(made)
+    else:
+        assert breakers(scene) and made[2 * LIMIT] in ids(scene) and len(ids(scene)) < len(made)
+
+
+def test_a_breaker_that_cannot_be_opened_durably_stays_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person is told, and asks again."""
+    scene = Scene(tmp_path)
+    made = loop(scene, LIMIT + 5)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(scene.engine.holds._log, "append", full)
+        scene.engine.hold(Hold("all"), held=False)
+    scene.settle(1)
+    assert breakers(scene) and ids(scene) == made[:LIMIT]
+    assert scene.engine.hold(Hold("all"), held=False)
+    scene.settle(1)
+    assert sorted(ids(scene)) == sorted(made)
 
 
 # what costs nothing goes on

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from tacitd.handler import Degradation
@@ -78,9 +78,19 @@ class Breaker:
     """Counts new sessions by working directory, and all together. `monotonic` is a clock's `monotonic`."""
 
     def __init__(
-        self, monotonic: Callable[[], float], limit: int = LIMIT, limit_of_all: int = LIMIT_OF_ALL
+        self,
+        monotonic: Callable[[], float],
+        limit: int = LIMIT,
+        limit_of_all: int = LIMIT_OF_ALL,
+        *,
+        resumed: Collection[str] = (),
+        on_open: Callable[[Sequence[str]], None] = lambda sessions: None,
     ) -> None:
+        """`resumed` are sessions that a person let go on before this start. `on_open` is called with the sessions that a
+        person lets go on, before anything changes."""
         self._monotonic = monotonic
+        self._resumed = frozenset(resumed)
+        self._on_open = on_open
         self._limit = limit
         self._all = _Rate(limit_of_all)
         self._places: dict[str, _Rate] = {}
@@ -96,7 +106,7 @@ class Breaker:
         """
         self._forget()
         now = self._monotonic()
-        if session in self._excused:
+        if self._let_go(session):
             return
         if client:
             vouched = self._clients.setdefault(client, _Rate(self._limit))
@@ -136,17 +146,24 @@ class Breaker:
 
     def open(self, within: Callable[[str, str], bool]) -> bool:
         """A person lets go on what waits in the places of which `within(cwd, session)` is true; returns whether anything
-        did. Those sessions are no longer counted; new ones are, from none on."""
+        did. Those sessions are no longer counted; new ones are, from none on. Raises what `on_open` raises: then nothing
+        changes."""
         self._forget()
-        now, changed = self._monotonic(), False
-        for rate in (self._all, *self._places.values()):
-            for session, cwd in list(rate.held.items()):
-                if within(cwd, session):
-                    changed = changed or rate.closed
-                    self._excused.pop(session, None)
-                    self._excused[session] = now
-                    for each in (rate, *self._clients.values()):
-                        each.remove(session)
+        now = self._monotonic()
+        held = [
+            (rate, session)
+            for rate in (self._all, *self._places.values())
+            for session, cwd in rate.held.items()
+            if within(cwd, session)
+        ]
+        changed = any(rate.closed for rate, _ in held)
+        if changed:
+            self._on_open(list(dict.fromkeys(session for _, session in held)))
+        for rate, session in held:
+            self._excused.pop(session, None)
+            self._excused[session] = now
+            for each in (rate, *self._clients.values()):
+                each.remove(session)
         self._forget()
         return changed
 
@@ -174,13 +191,16 @@ class Breaker:
     def _closed_by(self, cwd: str, session: str, client: str) -> _Rate | None:
         self._forget()
         vouched = self._clients.get(client)
-        if session in self._excused or (client and (vouched is None or not vouched.closed)):
+        if self._let_go(session) or (client and (vouched is None or not vouched.closed)):
             return None
         place = self._places.get(cwd)
         if place is not None and place.closed:
             return place
         held = session in self._all.held if session else cwd in self._all.held.values()
         return self._all if self._all.closed and held else None
+
+    def _let_go(self, session: str) -> bool:
+        return session in self._excused or session in self._resumed
 
     def _forget(self) -> None:
         """Drop what came to be known more than an hour ago, and open what is quiet."""
