@@ -104,7 +104,7 @@ class Commands(Ordered):
 
 EPILOG = """\b
 Exit codes: 0 done, 1 failed, 2 wrong use, 69 another daemon runs or none does,
-75 something is parked, 78 the configuration is wrong."""
+75 something is parked or waits, 78 the configuration is wrong."""
 
 
 def program(table: Mapping[str, Row]) -> Commands:

@@ -42,7 +42,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     """Have everything that exists now handled, gathered prompts too, and wait for it.
 
     Syntheses of sessions that ended are waited for up to their last file; what waits for a session's end is named, and
-    with --write done now. Ends with 75 where something is parked, and says what and why.
+    with --write done now. Ends with 75 where something is parked, and with --write also where something still waits, and
+    says what and why.
     """
     socket = paths().socket
     call(socket, "ping")  # one that is stopped or stuck would be waited for without end
@@ -51,7 +52,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
         data(said)
     else:
         tell_sync(said, write=write)
-    ctx.exit(PARKED if said["parked"] or not said["done"] else 0)
+    left = said["parked"] or not said["done"] or (write and said["waits"])
+    ctx.exit(PARKED if left else 0)
 
 
 def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
@@ -70,7 +72,7 @@ def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
     for text in waiting_lines(said["waits"]):
         talk(f"waits: {text}")
     if write:
-        tell_reasons(said, {str(row["project"]) for row in said["waits"]})
+        _tell_why_waiting(said)
     elif said["waits"]:
         talk("hint: `tacitd sync --write` does not wait for that")
     rescued = said.get("rescued", 0)  # an older daemon does not answer it
@@ -78,6 +80,17 @@ def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         talk(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
         talk("all read" if said["waits"] or rescued else "all handled")
+
+
+def _tell_why_waiting(said: Mapping[str, Any]) -> None:
+    """Print why something still waits after `sync --write`. What is parked or degraded has been named; of the rest the
+    command is named that tries it alone."""
+    roots = dict.fromkeys(str(row["project"]) for row in said["waits"])
+    tell_reasons(said, roots)
+    parked = {row.get("project") for row in said["parked"]}
+    for root in roots:
+        if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
+            talk(f"it came after the call, or cannot be written now: `tacitd synthesize {root}` tries it")
 
 
 def tell_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:

@@ -404,7 +404,7 @@ class Learning:
             "refused": dict(self._refusals.count()),
             "facts_waiting": {root: n for root, n in waiting.items() if n},
             "waits": [
-                {"project": root, "what": count_facts(n), "until": "its session ends", "job": SYNTHESIZE}
+                {"project": root, "what": count_facts(n), "until": self._until(root), "job": SYNTHESIZE}
                 for root, n in waiting.items()
                 if n
             ],
@@ -415,6 +415,12 @@ class Learning:
         }
         once = [what for what in found["files_refused"] if what not in self._shut.values()]
         return found | {"says": list(says(found | {"files_refused": once}))}
+
+    def _until(self, root: str) -> str:
+        """What the facts of a project wait for."""
+        if self._tools.write_mode(Project(Path(root), False)) == "off":
+            return f"`tacitd exclude --undo {root}`"
+        return "its session ends"
 
 
 def _wrong(root: Path) -> str:

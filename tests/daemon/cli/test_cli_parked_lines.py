@@ -15,6 +15,7 @@ from support_examples import examples
 from tacitd.cli.control import tell_sync
 from tacitd.cli.parked_lines import local_time, parked_lines, waiting_lines
 from tacitd.cli.status import told
+from tacitd.errors import PARKED
 
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
@@ -111,6 +112,21 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     )
     tell_sync(said)
     assert "is open" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_sync_write_ends_with_75_where_something_still_waits(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli, waits: bool
+) -> None:
+    """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
+    row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
+    said: dict[str, Any] = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [row] * waits}
+    monkeypatch.setattr("tacitd.cli.control.call", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.control.remote", lambda *_: lambda *_, **__: said)
+    written, read = cli.run("sync", "--write"), cli.run("sync")
+    assert (written.code, read.code) == (PARKED if waits else 0, 0)
+    assert ("waits: 1 fact in /app" in written.err) is waits
+    assert ("`tacitd synthesize /app` tries it" in written.err) is waits
 
 
 @pytest.mark.parametrize(
