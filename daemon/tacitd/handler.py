@@ -102,7 +102,7 @@ class Notice:
     INFO, so it is never a person's own words, and not what is only for the person's eyes."""
 
     did: str
-    """What was done, in one word: `learned`."""
+    """What was done, in a word or two: `learned`, or `no line` where nothing came of the work."""
     text: str
     """What is stored, as it stands in its file."""
     where: str = ""

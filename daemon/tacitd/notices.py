@@ -9,6 +9,8 @@ from loguru import logger
 
 from tacitd.handler import Notice
 
+LEARNED = "learned"
+"""`Notice.did` of what was stored."""
 KEPT = 500
 """Notices that are kept for those who wait. More than one `sync` brings."""
 LONGEST = 400

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support_daemon import PROGRAM, Daemon, MakeDaemon, until
+from support_daemon import ECHO_FACTS, LEARNING, PROGRAM, SYNTHESIS, Daemon, MakeDaemon, until
 from tacitd.clock import parse_utc
 
 pytestmark = pytest.mark.scenario
@@ -160,10 +160,15 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     daemon.type_("s1", "Prefers amber-1")
     said = daemon.cli("synthesize", str(daemon.project))
     assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, under $0.01)\n" in said.stderr
-    daemon.type_("s2", "Rejects amber-2")  # the model makes no line of it
-    said = daemon.cli("synthesize", str(daemon.project))
-    assert f"1 fact made no new line in {daemon.project}" in said.stderr, said.stderr
-    assert "the model made no line of it" in said.stderr
+    for reply, why in (
+        ("FILE: LEARNED.md\nFACT: Prefers amber-1", "it is written there already"),
+        ("NONE", "the model made no line of it"),
+    ):
+        daemon.claude.rules([ECHO_FACTS, {"match": SYNTHESIS, "reply": reply}])
+        daemon.type_("s2", f"Rejects amber-{len(reply)}")
+        said = daemon.cli("synthesize", str(daemon.project))
+        assert said.stderr == f"1 fact made no new line in {daemon.project}: {why}\n", said.stderr
+    daemon.claude.rules(LEARNING)
     lock = daemon.project / ".#LEARNED.md"
     lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # an Emacs that runs has it open
     daemon.type_("s3", "Prefers amber-3")

@@ -136,9 +136,10 @@ def tell_lines(said: Mapping[str, Any], where: str) -> int:
     if not waited and not said["made"]:
         talk(f"no facts wait in {where}: nothing to do")
     elif not said["made"]:
-        why = "it is written there already, or the model made no line of it"
-        refused = f"`tacitd learned --refused {where}` shows what was refused"
-        talk(f"{', '.join(waited)} made no new line in {where}: {why}; {refused}")
+        unmade = said.get("unmade", ())  # an older daemon does not answer it
+        why = "; ".join(dict.fromkeys(one["text"] for one in unmade if one["where"] == where))
+        why = why or "it is written there already, or the model made no line of it"
+        talk(f"{', '.join(waited)} made no new line in {where}: {why}")
     return 0
 
 

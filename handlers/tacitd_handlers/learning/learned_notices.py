@@ -1,4 +1,4 @@
-"""What is told of each line that learning wrote: the line, its file, and what it came from. No disk, no model."""
+"""What is told of a synthesis: each line that learning wrote, or why it wrote none. No disk, no model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,36 @@ from typing import Any
 from tacitd.handler import Notice
 from tacitd_handlers.learning.placement import LEARNED
 
+NO_LINE = "no line"
+"""`Notice.did` where facts were handled and no line was made of them."""
+
+
+def explain_no_line(*, repeated: int, withheld: int, refused: int, asked: bool) -> str:
+    """Given what became of the facts of a synthesis that wrote nothing, return the reasons, without any of their words.
+
+    The numbers are of lines; `asked`: the model was asked. What was not asked about and is none of the others is written
+    in another document of the project.
+    """
+    reasons = []
+    if repeated:
+        reasons.append("it is written there already")
+    if withheld:
+        reasons.append("you removed that line before (`tacitd learned --withheld` shows it)")
+    if refused:
+        reasons.append("what was proposed was refused (`tacitd learned --refused` shows it)")
+    if not reasons:
+        reasons.append("the model made no line of it" if asked else "another document says it already")
+    return "; ".join(reasons)
+
 
 def learned_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
     """Given a project and the data of a synthesis's commit, yield a notice for each line that it put there.
 
-    What the calls cost is shared among the lines that came of them.
+    What the calls cost is shared among the lines that came of them. Without a line there is one notice with the reason,
+    which has no words of a person.
     """
+    if why := data.get("no_line"):
+        yield Notice(NO_LINE, str(why), str(root))
     lines, prompts = list(data.get("put", ())), int(data.get("from", 0))
     for line in lines:
         file = str(data.get("files", {}).get(line, LEARNED))

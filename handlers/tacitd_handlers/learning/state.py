@@ -8,7 +8,7 @@ Data of its commits, by their `kind`:
     (batch and synthesis: `left_out`, how many facts were kept nowhere, by reason)
     synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look,
                files (line to file), usd (all calls that led there), from (prompts);
-               `read`: claimed files that grew meanwhile, and up to which byte they are done with
+               `no_line`: why no line was made; `read`: claimed files that grew meanwhile, and up to which byte they are done with
     aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches;
                `unfiled`: those of the batches whose own file could not be read
     tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen

@@ -24,6 +24,7 @@ from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.extract import unanswered
+from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.looks import look, ours
 from tacitd_handlers.learning.material import Material, portions, take
 from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
@@ -233,8 +234,15 @@ class Synthesis:
             done = tools.history.run(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
-        data |= _paid_for(desk, answered, state)
-        return self._finish(project, material, data | _learned(decision, desk), state, tools)
+        data |= _paid_for(desk, answered, state) | _learned(decision, desk)
+        if not operations:
+            data["no_line"] = explain_no_line(
+                repeated=len(data["again"]),
+                withheld=len(decision.withheld),
+                refused=len(unsaid) + (not desk.origins.facts and not desk.origins.unworded),
+                asked=bool(desk.facts),
+            )
+        return self._finish(project, material, data, state, tools)
 
     def _note_misplaced(self, project: Project, misplaced: Sequence[Refused], tools: Tools) -> None:
         id = f"learning.refused:{project.root}"

@@ -50,7 +50,14 @@ def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().err
     assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
     assert "the model made no line of it" in said
-    assert f"`tacitd learned --refused {APP}` shows what was refused" in said
+
+
+@pytest.mark.parametrize("why", ["the model made no line of it", "it is written there already"])
+def test_why_no_line_was_made_is_told_apart(capsys: pytest.CaptureFixture[str], why: str) -> None:
+    """A repeated line and NONE are two things; what became of another project's facts is not this command's concern."""
+    unmade = [{"did": "no line", "text": why, "where": APP}, {"did": "no line", "text": "no", "where": "/b"}]
+    assert tell_lines(answer(unmade=unmade), APP) == 0
+    assert capsys.readouterr().err == f"1 fact made no new line in {APP}: {why}\n"
 
 
 def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacitd.handler import Notice
-from tacitd_handlers.learning.learned_notices import learned_notices
+from tacitd_handlers.learning.learned_notices import explain_no_line, learned_notices
 
 
 def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_price() -> None:
@@ -20,3 +20,21 @@ def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_pr
     ]
     assert [one.about for one in learned_notices(Path("/s"), {"put": ["a"]})] == ["$0.00"]
     assert list(learned_notices(Path("/s"), {"put": []})) == []
+
+
+def test_why_there_is_no_line() -> None:
+    """A repeated line, NONE, a line that a person removed, and a refusal are told apart; no words of anybody are in it."""
+    notice = Notice("no line", "it is written there already", "/home/dev/shop")
+    data = {"put": [], "again": ["a"], "no_line": "it is written there already"}
+    assert list(learned_notices(Path("/home/dev/shop"), data)) == [notice]
+    cases = [(1, 0, 0, True), (0, 1, 0, True), (0, 0, 1, True), (0, 0, 0, True), (0, 0, 0, False)]
+    said = [explain_no_line(repeated=a, withheld=b, refused=c, asked=d) for a, b, c, d in cases]
+    assert [text.split(" (")[0] for text in said] == [
+        "it is written there already",
+        "you removed that line before",
+        "what was proposed was refused",
+        "the model made no line of it",
+        "another document says it already",
+    ]
+    both = explain_no_line(repeated=1, withheld=0, refused=2, asked=True)
+    assert both.startswith("it is written there already; what was proposed")
