@@ -17,7 +17,7 @@ from tacitd.files.names import remove
 from tacitd.files.replaced import edit
 from tacitd.files.transaction import History
 from tacitd.transcripts.projects import Projects
-from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.plain import leads_out, plain_bytes
 from tacitd_handlers.learning.reach import (
     POINTER,
     POINTER_TEXT,
@@ -45,6 +45,10 @@ def link(project: str | None, yes: bool) -> None:
     """
     root = _project(project).root
     target, line = _offer(root)
+    if leads_out(target, root):
+        raise FileRefusedError(
+            f"{target} is a link that leads out of the project", "make it a file of the project's own"
+        )
     if refers(target, root):
         talk(f"{target} refers to LEARNED.md already")
         return
@@ -97,7 +101,7 @@ def with_line(data: bytes | None, line: str) -> bytes:
 def _without_pointer(root: Path) -> None:
     """The pointer would have LEARNED.md loaded twice now. It is ours, as long as it says what we wrote."""
     path = root / POINTER
-    if not path.is_symlink() and text_of(path) == POINTER_TEXT:
+    if not path.is_symlink() and text_of(path, root) == POINTER_TEXT:
         remove([path])
         talk(f"{path} was removed: it said the same")
 
@@ -159,7 +163,7 @@ def exclude(project: str, undo: bool) -> None:
     else:
         choices.choose(root, "off")
     talk(f"{root} is {'learned from again' if undo else 'excluded'}")
-    if not undo and text_of(root / POINTER) == POINTER_TEXT:
+    if not undo and text_of(root / POINTER, root) == POINTER_TEXT:
         talk(
             f"hint: {root / POINTER} still shows LEARNED.md to new sessions; delete it if you do not want that"
         )

@@ -18,7 +18,7 @@ from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 from tacitd.git import UnsafeGitDirectory, locate_exclude_file
-from tacitd_handlers.learning.plain import real
+from tacitd_handlers.learning.plain import leads_out, real
 from tacitd_handlers.learning.store import LEARNED, Files, text_of
 
 POINTER = Path(".claude/rules/tacitd-learned.md")
@@ -99,7 +99,7 @@ def referring(root: Path) -> Path | None:
     """The file by which an agent finds LEARNED.md, None where nothing refers to it."""
     rules = root / ".claude" / "rules"
     candidates = [root / name for name in REFERRING]
-    if rules.is_dir():
+    if rules.is_dir() and not leads_out(rules, root):
         candidates += sorted(islice(rules.glob("**/*.md"), RULES_LIMIT))
     if not any((root / name).is_file() for name in CLAUDE):
         candidates.append(
@@ -111,9 +111,10 @@ def referring(root: Path) -> Path | None:
 def refers(path: Path, root: Path) -> bool:
     """Whether this file brings LEARNED.md to an agent: by a mention in AGENTS.md, elsewhere by an `@` import of it.
 
-    A mention alone is not followed by Claude Code, and an import in code or in a comment is none.
+    A mention alone is not followed by Claude Code, and an import in code or in a comment is none. A file behind a link
+    that leads out of the project is not read.
     """
-    text = text_of(path)
+    text = text_of(path, root)
     if path == root / "AGENTS.md":
         return LEARNED in text
     named = _IMPORT.findall(without_code(text)) if LEARNED in text else []

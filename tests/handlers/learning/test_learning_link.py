@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -133,6 +134,39 @@ def test_what_is_no_project_is_refused(bench: Bench, cli: Cli, command: list[str
     said = cli.run(*command, places[where])
     assert said.code == 2 and str(places[where]) in said.err
     assert list(cli.home.iterdir()) == [] and not (bench.box / "no").exists()
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md"])
+def test_link_neither_shows_nor_changes_a_file_outside_the_project(
+    bench: Bench, cli: Cli, tmp_path: Path, name: str
+) -> None:
+    """A clone may bring a link to any file of the person's."""
+    outside = tmp_path / "key"
+    outside.write_text("a private key\n")
+    link = bench.root / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside)
+    said = cli.run("link", bench.root, "--yes")
+    assert said.code == 1 and f"{link} is a link that leads out of the project" in said.err
+    assert "private" not in said.out + said.err and outside.read_text() == "a private key\n"
+
+
+def test_link_makes_no_file_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
+    """The link leads to a file that is not there yet."""
+    (bench.root / "CLAUDE.md").symlink_to(tmp_path / "made")
+    assert cli.run("link", bench.root, "--yes").code == 1 and not (tmp_path / "made").exists()
+
+
+def test_link_removes_no_pointer_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
+    """Another project's pointer behind a linked folder stays."""
+    bench.put("CLAUDE.md", "mine\n")
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "tacitd-learned.md").write_text("@../../LEARNED.md\n")
+    (bench.root / ".claude").mkdir()
+    (bench.root / ".claude" / "rules").symlink_to(rules)
+    assert cli.run("link", bench.root, "--yes").code == 0
+    assert (rules / "tacitd-learned.md").exists()
 
 
 # --- share --------------------------------------------------------------------------------------------------

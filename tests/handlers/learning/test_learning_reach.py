@@ -287,3 +287,17 @@ def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
     bench.due("init", bench.project)
     bench.due("init", bench.project)
     assert bench.learned == "mine\n" and bench.files.summary.exists()
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/rules", ".claude"])
+def test_a_file_outside_the_project_refers_to_nothing(bench: Bench, tmp_path: Path, name: str) -> None:
+    """A link that leads out is not followed; one within the project is."""
+    for place in (tmp_path / "outside", bench.root / "inside"):
+        (place / "rules").mkdir(parents=True)
+        for file in ("CLAUDE.md", "rules/one.md"):
+            (place / file).write_text("@LEARNED.md\n@../LEARNED.md\n@../../LEARNED.md\n")
+        link = bench.root / name
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(place / name.removeprefix(".claude").strip("/"))
+        assert (reach.referring(bench.root) is not None) is (place == bench.root / "inside")
