@@ -1,23 +1,25 @@
-"""Files that are being edited right now, and how long tacitd waits for them.
+"""Files that are being edited now, and how long a change waits for them (X-08).
 
-An editor that saves in place truncates the file and then writes it. Whoever reads in between sees a part, or nothing. And
-an editor that has a file open warns its user if the file changes under it (vim: W11, W12). So before a file that people
-edit too is changed:
+An editor that saves in place truncates the file and then writes it. A read in between returns a part of the file, or
+nothing. An editor that has a file open also warns its user if the file changes on disk (vim: W11, W12). So before a file
+that people edit too is changed:
 
-- a file that became empty, became shorter or disappeared within the last second waits until it is unchanged for a second,
-  five seconds at most; so does one that changed while it was looked at. (Some editors remove or rename the old file before
-  they write the new one.)
-- a file that an editor has open waits until it is closed, ten minutes at most. An editor counts as running while the
-  process runs that its lock names. A lock that names no process of this machine counts while it is younger than ten
-  minutes, and one that editors remove within a moment while it is younger than a second.
+- A file that became empty or shorter, or that disappeared, within the last second waits until it is unchanged for a
+  second, at most five seconds. So does a file that changed during the check. (Some editors remove or rename the old file
+  before they write the new one.)
+- A file that an editor has open waits until it is closed, at most ten minutes. If the editor's lock names a process of
+  this machine, the lock counts while that process runs. Otherwise it counts while it is younger than ten minutes, or one
+  second if it is of a kind that editors remove at once.
 
-After these times the file is changed all the same. That is safe, because a change is compare-and-swap (replaced.py) and
-what is written into the old file afterwards is brought in (second_look.py). Waiting only avoids what people would notice.
+After these limits the file is changed anyway. That is safe: a change is compare-and-swap (replaced.py), and what an
+editor writes into the old file later is recovered (second_look.py). Waiting only avoids the visible effects.
 
-What "within the last second" is measured with: modification times are the file system's, so they are compared with the
-modification time of a new temporary file there. Where that says nothing, because a clock was set, the same state has to
-be seen at two looks that are a second apart by the monotonic clock. All other times are monotonic. What a file was before
-is known from earlier looks of this process; a part of a file that is seen first is changed, and completed later.
+Modification times come from the file system's clock, so an age is measured against the modification time of a new
+temporary file in the same directory. If that gives no usable age because a clock was set, the same state must be seen
+twice, a second apart by the monotonic clock. All other times are monotonic. Only this process's earlier checks tell what
+a file was before: a half-written file is changed if it is seen for the first time, and completed later.
+
+Deciding whether a file is busy belongs here. Finding the editors' lock files is in editor_locks.py.
 """
 
 from __future__ import annotations
@@ -39,13 +41,13 @@ from tacitd.files.temporary import read_file_system_time
 REST = 1.0
 """Seconds for which a file must be unchanged."""
 RESTLESS_LIMIT = 5.0
-"""Seconds for which a file that keeps changing is waited for."""
+"""Longest wait, in seconds, for a file that keeps changing."""
 PATIENCE = 600.0
-"""Seconds for which a file that is open in an editor is waited for."""
+"""Longest wait, in seconds, for a file that is open in an editor."""
 OPEN_FOR = 600.0
-"""Seconds after `PATIENCE` in which the same file is not waited for again: one piece of work may need several edits."""
+"""Seconds after `PATIENCE` in which the same file does not wait again, because one work item may need several edits."""
 AGAIN = 5.0
-"""Seconds between two looks at a file that is open in an editor."""
+"""Seconds between two checks of a file that is open in an editor."""
 T = TypeVar("T")
 
 _Identity = tuple[int, int, int] | None
@@ -60,7 +62,7 @@ class BusyFile:
     editor: str
     lock: Path
     since: float
-    """Monotonic seconds: when the change was first put off."""
+    """Monotonic seconds: when the change was first delayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,12 @@ class _State:
 
     identity: _Identity
     suspect: bool
-    """Whether it may be half written: it is waited for until it is unchanged for a second."""
+    """Whether it may be half written. If so, a change waits until the file is unchanged for a second."""
     at: float
     """Monotonic seconds: when it was first seen like this."""
     changed_ns: int = 0
-    """When it changed, by the file system's clock: of a missing file, when its directory did. Looking at the clock
-    changes the directory, so that is only asked once."""
+    """When it changed, in ns since 1970 by the file system's clock; for a missing file, when its directory changed.
+    Stored, because measuring an age creates a file in the directory and so changes the directory's own time."""
 
 
 class BusyFiles:
@@ -101,7 +103,7 @@ class BusyFiles:
         self._waiting: dict[Path, BusyFile] = {}
         self._open_until: dict[Path, float] = {}
         self._lock_ages: dict[Path, tuple[int, float, float]] = {}
-        """By lock file: its modification time, its age when that was seen, and when (monotonic)."""
+        """By lock file: its modification time in ns, its age in seconds at that check, and the check's monotonic time."""
 
     def check(self, target: Path, seen: os.stat_result | None) -> None:
         """Given the real path of a file and its stat (None: no such file), raise FileBusyError if it is being edited."""
@@ -109,8 +111,8 @@ class BusyFiles:
         self.check_editors(target)
 
     def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
-        """Raise FileBusyError if the file became empty, shorter or missing within the last second, or changed while it
-        was looked at."""
+        """Raise FileBusyError if the file became empty, shorter or missing within the last second, or if it changed
+        during an earlier check."""
         with self._mutex:
             now = self._clock.monotonic()
             if self._is_at_rest(target, seen, now):
@@ -120,10 +122,10 @@ class BusyFiles:
             if now - since >= RESTLESS_LIMIT:
                 self._restless_since.pop(target, None)
                 return
-        raise FileBusyError(f"{target} is just being written", "it is tried again in a second", seconds=REST)
+        raise FileBusyError(f"{target} is just being written", "retried in a second", seconds=REST)
 
     def check_editors(self, target: Path) -> None:
-        """Raise FileBusyError if an editor has the file open, and it was not waited for long enough."""
+        """Raise FileBusyError if an editor has the file open and the wait is shorter than `PATIENCE` so far."""
         locks = find_editor_locks(target, self._disk, self._swap_directories)
         with self._mutex:
             now = self._clock.monotonic()
@@ -143,25 +145,25 @@ class BusyFiles:
                 return
         raise FileBusyError(
             f"{target} is open in {lock.editor}",
-            f"close it, and its lines are written; otherwise within {PATIENCE / 60:.0f} minutes",
+            f"close the file to have it written now; otherwise it is written within {PATIENCE / 60:.0f} minutes",
             seconds=AGAIN,
             editor=lock.editor,
         )
 
     def note_written(self, target: Path, wrote: os.stat_result) -> None:
-        """Remember a file that tacitd wrote: that it is shorter now is nobody's editing."""
+        """Record a file that tacitd wrote, so that it does not count as being edited if it is shorter now."""
         with self._mutex:
             self._states[target] = _State(_identify(wrote), False, self._clock.monotonic())
 
     def note_changed(self, target: Path) -> None:
-        """Remember that somebody changed a file while it was looked at: there may be more to come."""
+        """Record that a file changed during a check. It counts as half written until it is unchanged for a second."""
         with self._mutex:
             before = self._states.get(target)
             identity = before.identity if before is not None else None
             self._states[target] = _State(identity, True, self._clock.monotonic())
 
     def list_waiting(self) -> tuple[BusyFile, ...]:
-        """The files that are waited for now because an editor has them open."""
+        """The files whose changes wait now because an editor has them open."""
         with self._mutex:
             now = self._clock.monotonic()
             waiting = [each for each in self._waiting.values() if now - each.since <= PATIENCE]
@@ -184,10 +186,10 @@ class BusyFiles:
         try:
             return self._disk.stat(target.parent).st_mtime_ns
         except OSError:
-            return 0  # no directory: nobody is about to write a file in it
+            return 0  # without a directory, no editor is about to write a file in it
 
     def _measure_age(self, directory: Path, changed_ns: int) -> float | None:
-        """Seconds since `changed_ns` by the file system's clock; None if nothing can be written there."""
+        """Seconds since `changed_ns` by the file system's clock; None if no file can be created there."""
         now = read_file_system_time(directory, self._disk)
         return None if now is None else (now - changed_ns) / 1e9
 
@@ -198,11 +200,11 @@ class BusyFiles:
         return self._lock_age(lock, now) < (REST if lock.brief else PATIENCE)
 
     def _lock_age(self, lock: EditorLock, now: float) -> float:
-        """Seconds since the lock was written. One that changed between two looks is new, whatever clocks say."""
+        """Seconds since the lock was written. A lock that changed between two checks has age 0, whatever its time is."""
         before = self._lock_ages.get(lock.path)
         if before is None:
             age = self._measure_age(lock.path.parent, lock.changed_ns)
-            # A lock from the future was written before a clock was set back: its age begins now.
+            # The clock was set back after a lock with a future time was written, so its age starts at 0.
             before = lock.changed_ns, max(0.0, age or 0.0), now
         elif before[0] != lock.changed_ns:
             before = lock.changed_ns, 0.0, now
@@ -218,8 +220,8 @@ class BusyFiles:
 
 
 def retry_while_changing(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Return what `work` returns; try it again for a few seconds while it raises FileBusyError for a file that changed
-    a moment ago. For a file that is open in an editor it is raised at once. Raises what `work` raised last.
+    """Call `work` and return its result; retry for `RESTLESS_LIMIT` seconds while it raises FileBusyError for a file
+    that just changed. For a file that is open in an editor the error is raised at once. Raises what `work` raised last.
     """
     slept = 0.0
     while True:
@@ -237,7 +239,10 @@ def _identify(stat: os.stat_result | None) -> _Identity:
 
 
 def _may_be_part(before: _State | None, identity: _Identity) -> bool:
-    """Given what a file was and is, return whether an editor may be about to write (the rest of) it."""
+    """Given a file's previous and present state, return whether an editor may still be writing it.
+
+    A file that is missing, empty or shorter than before may be between an editor's truncation or removal and its write.
+    """
     if identity is None:
         return before is not None and before.identity is not None
     if identity[1] == 0:

@@ -1,17 +1,17 @@
-"""The seam: every system call that the durable files make goes through a `Disk`.
+"""`Disk`: every system call that the durable files make.
 
-Only single calls belong here, each as thin as it can be, so that a test can count them, fail them, or stop
-the world before any one of them. No format, no retry and no decision belongs here.
+Only single calls belong here, each as thin as possible, so that a test can count them, make them fail, or stop the
+process before any of them. Formats, retries and decisions do not belong here.
 
-What the kernel promises, and the rest of this folder leans on:
+What the kernel guarantees, and the other modules of this folder rely on:
 
-- One `write` on an O_APPEND descriptor lands at the end of the file in one piece (write(2)); it may be short
-  when the disk is full or a signal comes.
-- `rename` replaces a name atomically, but neither it nor a new name is durable before the directory itself
-  was synced (fsync(2)).
-- On macOS `fsync` only hands the bytes to the drive; F_FULLFSYNC makes the drive keep them (fsync(2) there).
-- A failed sync marks the pages clean on Linux: the next one reports success for bytes that were never kept.
-- flock belongs to the open file, goes with the last descriptor of it, and so never outlives a process.
+- One `write` on an O_APPEND descriptor goes to the end of the file in one piece (write(2)). It may be short if the disk
+  is full or a signal arrives.
+- `rename` replaces a name atomically. Neither a rename nor a new name is durable before the directory is synced
+  (fsync(2)).
+- On macOS `fsync` only passes the bytes to the drive; F_FULLFSYNC makes the drive store them (fsync(2) there).
+- On Linux a failed sync marks the pages as clean, so the next sync reports success for bytes that were never stored.
+- An flock belongs to the open file and is released with its last descriptor, so it never outlives a process.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
 
 
 class Disk(Protocol):
-    """The operations that durable files are made of. All raise OSError and nothing else."""
+    """The operations that durable files are made of. All raise only OSError."""
 
     def resolve(self, path: Path) -> Path:
-        """The real path behind every symlink; what does not exist is kept as it is."""
+        """The path with every symlink resolved; parts that do not exist are kept."""
         ...
 
     def stat(self, path: Path) -> os.stat_result:
-        """What is at the path itself: a symlink is not followed."""
+        """The stat of the path itself: a symlink is not followed."""
         ...
 
     def fstat(self, fd: int) -> os.stat_result:
-        """What the descriptor refers to."""
+        """The stat of the open file."""
         ...
 
     def names(self, directory: Path) -> list[str]:
@@ -54,11 +54,11 @@ class Disk(Protocol):
         ...
 
     def may_write(self, path: Path) -> bool:
-        """Whether this process may write here: permissions and read-only mounts."""
+        """Whether permissions and mount options let this process write here."""
         ...
 
     def open_read(self, path: Path) -> int:
-        """A descriptor for reading; a FIFO does not make it hang."""
+        """A descriptor for reading. It does not block on a FIFO."""
         ...
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:
@@ -66,27 +66,27 @@ class Disk(Protocol):
         ...
 
     def close(self, fd: int) -> None:
-        """Give a descriptor back. Changes nothing on the disk."""
+        """Close a descriptor. Changes nothing on the disk."""
         ...
 
     def lock(self, fd: int, *, wait: bool) -> bool:
-        """Take the exclusive flock; False where another has it and `wait` is not set."""
+        """Take the exclusive flock; False if another open file has it and `wait` is not set."""
         ...
 
     def unlock(self, fd: int) -> None:
-        """Give the flock back."""
+        """Release the flock."""
         ...
 
     def open_append(self, path: Path, mode: int) -> int:
-        """An O_APPEND descriptor that may also read; made with `mode` less the umask where it is missing."""
+        """An O_APPEND descriptor that can also read. A missing file is created with `mode` less the umask."""
         ...
 
     def open_new(self, path: Path, mode: int) -> int:
-        """A descriptor for a file that did not exist; FileExistsError where it did."""
+        """Create a file and return its descriptor; FileExistsError if the name exists."""
         ...
 
     def write(self, fd: int, data: bytes) -> int:
-        """One write. How many bytes were taken, which may be fewer than given."""
+        """One write. Returns how many bytes were written, which may be fewer than given."""
         ...
 
     def truncate(self, fd: int) -> None:
@@ -98,7 +98,7 @@ class Disk(Protocol):
         ...
 
     def chown(self, fd: int, uid: int, gid: int) -> None:
-        """Set owner and group; -1 leaves one alone."""
+        """Set owner and group; -1 leaves one unchanged."""
         ...
 
     def sync(self, fd: int) -> None:
@@ -118,27 +118,25 @@ class Disk(Protocol):
         ...
 
     def replace(self, source: Path, target: Path) -> None:
-        """Rename over whatever is there."""
+        """Rename, replacing `target` if it exists."""
         ...
 
     def place(self, source: Path, target: Path) -> None:
-        """Rename to a name that is free; FileExistsError where it is not."""
+        """Rename without replacing anything; FileExistsError if `target` exists."""
         ...
 
     def exchange(self, one: Path, other: Path) -> bool:
-        """Let two names change places, atomically. False where this system or file system cannot."""
+        """Exchange two names atomically. False if this system or file system cannot."""
         ...
 
-    def unlink(self, path: Path) -> None:
-        """Take a name away."""
-        ...
+    def unlink(self, path: Path) -> None: ...
 
 
 class RealDisk:
-    """The machine's own disk."""
+    """`Disk` by the operating system's calls."""
 
     def resolve(self, path: Path) -> Path:
-        # realpath, not Path.resolve: the latter raises RuntimeError on a loop of links.
+        # realpath, because Path.resolve raises RuntimeError on a loop of links.
         return Path(os.path.realpath(path))
 
     def stat(self, path: Path) -> os.stat_result:
@@ -172,7 +170,7 @@ class RealDisk:
         except BlockingIOError:
             return False
         except OSError as error:
-            # Some network file systems have no locks. One writer is still safe there, as almost always.
+            # Some network file systems have no locks. Without one, a single writer is still safe.
             if error.errno not in _NO_LOCKS:
                 raise
         return True
@@ -225,7 +223,7 @@ class RealDisk:
         try:
             os.fsync(fd)
         except OSError as error:
-            # Directories cannot be synced everywhere (FAT, some network file systems).
+            # Some file systems (FAT, some network file systems) cannot sync a directory.
             if error.errno not in _NO_SYNC:
                 raise
         finally:
@@ -248,12 +246,12 @@ class RealDisk:
 
 
 def regular(seen: os.stat_result) -> bool:
-    """Whether this is an ordinary file: no directory, link, FIFO or device."""
+    """Whether this is an ordinary file, not a directory, link, FIFO or device."""
     return stat.S_ISREG(seen.st_mode)
 
 
 def same_file(one: os.stat_result, other: os.stat_result) -> bool:
-    """Whether these two are one file, whatever its names."""
+    """Whether both are the same file, under whatever names (device and inode)."""
     return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 
 
@@ -268,19 +266,19 @@ def read_all(fd: int, disk: Disk) -> bytes:
 
 
 def write_all(fd: int, data: bytes, disk: Disk) -> None:
-    """Write all of it, in one write where the kernel takes it so. A write that takes nothing is an OSError."""
+    """Write all of `data`, in one write unless the kernel makes it short. Raises OSError, also if a write takes nothing."""
     taken = disk.write(fd, data)
     while taken < len(data):
         more = disk.write(fd, data[taken:])
-        if more <= 0:
+        if more <= 0:  # otherwise this loop would not end
             raise OSError(errno.EIO, "the disk takes no more bytes")
         taken += more
 
 
 def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
-    """Make a directory and those above it that are missing, durably: 0700 each, or with the mode of the one above.
+    """Make a directory and the missing ones above it, durably. `private`: 0700, otherwise with their parent's mode.
 
-    Not as the umask says: a service has a narrow one, and a project's files are for the people who work in it.
+    The umask is not used: a service has a narrow one, but the people who work in a project must be able to use its files.
     """
     missing: list[Path] = []
     at = path
@@ -298,7 +296,7 @@ def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
 
 
 def mode_within(directory: Path, disk: Disk) -> int:
-    """The permission bits for a new file of a project: those of the directory, less the right to execute."""
+    """The permission bits for a new file of a project: those of the directory, without the execute bits."""
     return disk.stat(disk.resolve(directory)).st_mode & 0o666
 
 
@@ -314,7 +312,7 @@ def _like_parent(path: Path, disk: Disk) -> None:
 
 
 def there(path: Path, disk: Disk) -> bool:
-    """Whether something has this name; the root always does."""
+    """Whether anything has this name. The root of the file system always exists."""
     try:
         disk.stat(path)
     except FileNotFoundError:

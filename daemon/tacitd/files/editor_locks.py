@@ -1,19 +1,19 @@
-"""The files by which editors mark a file as open: which ones there are, and what each one tells.
+"""The files by which editors mark a file as open: their names, and what each contains.
 
-What editors promise, as far as it was found in their sources:
+What editors do, as found in their sources:
 
-- vim keeps `.NAME.swp` (`.swo`, `.swn`, down to `.saa`) beside the file from opening to closing. Its first block holds
+- vim keeps `.NAME.swp` (`.swo`, `.swn`, down to `.saa`) beside the file from opening to closing. Its first block contains
   `b0`, the program's version, the process id at byte 24 (little-endian), the host name at byte 68. nano writes the same
   block if locking is on. With a `directory` option that ends in `//` (the default of Neovim) the swap file is in that
   directory, and its name is the whole path with `%` for `/`.
-- vim creates and removes a file named `4913` to learn whether it may write in a directory, just before it saves.
+- vim creates and removes a file named `4913` just before it saves, to test whether it may write in the directory.
 - Emacs (and joe, jed) keep a symlink `.#NAME` to `user@host.pid:boot` while a buffer has unsaved changes. On file systems
   without symlinks it is a file with this text. `#NAME#` is Emacs' copy of unsaved changes; it remains after a crash.
 - Kate keeps `.NAME.kate-swp` while there are unsaved changes, LibreOffice `.~lock.NAME#` while the document is open.
 - JetBrains' editors write `NAME___jb_tmp___` and rename it; GIO (gedit) writes `.goutputstream-XXXXXX` and renames it.
 - VS Code, Sublime Text and Helix leave no mark.
 
-Finding and reading these files belongs here. How long a mark is waited for is in busy.py.
+Finding and reading these files belongs here. How long a change waits because of a mark is in busy.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWNER = re.compile(r"\A[^@\n]*@(?P<host>[^\n]*)\.(?P<pid>[0-9]{1,9})(?::[0-9]+)
 
 @dataclass(frozen=True, slots=True)
 class EditorLock:
-    """A file beside another one that marks it as open in an editor."""
+    """A file that marks another file as open in an editor."""
 
     path: Path
     editor: str
@@ -43,18 +43,18 @@ class EditorLock:
     changed_ns: int
     """Modification time in nanoseconds since 1970, by the clock of the file system."""
     pid: int | None = None
-    """The editor's process; None where the file does not name one."""
+    """The editor's process; None if the file does not name one."""
     host: str = ""
-    """The machine of that process; empty where the file does not name one."""
+    """The machine of that process; empty if the file does not name one."""
     brief: bool = False
-    """Whether the editor removes it within a moment, so that an old one is a leftover."""
+    """Whether the editor removes it at once, so that an old one is a leftover."""
 
 
 def find_editor_locks(target: Path, disk: Disk, swap_directories: Sequence[Path] = ()) -> list[EditorLock]:
-    """Given the real path of a file, return the marks of editors for it.
+    """Given the real path of a file, return the editors' marks for it.
 
     `swap_directories` are directories in which vim keeps swap files under the whole path. A directory that cannot be
-    listed and a mark that is gone by now count as no mark.
+    listed and a mark that has disappeared count as no mark.
     """
     found: list[EditorLock] = []
     with suppress(OSError):
@@ -91,7 +91,7 @@ def match_lock(name: str, edited: str) -> tuple[str, bool] | None:
 def parse_swap_header(head: bytes) -> tuple[str, int | None, str] | None:
     """Given the first bytes of a swap file, return (editor, process id, host); None if it is not one.
 
-    The process id is None where the header says 0: the swap file was recovered, or its editor ended as it should.
+    The process id is None if the header has 0: the swap file was recovered, or its editor ended normally.
     """
     if len(head) < 108 or not head.startswith(b"b0"):
         return None
@@ -107,14 +107,14 @@ def parse_lock_owner(text: str) -> tuple[int, str] | None:
 
 
 def is_held(lock: EditorLock, host: str, is_alive: Callable[[int], bool]) -> bool | None:
-    """Whether the lock's process runs; None if the lock does not say, or names a process of another machine."""
+    """Whether the lock's process runs; None if the lock names no process, or a process of another machine."""
     if lock.pid is None or lock.host not in ("", host):
         return None
     return is_alive(lock.pid)
 
 
 def process_is_alive(pid: int) -> bool:
-    """Whether a process with this id runs, whoever owns it."""
+    """Whether a process with this id runs, under any user."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -1,7 +1,7 @@
-"""The thread that comes back to files: looks again at what was swapped out, and finishes transactions that waited.
+"""The thread that checks swapped-out files again and finishes transactions that wait for a busy file.
 
-It sleeps until there is something to come back to. When a file is looked at is decided by second_look.py, and whether a
-transaction can be finished by transaction.py; only the waiting is here.
+Only the waiting belongs here. second_look.py decides when a file is checked, transaction.py whether a transaction can be
+finished. The thread sleeps while there is nothing to do.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tacitd.files.transaction import History
 
 
 class FollowUp:
-    """One thread, from `start` to `stop`; without it, whoever calls `run_once` does the same."""
+    """One thread, from `start` to `stop`. Without `start`, a caller of `run_once` does the same work."""
 
     def __init__(self, second: SecondLook, history: History, is_wanted: Callable[[Path], bool]) -> None:
-        """`is_wanted`: given the root of a project, whether its files may be written."""
+        """`is_wanted`: given a project's root, whether its files may be written."""
         self._second = second
         self._history = history
         self._is_wanted = is_wanted
@@ -32,12 +32,12 @@ class FollowUp:
         second.on_kept = history.on_busy = self._wake.set
 
     def start(self) -> None:
-        """Begin. Raises RuntimeError where no thread can be made."""
+        """Start the thread. Raises RuntimeError if no thread can be created."""
         self._thread = threading.Thread(target=self._run, name="follow-up", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End, after what is being done now."""
+        """Stop the thread after its current work, and wait for it."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
@@ -45,9 +45,9 @@ class FollowUp:
             self._thread = None
 
     def run_once(self) -> float | None:
-        """Do what is due. Returns the seconds after which there may be more; None: there is nothing to come back to.
+        """Do what is due. Returns the seconds until there may be more work; None if nothing is left.
 
-        Raises OSError and TacitdError where the history log cannot be read or written.
+        Raises OSError and TacitdError if the history log cannot be read or written.
         """
         self._second.look()
         if self._history.has_busy:
@@ -65,7 +65,8 @@ class FollowUp:
             try:
                 pause = self.run_once()
             except (OSError, TacitdError) as error:
-                logger.warning("files that wait cannot be finished now: {}", error)
+                logger.warning("waiting files cannot be finished now: {}", error)
                 pause = AGAIN
             if pause is not None:
+                # Due work that cannot be done yet must not make this loop spin.
                 pause = max(0.05, pause)

@@ -1,6 +1,6 @@
-"""Where a transaction may write: inside its project, and nowhere that is closed to it.
+"""Where a transaction may write: inside its project, and only where permissions allow it (S-24).
 
-Only refusals belong here. They look at paths and permissions, and change nothing.
+Only refusals belong here. They read paths and permissions and change nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 
 
 def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Disk) -> Path:
-    """The real path behind every link, if it is below `root`, or is or is below one of `also`.
+    """The operation's path with every link resolved, if it is below `root` or is or is below one of `also`.
 
-    `also` is meant as it is named: where one of its directories is a link, that leads elsewhere. Raises
-    FileRefusedError where the path is not there, is relative or not UTF-8, lies in a `.git` that `also` does not name,
-    or the project is gone.
+    A path of `also` that contains a link allows nothing, because the link leads elsewhere. Raises FileRefusedError if
+    the real path is outside, or in a `.git` that `also` does not name, if the path is relative or not UTF-8, or if the
+    project does not exist.
     """
     path = operation.path
     _refuse_unclear(path)
     home = disk.resolve(root)
     if not _exists(home, disk):
-        raise FileRefusedError(f"the project {root} is not there", "it may be on a disk that is not mounted")
-    # Of a link that is to go, the link itself is meant; its directory must still be inside.
+        raise FileRefusedError(
+            f"the project {root} does not exist", "it may be on a disk that is not mounted"
+        )
+    # Removing a link removes the link and not its target, so only its directory is resolved.
     real = disk.resolve(path.parent) / path.name if isinstance(operation, RemoveFile) else disk.resolve(path)
     if any(real.is_relative_to(place) and disk.resolve(place) == place for place in also):
         return real
@@ -37,19 +39,19 @@ def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Di
 
 
 def refuse_git_directory(path: Path, real: Path, home: Path) -> None:
-    """Raise FileRefusedError where `path`, which is `real` behind every link, is in a git directory below `home`.
+    """Raise FileRefusedError if `path`, with every link resolved `real`, is in a git directory below `home`.
 
-    A repository may hold a link such as `LEARNED.md -> .git/config`. Case is ignored, as some file systems do.
+    A repository may contain a link such as `LEARNED.md -> .git/config`. Case is ignored, as some file systems do.
     """
     if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
         raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")
 
 
 def refuse_unwritable(target: Path, disk: Disk) -> None:
-    """Raise FileRefusedError where the file, or the directory it is to be in, is closed to this process.
+    """Raise FileRefusedError if this process may not write the file, or the directory that it will be in.
 
-    A file without write permission is left alone even where its directory would allow replacing it: whoever
-    took the permission away meant it.
+    A file without write permission is not replaced even if its directory allows it, because its owner removed the
+    permission on purpose.
     """
     if _exists(target, disk) and regular(disk.stat(target)) and not disk.may_write(target):
         raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
@@ -57,15 +59,17 @@ def refuse_unwritable(target: Path, disk: Disk) -> None:
     while not _exists(directory, disk):
         directory = directory.parent
     if not disk.may_write(directory):
-        raise FileRefusedError(f"{directory} is read-only", "give write permission, or exclude the project")
+        raise FileRefusedError(f"{directory} is read-only", "make it writable, or exclude the project")
 
 
 def refuse_aliased(target: Path, disk: Disk) -> None:
-    """Raise FileRefusedError where the file has a second name beside it (`ln AGENTS.md CLAUDE.md`).
+    """Raise FileRefusedError if the file has a second name in its directory (`ln AGENTS.md CLAUDE.md`).
 
-    Trigger: a hard link in the same directory. Why: bytes come in by a rename, which would part the two: the other name
-    would keep the old text, and whoever edits there would edit in vain. Outcome: refused, and a symlink cures it. A
-    second name elsewhere is a backup (`cp -al`), and there the old text is what is wanted.
+    Trigger: a hard link in the same directory.
+    Why: the new file is renamed over one name. The other name would keep the old text, and edits made there would have
+    no effect.
+    Outcome: refused; a symlink instead of the hard link solves it. A second name in another directory is a backup
+    (`cp -al`), which is meant to keep the old text.
     """
     if not _exists(target, disk):
         return
@@ -81,7 +85,7 @@ def refuse_aliased(target: Path, disk: Disk) -> None:
 
 
 def removal(target: Path, disk: Disk) -> Effect:
-    """What removing this name would do. FileRefusedError: it is a directory."""
+    """The effect of removing this name. Raises FileRefusedError if it is a directory."""
     if not _exists(target, disk):
         return NOTHING
     if stat.S_ISDIR(disk.stat(target).st_mode):
@@ -93,7 +97,7 @@ def _refuse_unclear(path: Path) -> None:
     if not path.is_absolute():
         raise FileRefusedError(f"{path} is not an absolute path")
     if ".." in path.parts:
-        raise FileRefusedError(f"{path} goes up with `..`")
+        raise FileRefusedError(f"{path} contains `..`")
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

@@ -1,9 +1,9 @@
-"""What the history log holds: transactions as records, and back.
+"""Transactions as records of the history log: encoding and decoding. Pure.
 
-Kinds of records: `{"id","state":"intent","key","at","root","also","ops","cause","did"}`, then
-`{"id","state":"done","at","written","did"}` or `"state":"dropped"` with a reason, and between them, where not every
-file could be changed at once, `{"id","state":"part","did"}` with what was done so far. Times are UTC. Pure: appending
-and reading are transaction.py's.
+A transaction is one `{"id","state":"intent","key","at","root","also","ops","cause","did"}` record and later one
+`{"id","state":"done","at","written","did"}`, or one with `"state":"dropped"` and a reason. If not every file could be
+changed at once, records `{"id","state":"part","did"}` between them contain what is done so far. Times are ISO 8601, UTC,
+with milliseconds. Reading and appending the log is in transaction.py.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from tacitd.files.operations import Effect, Operation
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What was to be done, why, and what came of it."""
+    """The operations on a project's files, their cause, and their effects."""
 
     id: str
     key: str
-    """What makes it the same transaction when it is asked for again."""
+    """Idempotency key: a transaction with the same key is the same transaction."""
     at: float
-    """When it was begun: seconds since 1970, UTC."""
+    """When it began: seconds since 1970, UTC."""
     root: Path
     also: tuple[Path, ...]
     operations: tuple[Operation, ...]
     cause: Mapping[str, Any]
     state: Literal["intent", "done"]
     effects: tuple[Effect, ...]
-    """One for each operation: what it did; of an intent, what it was about to do."""
+    """One for each operation: what it did, or, for an intent, what it was expected to do."""
     written: tuple[Path, ...] = ()
     """The files that were changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A transaction that was begun and cannot be finished now."""
+    """A transaction that began and cannot be finished now."""
 
     id: str
     key: str
@@ -48,7 +48,7 @@ class Pending:
     reason: str
     hint: str = ""
     busy: bool = False
-    """Whether it only waits until nobody edits a file: it is tried again every few seconds."""
+    """Whether it only waits for a file that is being edited. If so, it is retried every few seconds."""
 
 
 def intent_record(begun: Transaction) -> dict[str, Any]:
@@ -66,6 +66,7 @@ def intent_record(begun: Transaction) -> dict[str, Any]:
 
 
 def done_record(done: Transaction, now: str) -> dict[str, Any]:
+    """The record that marks a transaction as done. `now`: ISO 8601, UTC."""
     return {
         "id": done.id,
         "state": "done",
@@ -76,18 +77,19 @@ def done_record(done: Transaction, now: str) -> dict[str, Any]:
 
 
 def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:
-    """The first operations are done, and are not done again: a line that a person took out since stays out."""
+    """The effects of the operations that are done. They are not repeated, so a line that a person has removed since is
+    not put back."""
     return {"id": begun.id, "state": "part", "did": [ops.effect_to_json(each) for each in did]}
 
 
 def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
-    """What the first operations did."""
+    """The effects of the operations that are done; () if the record has none."""
     did = record.get("did")
     return tuple(ops.effect_from_json(each) for each in did) if isinstance(did, list) else ()
 
 
 def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:
-    """The intent; or, where a newer version wrote something unknown, why it cannot be finished."""
+    """The intent, or a Pending with the reason if a newer version wrote something that this one does not know."""
     id, key, root = str(record.get("id")), str(record.get("key")), Path(str(record.get("root")))
     try:
         operations = tuple(ops.from_json(each) for each in record["ops"])
@@ -103,6 +105,7 @@ def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:
 
 
 def ended(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
+    """Given an intent and its done record, return the finished transaction."""
     written = tuple(Path(str(each)) for each in record.get("written", ()))
     return replace(begun, state="done", effects=_effects(record, begun.operations), written=written)
 

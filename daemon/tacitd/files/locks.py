@@ -1,7 +1,7 @@
-"""Who may run: a lock that is held for a process's life, and the private directories it stands in.
+"""The lock that one process holds for its lifetime, and private directories (DESIGN "Control").
 
-An flock is the truth, because the kernel takes it back whatever way the process ends. The process id in the
-file is only there to be told to a person: a PID file is never taken as truth.
+The flock decides, because the kernel releases it however the process ends. The process id in the file is only used in
+messages and is never trusted. Locks of single appends are in log.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs, write_all
 
 
 class Lock:
-    """A held lock. It goes with the process, or with `release`; the file stays."""
+    """A held lock. It is released by `release` or when the process ends; the file is kept."""
 
     def __init__(self, path: Path, fd: int, disk: Disk) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class Lock:
         self._disk = disk
 
     def release(self) -> None:
-        """Give the lock back. A second call does nothing."""
+        """Release the lock. A second call does nothing."""
         if self._fd is not None:
             self._disk.close(self._fd)
             self._fd = None
@@ -41,9 +41,9 @@ class Lock:
 
 
 def hold(path: Path, disk: Disk | None = None) -> Lock:
-    """Take the lock for life, or raise UnavailableError that names the process which holds it.
+    """Take the lock, or raise UnavailableError with the id of the process that holds it. Does not wait.
 
-    The file is 0600; its directory is made 0700. Raises OSError where neither can be made.
+    The file is 0600; its directory is made 0700. Raises OSError if one of them cannot be made.
     """
     disk = disk or RealDisk()
     private_dir(path.parent, disk)
@@ -53,21 +53,22 @@ def hold(path: Path, disk: Disk | None = None) -> Lock:
             if not disk.lock(fd, wait=False):
                 raise _taken(path, fd, disk)
             if _names(path, fd, disk):
-                with suppress(OSError):  # the lock is what counts, and a full disk is no reason not to run
+                with suppress(OSError):  # only the lock matters: on a full disk the process can still run
                     disk.truncate(fd)
                     write_all(fd, f"{os.getpid()}\n".encode(), disk)
                 return Lock(path, fd, disk)
         except BaseException:
             disk.close(fd)
             raise
-        # Somebody removed the file between our open and our lock: that lock is on a file without a name.
+        # The file was removed or replaced between open and lock, so this lock is on a file without this name. A later
+        # process would open another file and get its lock too.
         disk.close(fd)
 
 
 def private_dir(path: Path, disk: Disk | None = None) -> Path:
-    """Make a directory 0700, and those above it that are missing; tighten it where others may enter.
+    """Make a directory with mode 0700, with the missing ones above it; set 0700 if it exists and others have access.
 
-    Raises OSError, NotADirectoryError where a file is in the way.
+    Raises OSError; NotADirectoryError if the path is a file.
     """
     disk = disk or RealDisk()
     make_dirs(path, disk, private=True)
@@ -87,7 +88,7 @@ def _taken(path: Path, fd: int, disk: Disk) -> UnavailableError:
     pid = disk.pread(fd, 32, 0).strip().decode("ascii", "replace")
     who = f"process {pid}" if pid.isdigit() else "another process"
     return UnavailableError(
-        f"{who} already runs (it holds {path})", "`tacitd status` says how it is, `tacitd stop` ends it"
+        f"{who} already runs (it holds {path})", "see `tacitd status`, or end it with `tacitd stop`"
     )
 
 

@@ -1,12 +1,12 @@
-"""The log: append-only JSONL, the one form in which tacitd remembers what happened.
+"""The log: append-only JSONL (DESIGN "Files", X-03).
 
-One record is one `write` on an O_APPEND descriptor, so a crash tears at most the last line, and a reader
-skips what does not parse. Writing, reading and compacting records belong here; what a record means, and
-folding them ("later keys override"), is their owner's.
+One record is one `write` on an O_APPEND descriptor, so a crash tears at most the last line, and a reader skips what does
+not parse. Writing, reading and compacting records belong here. What a record means, and folding records ("later keys
+override"), belongs to their owner.
 
-Several processes may append. Each append holds the file's flock for its few microseconds: not for the sake of
-the write, which is in one piece anyway, but because another process may be compacting, and because a write
-that the full disk cut short must be finished before anyone else adds a line.
+Several processes may append. Each append holds the file's flock for a few microseconds. The write itself does not need
+it, because the kernel appends it in one piece. But another process may be compacting the log, and a write that a full
+disk cut short must be completed before another process appends a line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs, mode_within, regular, t
 from tacitd.files.temporary import removed_on_failure, write_temp
 
 LINE_LIMIT = 16 << 20
-"""Bytes: a longer line is no record of ours; it is stepped over, counted, and never held."""
+"""Bytes: a longer line is not one of tacitd's records. It is skipped and counted, and never kept in memory."""
 _CHUNK = 1 << 20
 _ADDRESSES = 20
 _DAMAGED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO}
@@ -34,25 +34,27 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Log:
-    """One append-only JSONL file. Thread-safe; opened at the first append; reading never makes a file."""
+    """One append-only JSONL file. Thread-safe. The file is opened or created at the first append, never by reading."""
 
     def __init__(
         self, path: Path, disk: Disk | None = None, *, private: bool = True, terminated: bool = False
     ) -> None:
-        """`private`: 0600 in 0700 directories. Otherwise, for files in a project, as its directory.
+        """`private`: 0600 in 0700 directories. Otherwise the mode follows the directory's, as for a project's files.
 
-        `terminated`: a line is a record only with its newline, and a torn one never becomes a record. So a record that
-        raised in `append` is not read, not even where all of it but the newline was written. For a log that only we
-        write: another tool may leave out the last newline.
+        `terminated`: a line is a record only if it ends with a newline, and a torn line never becomes a record. So a
+        record whose `append` raised is never read, even if everything but its newline was written. Only for logs that
+        no other tool writes, because another tool may leave out the last newline.
         """
         self.path = path
         self.bad = 0
-        """Lines of the last reading that are no records."""
+        """How many lines of the last `read` are not records."""
         self.bad_at: list[int] = []
         """Byte offsets of the first twenty of them."""
         self._disk = disk or RealDisk()
         self._private = private
         self._terminated = terminated
+        # Written after a torn line before the next record. With `terminated` the NUL makes the torn line unparsable,
+        # even if it is a whole record without its newline.
         self._seal = b"\0\n" if terminated else b"\n"
         self._lock = threading.RLock()
         self._fd: int | None = None
@@ -61,11 +63,12 @@ class Log:
         self._sync_failed = False
 
     def append(self, record: Mapping[str, Any], *, sync: bool = False) -> None:
-        """Add one record: one write, after a newline of its own where the last line was torn.
+        """Append one record with one write. If the last line is torn, the write begins with a seal that ends that line.
 
-        Raises OSError (disk full, read-only): the record may then be there in part, never whole with a part
-        missing later, and the log stays usable. With `sync`, an error may also mean that the record stands in
-        the file but is not durable: readers must bear a record twice. LogDamagedError: it cannot be opened.
+        `sync`: the record is durable when this returns. Raises OSError (disk full, read-only): the file may then contain
+        a part of the record, and the log can still be used. With `sync`, an error can also mean that the record is in
+        the file but not durable, so a caller may append it again and readers must accept the same record twice. Raises
+        LogDamagedError if the file cannot be opened.
         """
         line = encode(record) + b"\n"
         with self._lock:
@@ -79,10 +82,10 @@ class Log:
                 self.flush()
 
     def flush(self) -> None:
-        """Make everything appended durable: one fdatasync, or nothing where nothing was appended.
+        """Make everything appended durable with one fdatasync; do nothing if nothing was appended.
 
-        Raises OSError. After a failed sync the kernel takes the lost pages for clean, and a second sync would
-        succeed without keeping them; so the next flush writes the file anew.
+        Raises OSError. After a failed sync the kernel marks the lost pages as clean, and a second sync would succeed
+        without storing them (disk.py). So the next flush writes a new file instead.
         """
         with self._lock:
             if not self._dirty or self._fd is None:
@@ -100,9 +103,9 @@ class Log:
             self._dirty = self._new_name = False
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Every record, oldest first, in bounded memory. What does not parse is skipped, and `bad` counts it.
+        """Yield every record, oldest first, in bounded memory. Lines that do not parse are skipped and counted in `bad`.
 
-        Records appended while reading may or may not come. Raises OSError where the file cannot be read.
+        Records that are appended meanwhile may or may not be included. Raises OSError if the file cannot be read.
         """
         self.bad, self.bad_at = 0, []
         for offset, line in self._lines():
@@ -113,30 +116,34 @@ class Log:
                 self._is_bad(offset)
 
     def compact(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Put a new file with these records in the place of the log.
+        """Replace the log with a new file that contains `records`.
 
-        `records` is consumed while appends wait, so a generator over `read()` misses nothing that another
-        thread or process appends. Raises OSError; the old file then stands as it was.
+        `records` is consumed while appends wait, so a generator over `read()` misses nothing that another thread or
+        process appends. Raises OSError; the old file is then unchanged.
         """
         with self._lock:
             self._rewrite(encode(record) + b"\n" for record in records)
 
     @property
     def size(self) -> int:
-        """Bytes; 0 where there is no file."""
+        """Bytes; 0 if the file does not exist."""
         try:
             return self._named().st_size
         except FileNotFoundError:
             return 0
 
     def close(self) -> None:
-        """Flush, and give the descriptor back. The next append opens it again."""
+        """Flush and close the descriptor. The next append opens it again. Raises OSError from the flush."""
         with self._lock:
             self.flush()
             self._drop()
 
     def _locked(self) -> int:
-        """The descriptor, locked, of the file that the path names now: a compaction may have put in another."""
+        """The locked descriptor of the file that has the path now.
+
+        Another process may have replaced the file by a compaction before or while this waited for the lock. A lock on
+        the replaced file excludes no other process, so the path is opened again until descriptor and path are the same file.
+        """
         while True:
             fd = self._fd if self._fd is not None else self._open()
             self._disk.lock(fd, wait=True)
@@ -156,7 +163,9 @@ class Log:
             fd = self._disk.open_append(self.path, 0o600)
         except OSError as error:
             if error.errno in _DAMAGED:
-                raise LogDamagedError(f"{self.path}: {error.strerror}", "move it away, or mend it") from error
+                raise LogDamagedError(
+                    f"{self.path}: {error.strerror}", "repair it, or move it away"
+                ) from error
             raise
         if not regular(self._disk.fstat(fd)):
             self._disk.close(fd)
@@ -175,7 +184,7 @@ class Log:
         return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
 
     def _named(self) -> os.stat_result:
-        # Resolving takes longer than everything else in an append, so only links are resolved.
+        # Resolving takes longer than the rest of an append, so only links are resolved.
         found = self._disk.stat(self.path)
         return found if regular(found) else self._disk.stat(self._disk.resolve(self.path))
 
@@ -189,7 +198,7 @@ class Log:
         return size > 0 and self._disk.pread(fd, 1, size - 1) != b"\n"
 
     def _rewrite(self, parts: Iterable[bytes] | None) -> None:
-        """A new file in the place of this one: with `parts`, or with its own bytes."""
+        """Replace the file with a new one that contains `parts`, or, if None, the same bytes."""
         fd = self._locked()
         try:
             target = self._disk.resolve(self.path)
@@ -199,7 +208,7 @@ class Log:
                 self._disk.replace(temp, target)
         finally:
             self._disk.unlock(fd)
-        # Whoever waited for the lock now sees that the name means another file.
+        # A process that waited for the lock now finds, in `_locked`, that the path names another file.
         self._drop()
         self._disk.sync_dir(target.parent)
         self._dirty = self._new_name = self._sync_failed = False
@@ -212,7 +221,7 @@ class Log:
         try:
             yield from self._split(fd)
         except OSError as error:
-            # A read names no file, and a person must know which it was.
+            # An error of pread has no file name, but a message needs it.
             error.filename = error.filename or str(self.path)
             raise
         finally:
@@ -220,6 +229,7 @@ class Log:
 
     def _split(self, fd: int) -> Iterator[tuple[int, bytes]]:
         held, start, overlong = b"", 0, False
+        # A line longer than the limit is dropped piece by piece: `overlong` stays set until its newline.
         for chunk in self._chunks(fd):
             *lines, held = (held + chunk).split(b"\n")
             for line in lines:
@@ -247,7 +257,7 @@ class Log:
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """A record as compact JSON in UTF-8, keys in their order. Half a surrogate pair becomes U+FFFD."""
+    """A record as compact JSON in UTF-8, with the keys in their order. A lone surrogate becomes U+FFFD."""
     try:
         return _encode(record if isinstance(record, dict) else dict(record))
     except UnicodeEncodeError:
@@ -274,7 +284,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 def _blocks(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of about a megabyte: a call for each record would take long."""
+    """The same bytes in blocks of about 1 MB, because one write for each record would be slow."""
     block = bytearray()
     for part in parts:
         block += part

@@ -1,12 +1,12 @@
-"""Splicing lines into Markdown that people share: bytes in, bytes out, every byte that is not ours kept.
+"""Splicing bullets into Markdown that people edit too: bytes in, bytes out. Pure.
 
-Putting a bullet under a heading, taking it out and swapping it belong here. No file is opened, and nothing
-is re-flowed, re-ordered or tidied up (SPEC S-28): newline style, byte order mark, indentation and whatever
-is not understood stay as they are.
+Adding a bullet under a heading, removing it and replacing it belong here. Opening files does not. Nothing is re-flowed,
+re-ordered or tidied (S-28): newline style, byte order mark, indentation and text that is not understood are kept byte
+for byte.
 
-A line is the text of one bullet. It is found again after a formatter wrapped it over several lines. A bullet
-that a person built upon (words added below it, bullets nested under it) is theirs from then on: it still
-counts as being there, and it is neither taken out nor swapped.
+A line is the text of one bullet. It is also found after a formatter wrapped it over several lines. If a person extended
+a bullet (added words below it, or nested bullets under it), it belongs to the person from then on. It still counts as
+present, but it is neither removed nor replaced.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _CONFLICT = re.compile(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
 _NUMBERED = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _DECORATION = " \t*_:#"
 CODE = 4
-"""Columns: what is indented as far is code, or part of an item."""
+"""Columns: text that is indented this far is code, or part of an item."""
 
 
 def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
-    """Put `- line` at the end of the list under `## heading`; unchanged where the line is there already.
+    """Add `- line` at the end of the list under `## heading`; unchanged if the file has the line already.
 
-    Without a file (None, or empty) one is begun with `# title`; a missing heading is added at the end. Raises
-    FileRefusedError where the file cannot be spliced, or the line could not be read back as one bullet.
+    For no file (None) or an empty one, the result begins with `# title`. A missing heading is added at the end. Raises
+    FileRefusedError if the file cannot be spliced, or if the line could not be read back as one bullet.
     """
     line, heading, title = clean(line), clean(heading), clean(title)
     _refuse_line(line)
@@ -48,8 +48,12 @@ def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
 
 
 def take_line(data: bytes, line: str) -> bytes:
-    """Take the bullet with this text out, wherever it stands; unchanged where there is none that is ours."""
+    """Remove every bullet with this text that no person extended; unchanged if there is none.
+
+    Raises FileRefusedError if the file cannot be spliced.
+    """
     text = _Text.of(data, for_writing=True)
+    # From the end, so that the line numbers of the remaining items stay valid.
     for item in reversed(text.items_with(clean(line))):
         if not item.built_upon:
             text = text.without(item)
@@ -57,10 +61,10 @@ def take_line(data: bytes, line: str) -> bytes:
 
 
 def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
-    """Put `new` in the place of the bullet `old`, keeping its mark and indentation.
+    """Replace the bullet `old` with `new`, with the same mark and indentation. Returns (bytes, whether `old` was found).
 
-    False: there is no such bullet that is ours, and nothing was changed. Where `new` stands elsewhere
-    already, `old` is only taken out.
+    A bullet that a person extended does not count. If the file has `new` already, `old` is only removed. Raises
+    FileRefusedError as `put_line`.
     """
     old, new = clean(old), clean(new)
     _refuse_line(new)
@@ -76,12 +80,12 @@ def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
 
 
 def has_line(data: bytes | None, line: str) -> bool:
-    """Whether a bullet with this text stands anywhere in the file. FileRefusedError: it is not UTF-8."""
+    """Whether the file has a bullet with this text. Raises FileRefusedError if it is not UTF-8."""
     return bool(data) and bool(_Text.of(data or b"").items_with(clean(line)))
 
 
 def lines_of(data: bytes | None) -> list[tuple[str, str]]:
-    """Every bullet as (the words of the heading above it, its text). FileRefusedError: it is not UTF-8."""
+    """Every bullet as (words of the heading above it, text). Raises FileRefusedError if the file is not UTF-8."""
     found: list[tuple[str, str]] = []
     if data:
         text = _Text.of(data)
@@ -96,22 +100,25 @@ def lines_of(data: bytes | None) -> list[tuple[str, str]]:
 
 
 def clean(line: str) -> str:
-    """The text as it stands in one bullet: no newline, no white space around it."""
+    """The text as one bullet has it: without newlines and surrounding white space."""
     return re.sub(r"\s*[\r\n]+\s*", " ", line).strip()
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A bullet: its first line, its end (exclusive), and what a formatter or a person made of it."""
+    """A bullet, with the index of its first line, its end (exclusive), and its text.
+
+    `first` is the text of the first line, `joined` that of all its lines.
+    """
 
     start: int
     end: int
     first: str
     joined: str
     parent: bool
-    """Bullets are nested under it."""
+    """Whether indented text or bullets follow it that belong under it."""
     wrapped: bool
-    """The line looked for is the whole of it; False: words were added below."""
+    """Whether the searched line is its whole text; False: words were added below it."""
 
     @property
     def built_upon(self) -> bool:
@@ -120,7 +127,7 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A file, cut into lines that keep their newlines, so that joining them gives back every byte."""
+    """A file as lines that include their newlines, so that joining them gives the same bytes."""
 
     bom: bytes
     lines: list[str]
@@ -131,7 +138,9 @@ class _Text:
     def of(cls, data: bytes, *, for_writing: bool = False) -> _Text:
         _refuse_encoding(data)
         if for_writing and _CONFLICT.search(data):
-            raise FileRefusedError("the file has conflict markers", "resolve the conflict, or undo the merge")
+            raise FileRefusedError(
+                "the file has conflict markers", "resolve the conflict, or abort the merge"
+            )
         bom = _BOM if data.startswith(_BOM) else b""
         return cls.cut(bom, _lines(data[len(bom) :].decode()))
 
@@ -148,13 +157,12 @@ class _Text:
         return "".join(line + self.newline for line in lines).encode()
 
     def items(self) -> Iterator[_Item]:
-        """Every bullet."""
         for at, block in enumerate(self.blocks):
             if block.kind is Kind.BULLET:
                 yield self._item(at)
 
     def items_with(self, line: str) -> list[_Item]:
-        """Every bullet that has this text, on its first line or as a whole."""
+        """Every bullet whose first line or whole text is `line`."""
         found = [item for item in self.items() if _same(item.first, line) or _same(item.joined, line)]
         return [self._item(item.start, wrapped=_same(item.joined, line)) for item in found]
 
@@ -169,7 +177,10 @@ class _Text:
         return _Item(start, end, bullet.title, " ".join(words), nested, wrapped)
 
     def heading(self, words: str) -> int | None:
-        """The line of the heading with these words: of the second level, else of a lower one."""
+        """The index of the heading with these words: level 2 first, then deeper levels; None if there is none.
+
+        Level 1 does not count: it is the file's title.
+        """
         wanted = _bare(words)
         found = [
             at
@@ -179,7 +190,7 @@ class _Text:
         return min(found, key=lambda at: (self.blocks[at].level, at), default=None)
 
     def place_under(self, heading: int) -> tuple[int, str]:
-        """Where a new bullet goes in the section, and how its mark is written."""
+        """Where a new bullet goes in the section (line index), and its mark with indentation and space."""
         blocks = self.blocks
         begin = heading + 1
         while begin < len(blocks) and blocks[begin].kind is Kind.UNDERLINE:
@@ -188,25 +199,26 @@ class _Text:
         bullets = [block for block in blocks[begin:end] if block.kind is Kind.BULLET]
         shallow = min((block.indent for block in bullets), default=CODE)
         if shallow >= CODE or _numbered_above(blocks[begin:end], shallow):
-            # No bullet of the section's own: those there are stand under a number, or in indented code.
+            # The section has no list of its own: its bullets are under a numbered item, or in indented code. So the new
+            # bullet goes after everything.
             return self._last(begin, end, set(Kind) - {Kind.BLANK}), "- "
         like = next(block for block in reversed(bullets) if block.indent == shallow)
         indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
         return self._last(begin, end, {Kind.BULLET, Kind.MORE}), f"{indent}{like.mark.strip()} "
 
     def _last(self, begin: int, end: int, kinds: set[Kind]) -> int:
-        """Just after the last line of one of these kinds."""
+        """The index just after the last line of one of these kinds, or `begin`."""
         return next((at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), begin)
 
     def with_line(self, at: int, line: str) -> bytes:
-        """A file without a newline at its end stays without one."""
+        """The file with a line inserted at an index. A file without a final newline stays without one."""
         lines = list(self.lines)
         if at == len(lines) and not lines[-1].endswith("\n"):
             lines[-1:] = [lines[-1] + self.newline, line]
         else:
             lines.insert(at, line + self.newline)
             if self._is_underlined(at):
-                # Without a blank line the heading's words would become part of our bullet.
+                # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
                 lines.insert(at + 1, self.newline)
         return _Text(self.bom, lines, self.newline, []).encoded()
 
@@ -215,7 +227,7 @@ class _Text:
         return pair == [Kind.HEADING, Kind.UNDERLINE]
 
     def at_end(self, added: list[str]) -> bytes:
-        """A blank line before, unless there is one; a newline after."""
+        """The file with these lines at its end; without their blank first line if the file ends with a blank line."""
         end = "" if self.lines[-1].endswith("\n") else self.newline
         if not end and self.blocks[-1].kind is Kind.BLANK:
             added = added[1:]
@@ -235,7 +247,7 @@ class _Text:
 
 
 def _numbered_above(blocks: Iterable[Line], indent: int) -> bool:
-    """Whether a numbered item stands further left: bullets at this indentation are parts of what it says."""
+    """Whether a numbered item is indented less than this, so that bullets at this indentation belong to that item."""
     return any(
         block.kind in (Kind.TEXT, Kind.MORE) and block.indent < indent and _NUMBERED.match(block.text)
         for block in blocks
@@ -243,7 +255,7 @@ def _numbered_above(blocks: Iterable[Line], indent: int) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines: it also cuts at form feeds and other marks that are part of a line here.
+    # Not splitlines: it also splits at form feeds and other characters that are part of a line here.
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -260,7 +272,7 @@ def _refuse_encoding(data: bytes) -> None:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileRefusedError("the file is UTF-16, not UTF-8", hint)
     if b"\0" in data:
-        raise FileRefusedError("the file holds NUL bytes: it is no text", hint)
+        raise FileRefusedError("the file contains NUL bytes, so it is not text", hint)
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -268,29 +280,33 @@ def _refuse_encoding(data: bytes) -> None:
 
 
 def _refuse_line(line: str) -> None:
-    """A line that would not be read back as one bullet with this very text is refused, not written."""
+    """Raise FileRefusedError if the line would not be read back as one bullet with exactly this text."""
     _refuse_halves(line)
     block = lines_as_blocks([f"- {line}"])[0]
     read_back = block.kind is Kind.BULLET and _same(block.title, line)
     if "\0" in line or not read_back or opens_fence(line):
-        raise FileRefusedError(f"{line!r} cannot stand as one bullet in Markdown")
+        raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
 
 
 def _refuse_halves(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise FileRefusedError("the line holds half a character, which UTF-8 cannot say") from error
+        raise FileRefusedError("the line contains a lone surrogate, which UTF-8 cannot encode") from error
 
 
 def _checked(data: bytes, line: str) -> bytes:
-    """The file after a splice, refused where its oddities (a comment left open, an indented heading right
-    below) would swallow our line, or make our bullet swallow what a person wrote."""
+    """Return the file after a splice, or raise FileRefusedError if the splice does not read back as intended.
+
+    Trigger: an unclosed comment or code block, or indented text right below the new bullet.
+    Why: Markdown would read the new bullet as part of the comment, or the person's text as part of the bullet.
+    Outcome: refused, nothing is written.
+    """
     items = _Text.of(data).items_with(line)
     if not items:
-        raise FileRefusedError("the file has an open comment or code block that would swallow a new line")
+        raise FileRefusedError("an unclosed comment or code block in the file would contain the new line")
     if all(item.built_upon for item in items):
         raise FileRefusedError(
-            "a new line would run into the indented text below it", "take its indentation out"
+            "the indented text below would become part of the new line", "remove its indentation"
         )
     return data

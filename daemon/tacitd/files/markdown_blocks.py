@@ -1,11 +1,10 @@
-"""What the lines of a Markdown file are: headings, bullets, blank lines, and what must be let alone.
+"""Classifies the lines of a Markdown file: headings, bullets, blank lines, and text that must not be changed. Pure.
 
-Enough of CommonMark to splice safely, and no more: front matter, fenced code and HTML comments hold neither
-headings nor bullets; `##Heading##` and underlined headings count. Pure: text in, blocks out. Putting lines
-in and taking them out is markdown.py's.
+Only as much of CommonMark as a safe splice needs belongs here: front matter, fenced code and HTML comments contain
+neither headings nor bullets; `##Heading##` and underlined headings count. Adding and removing lines is in markdown.py.
 
-A fence or comment that is never closed is ordinary text here. CommonMark lets it run to the end of the file,
-and then a bullet put at the end would be invisible to us and be put again and again.
+A fence or comment that is never closed counts as ordinary text. In CommonMark it continues to the end of the file. Then
+a bullet added at the end would not be found again, and would be added on every run.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Kind(Enum):
 
     BLANK = auto()
     TEXT = auto()
-    """A paragraph's line, or anything else that stands for itself."""
+    """A line of a paragraph, or anything else without a kind of its own."""
     MORE = auto()
     """A further line of the bullet above it."""
     HEADING = auto()
@@ -35,7 +34,7 @@ class Kind(Enum):
     """A further line of an underlined heading, and the underline."""
     BULLET = auto()
     OPAQUE = auto()
-    """Front matter, code, a comment, a rule: never looked into."""
+    """Front matter, code, a comment, a rule: its content is not classified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,13 @@ class Line:
     text: str
     kind: Kind
     level: int = 0
-    """Of a heading: 1 to 6."""
+    """1 to 6 for a heading."""
     title: str = ""
-    """Of a heading: its words. Of a bullet: its text."""
+    """A heading's words, or a bullet's text."""
     indent: int = 0
-    """In columns; a tab goes to the next fourth."""
+    """Columns; a tab stop is every four columns."""
     mark: str = ""
-    """Of a bullet: `-`, `*` or `+`, with the white space around it."""
+    """A bullet's `-`, `*` or `+` with the white space around it."""
 
 
 def lines_as_blocks(lines: list[str]) -> list[Line]:
@@ -81,7 +80,11 @@ def _front_matter(lines: list[str]) -> int:
 
 
 def _last_ends(lines: list[str]) -> dict[str, int]:
-    """The last line that may end a comment or a fence of either kind: below it nobody need look for one."""
+    """The last line that can end a comment or a fence of either kind.
+
+    An opening below it is never closed, so nothing searches the rest of the file for it. Without this, a file with many
+    unclosed openings would take quadratic time.
+    """
     last = {"`": -1, "~": -1, "<": -1}
     for at, text in enumerate(lines):
         if "-->" in text:
@@ -93,7 +96,7 @@ def _last_ends(lines: list[str]) -> dict[str, int]:
 
 
 def _opaque_until(lines: list[str], at: int, last: dict[str, int]) -> int:
-    """Where the code or comment that begins at this line ends; `at` itself where none begins."""
+    """The end (exclusive) of the code or comment that begins at this line; `at` itself if none begins."""
     text = lines[at]
     bullet = _BULLET.match(text)
     fence = _FENCE.match(bullet["text"] if bullet else text)
@@ -106,7 +109,10 @@ def _opaque_until(lines: list[str], at: int, last: dict[str, int]) -> int:
 
 
 def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
-    """Just past the closing fence, or, for one in a bullet, where the bullet ends. `at`: it is never closed."""
+    """The index after the closing fence; `at` if it is not closed, or not before the bullet that contains it ends.
+
+    `floor`: the indentation of that bullet in columns, -1 without one.
+    """
     closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
     for end, text in enumerate(lines[at + 1 :], start=at + 1):
         if floor >= 0 and text.strip() and columns(text) <= floor:
@@ -125,7 +131,7 @@ def _comment_end(lines: list[str], at: int) -> int:
 
 
 def _inside(lines: list[str], in_item: bool) -> list[Line]:
-    """Opaque lines; where they belong to a bullet, so that nothing is put between the two."""
+    """The lines of code or of a comment. Those of a bullet are MORE, so that nothing is inserted between them and it."""
     first = lines[0]
     bullet = _BULLET.match(first)
     if bullet:
@@ -145,7 +151,7 @@ def _one(text: str, before: list[Line]) -> Line:
     if _RULE.match(text):
         return Line(text, Kind.OPAQUE)
     heading = _HEADING.match(text)
-    # "#tag" is a word, not a heading; two marks without a space are a habit of old.
+    # "#tag" is a word and not a heading, but "##Heading" without a space is common in older Markdown.
     if heading and (heading["gap"] or not heading["title"] or len(heading["marks"]) > 1):
         title = heading["title"] if heading["gap"] else heading["title"].rstrip("# \t")
         return Line(text, Kind.HEADING, level=len(heading["marks"]), title=title)
@@ -157,7 +163,7 @@ def _one(text: str, before: list[Line]) -> Line:
 
 
 def _underline(text: str, before: list[Line]) -> Line | None:
-    """An underline makes a heading of the paragraph above it, whose lines are changed in `before`."""
+    """An underline turns the paragraph above it into a heading; its lines are changed in `before`. None otherwise."""
     if not _UNDERLINE.match(text):
         return None
     begin = len(before)
@@ -181,7 +187,7 @@ def _bullet(text: str, match: re.Match[str]) -> Line:
 
 
 def opens_fence(text: str) -> bool:
-    """Whether a bullet with this text would begin a block of code."""
+    """Whether a bullet with this text would begin a fenced code block."""
     return _FENCE.match(text) is not None
 
 
@@ -194,7 +200,7 @@ def _in_item(before: list[Line]) -> bool:
 
 
 def columns(text: str) -> int:
-    """How far a line is indented."""
+    """A line's indentation in columns; a tab stop is every four columns."""
     at = 0
     for letter in text:
         if letter == " ":

@@ -1,7 +1,7 @@
-"""Names: a file of ours gets another name, or goes. Durable when the call returns; no byte of a file is touched.
+"""Renaming and removing tacitd's own files. Durable when the call returns; no file's content changes.
 
-What is renamed or removed, and when that is safe, is its owner's business. Nothing is ever renamed over something else:
-that is replaced.py's.
+The caller decides what is renamed or removed and when that is safe. Renaming over an existing file does not belong here;
+that is in replaced.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tacitd.files.disk import Disk, RealDisk
 
 
 def move(source: Path, target: Path, disk: Disk | None = None) -> None:
-    """Give a file another name in its own directory.
+    """Rename a file within its directory.
 
-    Raises OSError, FileExistsError where the name is taken; an error may also mean that it has its new name, but that
-    the directory could not be synced: whoever looks under both names finds it.
+    Raises OSError; FileExistsError if `target` exists. An error can also mean that the file has its new name but the
+    directory could not be synced, so a caller must check both names.
     """
     disk = disk or RealDisk()
     disk.place(source, target)
@@ -25,7 +25,7 @@ def move(source: Path, target: Path, disk: Disk | None = None) -> None:
 
 
 def remove(paths: Iterable[Path], disk: Disk | None = None) -> None:
-    """Take these names away; one that is gone already is no error. Raises OSError."""
+    """Remove these files; one that does not exist is skipped. Raises OSError."""
     disk = disk or RealDisk()
     parents: dict[Path, None] = {}
     for path in paths:

@@ -1,9 +1,8 @@
-"""What a transaction may do to one file, as data, and as pure functions from bytes to bytes.
+"""What a transaction can do to one file: operations as data, and pure functions from bytes to bytes.
 
-An operation says what is wanted ("this line under that heading"), never how the file looks: so finishing one
-after a crash cannot overwrite what a person did meanwhile, and undoing an old one works after newer ones.
-Each is idempotent: applied to its own result it does nothing. Opening files, order and durability are
-transaction.py's.
+An operation describes a wanted result ("this line under that heading"), never an image of the file. So finishing it
+after a crash cannot overwrite what a person changed meanwhile, and an old one can be undone after newer ones. Each is
+idempotent (S-29): applied to its own result it does nothing. Opening files, order and durability are in transaction.py.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tacitd.files import markdown
 
 @dataclass(frozen=True, slots=True)
 class PutLine:
-    """The bullet `line` under `## heading`; a file that is not there begins with `# title`."""
+    """Add the bullet `line` under `## heading`. A missing file is created with `# title`."""
 
     path: Path
     heading: str
@@ -29,7 +28,7 @@ class PutLine:
 
 @dataclass(frozen=True, slots=True)
 class SwapLine:
-    """The bullet `new` in the place of `old`; where `old` is not there, as PutLine."""
+    """Replace the bullet `old` with `new`; if there is no `old`, as PutLine."""
 
     path: Path
     old: str
@@ -40,7 +39,7 @@ class SwapLine:
 
 @dataclass(frozen=True, slots=True)
 class TakeLine:
-    """No bullet `line`."""
+    """Remove the bullet `line`."""
 
     path: Path
     line: str
@@ -48,7 +47,7 @@ class TakeLine:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """The whole content of a generated file that is ours alone."""
+    """Set the whole content of a generated file that only tacitd writes."""
 
     path: Path
     text: str
@@ -56,7 +55,7 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True)
 class MakeFile:
-    """A file with this text where there is none: whatever stands there, a person's or ours, stays as it is."""
+    """Create a file with this text if there is none. An existing file is not changed, whoever wrote it."""
 
     path: Path
     text: str
@@ -64,7 +63,7 @@ class MakeFile:
 
 @dataclass(frozen=True, slots=True)
 class AppendLine:
-    """A plain line at the end of the file, unless it has such a line (`.git/info/exclude`)."""
+    """Append a plain line to the file, unless it has that line (`.git/info/exclude`)."""
 
     path: Path
     line: str
@@ -72,7 +71,7 @@ class AppendLine:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFile:
-    """No such file. Of a symlink, the link goes and its target stays."""
+    """Remove the file. For a symlink, remove the link and keep its target."""
 
     path: Path
 
@@ -84,11 +83,12 @@ Did = Literal["nothing", "put", "swapped", "taken", "written", "appended", "remo
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an operation really did to the file: a line that a person had there before was not put by us."""
+    """What an operation did to the file. It is "nothing" if the file was as wanted already: a line that a person wrote
+    was not put by tacitd."""
 
     did: Did = "nothing"
     heading: str = ""
-    """Of a line taken or swapped: the heading it stood under."""
+    """For a line that was taken or swapped, the heading that it was under."""
 
 
 NOTHING = Effect()
@@ -121,7 +121,7 @@ def to_json(operation: Operation) -> dict[str, str]:
 
 
 def from_json(record: Mapping[str, Any]) -> Operation:
-    """The operation back from its JSON. ValueError: no operation that this version knows."""
+    """Decode an operation. Raises ValueError if this version does not know it, or a field is missing."""
     kind = _BY_NAME.get(record.get("op", ""))
     if kind is None:
         raise ValueError(f"unknown operation {record.get('op')!r}")
@@ -135,12 +135,12 @@ def from_json(record: Mapping[str, Any]) -> Operation:
 
 
 def effect_to_json(effect: Effect) -> list[str]:
-    """`["taken", "Coding"]`; `["put"]` where there is no heading to tell."""
+    """`["taken", "Coding"]`, or `["put"]` without a heading."""
     return [effect.did, effect.heading] if effect.heading else [effect.did]
 
 
 def effect_from_json(value: Any) -> Effect:
-    """The effect back from its JSON; "nothing" for what this version does not know."""
+    """Decode an effect; "nothing" if this version does not know it."""
     match value:
         case [str(did), *rest] if did in _DIDS:
             return Effect(_DIDS[did], str(rest[0]) if rest else "")
@@ -149,18 +149,19 @@ def effect_from_json(value: Any) -> Effect:
 
 
 def applied(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effect]:
-    """Given the file's bytes (None: no file), return what they become and what that did.
+    """Given the file's bytes (None: no file), return the new bytes (None: remove the file) and the effect.
 
-    Raises FileRefusedError where the file cannot be spliced.
+    Raises FileRefusedError if the file cannot be spliced.
     """
     after, effect = _apply(operation, data)
     return (data, NOTHING) if after == data else (after, effect)
 
 
 def reversed_operation(operation: Operation, effect: Effect, title: str) -> Operation | None:
-    """What takes this one's effect back; None where there was none, or where it cannot be taken back.
+    """The operation that undoes this one's effect; None if there was no effect, or if it is not undone.
 
-    A generated file is made again rather than undone, and an exclude line is harmless, so only lines are.
+    Only bullets are undone: a generated file is generated again, and an exclude line is harmless. `title`: of the file,
+    if the line must be put into a file that does not exist.
     """
     match operation, effect.did:
         case PutLine(), "put":
@@ -223,4 +224,4 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise FileRefusedError("the text holds half a character, which UTF-8 cannot say") from error
+        raise FileRefusedError("the text contains a lone surrogate, which UTF-8 cannot encode") from error

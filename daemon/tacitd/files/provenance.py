@@ -1,7 +1,7 @@
-"""Which lines we ever wrote: what happened in transactions, folded by line. Pure.
+"""Which lines tacitd ever wrote: the transactions' effects, folded by line. Pure.
 
-Asking the history for its transactions is transaction.py's; what to conclude from a line that is missing now
-(a person removed it, or git did) is the handlers'.
+Reading the transactions is in transaction.py. What follows from a line that is missing now (a person removed it, or git
+did) is decided by the handlers (S-28).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from tacitd.files.operations import Effect, Operation, PutLine, SwapLine, TakeLi
 
 @dataclass(frozen=True, slots=True)
 class LineHistory:
-    """One bullet of one file, as we dealt with it last. Times are seconds since 1970, UTC."""
+    """The last effects of tacitd on one bullet of one file. Times are seconds since 1970, UTC."""
 
     put_at: float | None
-    """When we put it; None: it was a person's, and we only took it."""
+    """When tacitd added it; None: a person wrote it, and tacitd only removed it."""
     taken_at: float | None
-    """When we took it out; None: we left it there, so if it is missing, somebody else removed it."""
+    """When tacitd removed it; None: it did not, so if the bullet is missing, a person or another program removed it."""
     cause: Mapping[str, Any]
-    """Why we did the last of the two."""
+    """The cause of the later of the two."""
 
 
 Step = tuple[float, Mapping[str, Any], Sequence[Operation], Sequence[Effect]]
-"""One transaction that was done: when, why, what was asked for, and what it really did."""
+"""One finished transaction: when it began (seconds since 1970, UTC), cause, operations, and their effects."""
 
 
 def fold(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
-    """Given what was done, oldest first, return the last word on every line by (file, text)."""
+    """Given finished transactions, oldest first, return the history of every line by (file, text)."""
     lines: dict[tuple[Path, str], LineHistory] = {}
     for at, cause, operations, effects in steps:
         for operation, effect in zip(operations, effects, strict=True):
@@ -47,7 +47,7 @@ def fold(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
 
 
 def _moved(operation: Operation, effect: Effect) -> tuple[str | None, str | None]:
-    """The line that was put in and the line that was taken out."""
+    """The line that was added and the line that was removed."""
     match operation, effect.did:
         case PutLine(line=line), "put":
             return line, None

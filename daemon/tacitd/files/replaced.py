@@ -1,11 +1,13 @@
-"""The replaced file: new bytes appear under a name all at once, durably, or not at all.
+"""The replaced file: a name gets new bytes all at once and durably, or not at all.
 
-How: a temporary file in the same directory, synced, renamed over the old one, the directory synced. Mode,
-owner and the target of a symlink stay. Files that people edit too go through `edit`, which reads fresh,
-changes, compares, swaps, and then looks at what it swapped out: whatever a person saved in between wins, and
-ours is applied again on top of it. With `EditGuards` it also waits for a file that is being edited (busy.py) and
-looks later at what was swapped out (second_look.py). No format belongs here, and no knowledge of who wants what
-written.
+A temporary file in the same directory is synced and renamed over the old file, and the directory is synced. Mode, owner
+and the target of a symlink are kept (X-09).
+
+Files that people edit too are changed by `edit`: read, change, compare, swap, and check what was swapped out. If a person
+saved in between, their bytes are kept and the change is applied again to them (X-07, X-08). With `EditGuards`, `edit`
+also waits for a file that is being edited (busy.py), and what was swapped out is checked again later (second_look.py).
+
+Formats do not belong here, and neither does the choice of what is written.
 """
 
 from __future__ import annotations
@@ -23,48 +25,48 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.temporary import Seen, look, removed_on_failure, swap_name, write_temp
 
 TRIES = 5
-"""How often an edit begins again, because somebody saved in between, before it gives up for now."""
+"""How often an edit is tried. It starts again if the file was saved in between."""
 
 
 Change = Callable[[bytes | None], bytes | None]
-"""Given a file's bytes (None: no such file), returns the new ones, or None to leave the file alone. Pure."""
+"""Given a file's bytes (None: no such file), returns the new bytes, or None to leave the file unchanged. Pure."""
 
 
 class Lingering(Protocol):
-    """What looks once more at a file that was swapped out; `second_look.SecondLook` is one."""
+    """Checks a file again after it was swapped out; implemented by `second_look.SecondLook`."""
 
     def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
-        """Keep the file with the name `old`, which it is about to lose. Raises nothing.
+        """Keep a descriptor of the file `old`, whose name is about to be removed. Raises nothing.
 
-        Its bytes were `seen`; the file `target` is `wrote` now, which `change` made of them.
+        Its bytes were `seen`. The file `target` now has the bytes `wrote`, the result of `change` on `seen`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EditGuards:
-    """What protects the people who edit a file too. Empty: compare-and-swap alone, as for a person's own command."""
+    """Protection for people who edit the same file. Empty: only compare-and-swap, as for a person's own command."""
 
     second: Lingering | None = None
-    """Is given what was swapped out, because an editor may still write into it."""
+    """Gets each file that was swapped out, because an editor may still write into it."""
     busy: BusyFiles | None = None
-    """Is asked before each change whether the file is being edited."""
+    """Checked before each change: whether the file is being edited."""
 
 
 UNGUARDED = EditGuards()
 
 
 def leave_unchanged(data: bytes | None) -> bytes | None:
-    """The change that changes nothing."""
+    """A `Change` that returns the same bytes."""
     return data
 
 
 def replace(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None) -> bool:
-    """Make `data` the content of a file that is ours alone. False: it already was, and nothing was touched.
+    """Make `data` the content of a file that only tacitd writes. False: it was already, and nothing was written.
 
-    `mode` is for tacitd's own files (0o600; missing directories become 0700). Without it the file keeps the
-    mode of the one it replaces, or follows the umask. Raises OSError, and FileRefusedError where the path is
-    something else than an ordinary file.
+    `mode` is for tacitd's own files (0o600; missing directories become 0700). Without it the file keeps the mode of the
+    one it replaces; a new one gets its directory's mode without the execute bits. Raises OSError, and FileRefusedError
+    if the path is not an ordinary file or its file is longer than 16 MB.
     """
     disk = disk or RealDisk()
     target = disk.resolve(path)
@@ -88,11 +90,11 @@ def edit(
     second: Lingering | None = None,
     guards: EditGuards = UNGUARDED,
 ) -> bool:
-    """Change a file that others edit too. True: it was changed.
+    """Change a file that people edit too. Returns whether it was changed.
 
-    `change` is called again when somebody saves in between (SPEC X-07). `second` is short for guards with nothing but it.
-    Raises OSError, FileRefusedError from `change`, FileRefusedError where somebody keeps saving, and FileBusyError
-    where the guards say that the file is being edited: nothing was changed then.
+    `change` is called again if the file is saved in between (X-07). `second` is short for guards with only that. Raises
+    OSError, FileRefusedError from `change` or if the file was saved in between `TRIES` times, and FileBusyError if the
+    guards find that the file is being edited. After FileRefusedError and FileBusyError the file is as a person left it.
     """
     guards = EditGuards(second, guards.busy) if second is not None else guards
     made = _Edit(path, change, mode, disk or RealDisk(), guards)
@@ -100,11 +102,11 @@ def edit(
         done = made.try_once()
         if done is not None:
             return done
-    raise FileRefusedError(f"{path}: someone keeps editing, it changed {TRIES} times while it was written")
+    raise FileRefusedError(f"{path}: someone keeps editing it; it changed {TRIES} times during the write")
 
 
 class _Edit:
-    """One edit, tried until nobody saves in between."""
+    """One edit of one file; `try_once` is repeated until the file is not saved in between."""
 
     def __init__(self, path: Path, change: Change, mode: int | None, disk: Disk, guards: EditGuards) -> None:
         self._target = disk.resolve(path)
@@ -114,15 +116,17 @@ class _Edit:
         self._guards = guards
 
     def try_once(self) -> bool | None:
-        """Whether it was changed; None: somebody was faster, and what they saved is in the file."""
+        """Whether it was changed; None if the file was saved in between, and so has those bytes."""
         seen = look(self._target, self._disk)
         if self._guards.busy is not None:
+            # Before `change`: it must not be applied to half of a file.
             self._guards.busy.check_at_rest(self._target, seen.stat if seen else None)
         before = seen.data if seen else None
         wanted = self._change(before)
         if wanted is None or wanted == before:
             return False
         if self._guards.busy is not None:
+            # After `change`: a file that needs no change does not have to wait until its editor is closed.
             self._guards.busy.check_editors(self._target)
         make_dirs(self._target.parent, self._disk, private=self._mode is not None)
         if self._bring_in(seen, wanted):
@@ -132,7 +136,12 @@ class _Edit:
         return None
 
     def _bring_in(self, seen: Seen | None, wanted: bytes) -> bool:
-        """Bring `wanted` under the name. False: somebody was faster."""
+        """Put `wanted` into the file. False if the file was saved in between.
+
+        Just before the swap the temporary file gets a name with the digests of both contents. If the process ends
+        during the swap, the name tells whether that file contains only known bytes or what a person saved
+        (temporary.py).
+        """
         target, disk = self._target, self._disk
         temp = write_temp(target, [wanted], seen.stat if seen else None, self._mode, disk)
         with removed_on_failure(temp, disk):
@@ -150,15 +159,20 @@ class _Edit:
         return done
 
     def _swap(self, temp: Path, seen: Seen, wanted: bytes) -> bool:
+        """Exchange `temp` and the file, and check what came out. False if that is not `seen`.
+
+        A save between the comparison and a plain rename would be lost without a trace. An exchange is atomic and keeps
+        the old file under the other name, so such a save is found and put back.
+        """
         target, disk = self._target, self._disk
         try:
             if not disk.exchange(temp, target):
-                # No swap here: the comparison of a moment ago has to do.
+                # This file system cannot exchange. The comparison just before is the only check.
                 self._keep(target, seen, wanted)
                 disk.replace(temp, target)
                 disk.sync_dir(target.parent)
                 return True
-        except FileNotFoundError:
+        except FileNotFoundError:  # the file was removed since the comparison
             disk.unlink(temp)
             return False
         out = look(temp, disk)
@@ -176,12 +190,13 @@ class _Edit:
             self._guards.second.keep(self._target, old, seen.data, self._change, wanted)
 
     def _put_back(self, temp: Path, theirs: bytes, ours: bytes) -> None:
-        """`temp` is what a person saved and the target is ours: exchange them until the target is theirs again.
+        """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's.
 
-        Trigger: somebody saved between our comparison and our swap.
-        Why: they may save once more while we put it back, so each round looks at what came out.
-        Outcome: the newest of theirs has the name. Ours is removed, and looked at later, because somebody may have
-        opened it while it had the name; an older one of theirs stays in the temporary file, which no sweep removes.
+        Trigger: the file was saved between the comparison and the swap.
+        Why: it may be saved again while it is put back, so each round checks what came out.
+        Outcome: the person's newest version has the name. Tacitd's version is removed, and checked again later, because
+        an editor may have opened it while it had the name. An older version of the person stays in the temporary file,
+        which no sweep removes.
         """
         target, disk = self._target, self._disk
         standing, coming = ours, theirs
@@ -214,8 +229,7 @@ def _back(temp: Path, target: Path, disk: Disk) -> bool:
     try:
         return disk.exchange(temp, target)
     except FileNotFoundError:
-        # The file was removed, too, after it was saved. What was saved is still somebody's words: back with it,
-        # unless something new stands there already.
+        # The file was removed after it was saved. The saved text is put back, unless there is a new file already.
         with suppress(FileExistsError):
             disk.place(temp, target)
         return False

@@ -1,18 +1,21 @@
-"""The second look: what is written into a file after it was swapped out.
+"""Late writes: what is written into a file after it was swapped out (X-07, X-08).
 
-Whoever opened a file before our swap (an editor that saves in place, a shell's `>>`) goes on writing into the old one,
-which by then has no name. The kernel keeps it as long as somebody holds a descriptor; so do we, for a minute, and look
-again: after two seconds, after ten, and after the minute. What came is somebody's words, and they win:
+A program that opened a file before the swap (an editor that saves in place, a shell's `>>`) continues to write into the
+old file, which has no name any more. The kernel keeps that file while any process has a descriptor of it. So tacitd keeps
+a descriptor too, for a minute, and checks the file after two seconds, after ten, and after the minute. What was written is
+a person's text and takes precedence:
 
-- whole lines that were only added are added to the file that has the name now;
-- a file that was empty or cut off when we swapped it, and is complete now, is brought under the name, with our changes
-  made to it, if nobody but tacitd changed the file since: an editor truncated it and then wrote it, and we came in between;
-- whatever else it is, it is kept in a copy beside the file, which no sweep removes, and reported until it is gone. The
-  same is reported of copies that a crash in the middle of a swap left behind.
+- Whole lines that were only appended are appended to the file that has the name now.
+- If the old file was empty or cut off at the swap and is complete now, and only tacitd changed the named file since, the
+  complete version gets the name, with tacitd's changes applied to it. This happens if the swap came between an editor's
+  truncation and its write.
+- Anything else is kept in a copy beside the file, which no sweep removes, and reported until that copy is gone. Copies
+  that a crash in the middle of a swap left behind are reported too.
 
-Within the minute nothing is brought in before it was unchanged for a second, because it may be half written.
+Within the minute nothing is recovered before it was unchanged for a second, because it may be half written.
 
-How a swap goes is replaced.py's, what such a copy is called is temporary.py's, and when it is time is follow_up.py's.
+Keeping descriptors and recovering late writes belong here. The swap is in replaced.py, the names of copies are in
+temporary.py, and the thread that calls this is in follow_up.py.
 """
 
 from __future__ import annotations
@@ -32,43 +35,46 @@ from tacitd.files.replaced import Change, edit, leave_unchanged
 from tacitd.files.temporary import LIMIT, copy_name, kept_for_a_person, look
 
 KEEP = 60.0
-"""Seconds after the swap, and after each time that something came."""
+"""Seconds for which an old file is kept after the swap, and again after each late write."""
 LOOKS = (2.0, 10.0, KEEP)
-"""Seconds after the swap at which it is looked at."""
+"""Seconds after the swap at which the old file is checked."""
 REST = 1.0
-"""Seconds for which the old file must be unchanged before it is brought in."""
+"""Seconds for which the old file must be unchanged before it is recovered."""
 AT_ONCE = 64
-"""Descriptors that are kept at most; the oldest is looked at before its time where there are more."""
+"""Highest number of kept descriptors; beyond it the oldest is checked early and closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A copy of somebody's words that do not stand in any file."""
+    """A copy with a person's text that is not in any other file."""
 
     path: Path
     target: Path | None
-    """The file they were meant for; None: the daemon that swapped it out is gone, it is one in the same directory."""
+    """The file that it was written for; None if an earlier process left the copy: then it is a file of the same directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """An old file that was swapped out."""
+
     fd: int
     target: Path
     size: int
+    """Bytes that are known: those at the swap, or at the last recovery."""
     digest: bytes
-    """Of what was seen in it: its first `size` bytes."""
+    """The digest of its first `size` bytes."""
     blank: bool
-    """Whether these are no words."""
+    """Whether these bytes are only white space."""
     number: int
-    """The change of ours that was made when it was swapped out; it and all later ones are missing in the old file."""
+    """The number of tacitd's change at the swap. The old file lacks that change and all later ones."""
     begun: float
-    """Monotonic seconds: when it was swapped out, or when something came last."""
+    """Monotonic seconds: when it was swapped out, or when a late write was last recovered."""
     due: float
     """Monotonic seconds."""
     moved: tuple[tuple[int, int], float] | None = None
-    """Its size and modification time when it was found to be changed, and the monotonic time of that."""
+    """Its (size, modification time in ns) when a change was found, and the monotonic time of that."""
     copy: Path | None = None
-    """Where its bytes were kept at the last look."""
+    """The copy that its bytes were last written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,13 @@ class _Ours:
     number: int
     change: Change
     saw: bytes
-    """The digest of what the file was before."""
+    """The digest of the file before it."""
     wrote: bytes
-    """The digest of what the file was afterwards."""
+    """The digest of the file after it."""
 
 
 class SecondLook:
-    """The files that were swapped out a moment ago. Thread-safe; raises nothing."""
+    """The files that were swapped out within the last minute. Thread-safe; raises nothing."""
 
     def __init__(self, clock: Clock, disk: Disk | None = None) -> None:
         self._clock = clock
@@ -92,22 +98,22 @@ class SecondLook:
         self._lock = threading.Lock()
         self._kept: list[_Kept] = []
         self._in_work: list[_Kept] = []
-        """Those that a thread looks at now. What tacitd changed since is needed for them too."""
+        """Those that a thread is checking now. `_ours` must keep the changes that they lack."""
         self._ours: dict[Path, list[_Ours]] = {}
         self._number = 0
         self._evicting = threading.local()
         self._copies: dict[Path, Path | None] = {}
         self.on_kept: Callable[[], None] = lambda: None
-        """Called when there is something new to look at. Any thread."""
+        """Called when a file is kept. Any thread."""
 
     def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
-        """Keep the old file of `target`, which is about to lose its name `old`.
+        """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed.
 
-        Its bytes were `seen`; the file is `wrote` now, which `change` made of them.
+        Its bytes were `seen`. The file now has the bytes `wrote`, the result of `change` on `seen`.
         """
         try:
             fd = self._disk.open_read(old)
-        except OSError:  # no descriptor left, or it is gone: then there is no second look
+        except OSError:  # no descriptor is left, or the file is gone: late writes to it are not recovered
             fd = -1
         now = self._clock.monotonic()
         with self._lock:
@@ -126,7 +132,7 @@ class SecondLook:
         self.on_kept()
 
     def look(self) -> None:
-        """Look at those whose time has come. One that somebody wrote into is kept for another minute."""
+        """Check the old files that are due. One with a late write is kept for another minute."""
         now = self._clock.monotonic()
         with self._lock:
             due = [one for one in self._kept if one.due <= now]
@@ -135,7 +141,7 @@ class SecondLook:
         for one in due:
             try:
                 again = self._looked_at(one, now)
-            except (OSError, FileRefusedError):  # the file cannot be written now: the next minute, again
+            except (OSError, FileRefusedError):  # the file cannot be written now: retried in a minute
                 again = replace(one, due=now + KEEP)
             with self._lock:
                 self._in_work.remove(one)
@@ -146,13 +152,13 @@ class SecondLook:
         self._forget_changes()
 
     def next_in(self) -> float | None:
-        """Seconds until there is something to look at; None: nothing is kept."""
+        """Seconds until the next check is due; None if nothing is kept."""
         with self._lock:
             due = min((one.due for one in (*self._kept, *self._in_work)), default=None)
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     def close(self) -> None:
-        """Look at all of them, because there will be no later."""
+        """Check all of them a last time and close their descriptors. For the end of the process."""
         with self._lock:
             kept, self._kept = self._kept, []
             self._in_work += kept
@@ -163,14 +169,14 @@ class SecondLook:
         self._forget_changes()
 
     def find(self, directories: Iterable[Path]) -> None:
-        """Remember the copies that lie there since a crash."""
+        """Record the copies in these directories that earlier processes left."""
         for directory in directories:
             for path in kept_for_a_person(directory, self._disk):
                 self._copies.setdefault(path, None)
 
     @property
     def recovered(self) -> tuple[Recovered, ...]:
-        """The copies that are still there."""
+        """The copies that still exist."""
         for path in list(self._copies):
             try:
                 self._disk.stat(path)
@@ -182,13 +188,14 @@ class SecondLook:
 
     @property
     def waiting(self) -> int:
-        """How many descriptors are kept now."""
+        """The number of descriptors that are kept now."""
         return len(self._kept)
 
     def _evict(self) -> None:
-        """Look at the oldest before their time, until no more than AT_ONCE are kept.
+        """Check the oldest early, until at most AT_ONCE are kept.
 
-        What comes out of a file that this changes is kept in turn, so the oldest are taken again and again.
+        A recovery swaps out another file, which is kept too. So this loops, and `keep` does not start it again in the
+        same thread.
         """
         self._evicting.now = True
         try:
@@ -205,7 +212,7 @@ class SecondLook:
             self._evicting.now = False
 
     def _forget_changes(self) -> None:
-        """Forget the changes that no kept file lacks."""
+        """Drop the changes that every kept file contains."""
         with self._lock:
             oldest: dict[Path, int] = {}
             for one in (*self._kept, *self._in_work):
@@ -216,10 +223,10 @@ class SecondLook:
             }
 
     def _looked_at(self, one: _Kept, now: float) -> _Kept | None:
-        """The same file as it is kept on; None where it need not be. Raises OSError and FileRefusedError."""
+        """Check one old file; return how it is kept on, or None if it need not be. Raises OSError and FileRefusedError."""
         found = self._disk.fstat(one.fd)
         if found.st_nlink or found.st_size > LIMIT:
-            # It has a name still (a backup by hard links): what is written there is meant for there. Or it is no text.
+            # With another name (a backup by hard links) a write is meant for that name. A file this long is not text.
             return None
         data = read_all(one.fd, self._disk)
         if len(data) == one.size and _digest(data) == one.digest:
@@ -227,6 +234,8 @@ class SecondLook:
             return replace(one, due=upcoming[0], moved=None) if upcoming else None
         stamp = found.st_size, found.st_mtime_ns
         if now < one.begun + KEEP:
+            # It may be half written: wait until its size and time are the same at two checks a second apart. After the
+            # minute it is recovered as it is.
             if one.moved is None or one.moved[0] != stamp:
                 return replace(one, moved=(stamp, now), due=now + REST)
             if now - one.moved[1] < REST:
@@ -234,7 +243,7 @@ class SecondLook:
         return replace(self._settle(one, data, self), begun=now, due=now + LOOKS[0], moved=None)
 
     def _last(self, one: _Kept, second: SecondLook | None) -> None:
-        """There is no other look: what cannot be brought into the file is kept beside it."""
+        """The last check of one old file: what cannot be brought into the named file is kept in a copy."""
         data = b""
         try:
             found = self._disk.fstat(one.fd)
@@ -247,14 +256,17 @@ class SecondLook:
         self._disk.close(one.fd)
 
     def _settle(self, one: _Kept, data: bytes, second: SecondLook | None) -> _Kept:
-        """Bring what came since into the file, or beside it; return how the old one is now.
+        """Bring the late write `data` into the named file, or into a copy; return the new state of the old file.
 
-        Raises OSError and FileRefusedError; it may have been brought in all the same, and is not a second time.
+        Raises OSError and FileRefusedError. The write may have been recovered all the same; then a retry finds its lines
+        and does not add them again.
         """
         copy = one.copy
+        # `added` is empty unless the known bytes are unchanged, so that the rest was appended.
         added = data[one.size :] if _digest(data[: one.size]) == one.digest else b""
+        # Without a newline in between, the addition continues the old last line and is not made of whole lines.
         whole = data[one.size - 1 : one.size] in (b"", b"\n") or added.startswith((b"\n", b"\r\n"))
-        # To a file without words anything can be added: that is a new version as well.
+        # If the known bytes are blank, the addition may as well be a complete new version, so it is not just appended.
         done = bool(added) and whole and not one.blank and self._add(one, data, added, second)
         grown = bool(added) or one.blank
         if not done and not (grown and self._bring_under_the_name(one, data, second)):
@@ -262,15 +274,18 @@ class SecondLook:
         return replace(one, size=len(data), digest=_digest(data), blank=not data.strip(), copy=copy)
 
     def _add(self, one: _Kept, late: bytes, added: bytes, second: SecondLook | None) -> bool:
-        """Add the whole lines `added`, the end of `late`, to the file, unless they are in it already. False: there is no such file now, it
-        is empty, or it has some of the lines: then these are no additions, but the rest of a version.
+        """Append the whole lines `added`, the end of `late`, to the named file, unless it has them.
+
+        False if there is no such file now, if it is empty, or if it has only some of the lines: then these are not
+        additions but the rest of another version.
         """
         is_added = True
 
         def change(data: bytes | None) -> bytes | None:
             nonlocal is_added
             known = find_known_lines(data or b"", added)
-            # Where the file has the lines, it must have what was before them too: somebody may have saved a version without.
+            # If the file has some of the lines, it must have all lines of the late version. Otherwise a person saved a
+            # version without some of them, and appending would mix the two.
             is_added = bool(data and data.strip()) and (
                 not any(known) or all(find_known_lines(data or b"", late))
             )
@@ -280,9 +295,10 @@ class SecondLook:
         return is_added
 
     def _changes_since(self, one: _Kept, data: bytes) -> list[_Ours]:
-        """Given the file's bytes, return what tacitd changed in it since; [] if anybody saved it since.
+        """Given the named file's bytes, return tacitd's changes since the swap; [] if anything else changed it since.
 
-        Each change must have been made to what the one before it wrote, and the last one must have written these bytes.
+        The chain of digests proves it: each change started from what the one before it wrote, and the last one wrote
+        these bytes.
         """
         with self._lock:
             ours = [each for each in self._ours.get(one.target, ()) if each.number >= one.number]
@@ -290,10 +306,12 @@ class SecondLook:
         return ours if ours and unbroken and ours[-1].wrote == _digest(data) else []
 
     def _bring_under_the_name(self, one: _Kept, data: bytes, second: SecondLook | None) -> bool:
-        """Make the file that version, with our changes since. False: it would lose words, or tell nothing of it.
+        """Replace the named file with `data` and tacitd's changes since. False if that is not safe or not complete.
 
-        Trigger: an editor completed the old file, and the file is as we left it. Why: what we read was not what anybody
-        meant. Outcome: the completed version has the name, and our changes are made to it.
+        Trigger: an editor completed the old file, and only tacitd changed the named file since.
+        Why: tacitd read the file between the editor's truncation and its write, so what it read was not a version that
+        a person saved.
+        Outcome: the completed version has the name, with tacitd's changes applied to it.
         """
         if not data.strip():
             return False
@@ -318,8 +336,11 @@ class SecondLook:
         return there is not None and there.data == wanted
 
     def _beside(self, one: _Kept, data: bytes) -> Path | None:
-        """Keep a copy, unless what it says is nothing, or stands in the file. It is the only one of this old file: what
-        the same writer wrote over is gone, as it would be in a file with a name."""
+        """Write `data` into a copy beside the file, unless it is blank or equal to the file. Returns the copy, if any.
+
+        One old file has one copy: an earlier copy of it is removed if no person changed it, because the writer itself
+        overwrote those bytes.
+        """
         now = look(one.target, self._disk)
         there = now.data if now is not None else b""
         if not data.strip() or data == there:
@@ -333,7 +354,8 @@ class SecondLook:
         return copy
 
     def _write(self, copy: Path, data: bytes, mode: int) -> None:
-        """Under its own name from the first byte on: what is half written when a crash comes is offered, too."""
+        """Write a copy, durably. It has its final name from the first byte on, so that a crash leaves a part that is
+        reported too."""
         fd = self._disk.open_new(copy, 0o600)
         try:
             write_all(fd, data, self._disk)
@@ -349,7 +371,10 @@ class SecondLook:
 
 
 class _Unrepeated:
-    """Keeps what the second look itself swapped out: making one version the file is no change to be made to another."""
+    """Keeps what a recovery swapped out, with a change that does nothing.
+
+    Setting the file to one version is not a change that can be applied to another version.
+    """
 
     def __init__(self, second: SecondLook) -> None:
         self._second = second
@@ -360,13 +385,13 @@ class _Unrepeated:
 
 
 def find_known_lines(data: bytes, added: bytes) -> list[bool]:
-    """Given a file's bytes and lines, return for each line that is not empty whether the file has it."""
+    """Given a file's bytes and added lines, return for each line that is not blank whether the file has it."""
     there = {line.strip() for line in data.splitlines()}
     return [line.strip() in there for line in added.splitlines() if line.strip()]
 
 
 def with_tail(data: bytes | None, added: bytes) -> bytes | None:
-    """Given a file's bytes, return them with these lines at their end; None where they are there, or it is gone."""
+    """Given a file's bytes, return them with these lines appended; None if it has them in one piece, or is missing."""
     if data is None or not added.strip() or _lined(added) in _lined(data):
         return None
     joined = not data or data.endswith(b"\n") or added.startswith((b"\n", b"\r\n"))
@@ -375,7 +400,7 @@ def with_tail(data: bytes | None, added: bytes) -> bytes | None:
 
 
 def _lined(data: bytes) -> bytes:
-    """Whole lines, so that one is not taken for the beginning of another."""
+    """The bytes with a newline before and after, so that a search matches only whole lines."""
     return b"\n" + data.replace(b"\r\n", b"\n").strip(b"\n") + b"\n"
 
 

@@ -1,8 +1,8 @@
-"""Two renames that Python does not offer: one that changes places, one that never overwrites.
+"""Two renames that Python does not offer: one that exchanges two names, one that never overwrites.
 
-`renameat2` (Linux 3.15, glibc 2.28) and `renamex_np` (macOS 10.12) through ctypes. Where the C library or
-the file system knows neither, `exchange` answers False and the caller compares and replaces instead.
-Only these two calls belong here; what they are good for is in replaced.py.
+They use `renameat2` (Linux 3.15, glibc 2.28) and `renamex_np` (macOS 10.12) through ctypes. If the C library or the file
+system has neither, `exchange` returns False, and the caller compares and replaces instead. Only these two calls belong
+here; replaced.py uses them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ _AT_FDCWD = -100
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two names on one file system change places, atomically. False where that is not possible here."""
+    """Exchange two names on one file system atomically. False if that is not possible here. Raises OSError."""
     return _rename(one, other, _SWAP)
 
 
 def place(source: Path, target: Path) -> None:
-    """Rename, but never over something: FileExistsError where the target is there."""
+    """Rename without overwriting. Raises FileExistsError if the target exists, and OSError.
+
+    Three ways, by what the system offers: an exclusive rename; a hard link, which fails if the name exists; and a check
+    followed by a rename.
+    """
     if _rename(source, target, _EXCLUSIVE):
         return
     try:
@@ -34,7 +38,7 @@ def place(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _UNSUPPORTED | {errno.EPERM, errno.EMLINK}:
             raise
-        # No hard links either (FAT): look, then rename. The gap between the two cannot be closed here.
+        # No hard links either (FAT). A file that is created between the check and the rename would be overwritten.
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         source.replace(target)

@@ -1,12 +1,12 @@
-"""Temporary files: how new bytes wait, beside the file they are for, until they get its name.
+"""Temporary files: new bytes beside the file that they are for, before they get its name.
 
-Naming, writing, dressing (mode and owner) and sweeping of temporary files belong here; the moment in which
-they take the place of the real file is replaced.py's and log.py's.
+Naming and writing temporary files, setting their mode and owner, and removing old ones belong here. Putting them in the
+place of the real file is in replaced.py and log.py.
 
 A temporary file is `.tacitd-<random>.new` while it is written. Just before a swap it is renamed to
-`.tacitd-<random>-<digest>-<digest>.old`, where the digests are those of the bytes that we wrote and that we
-read: what lies under that name after a crash is one of the two, or else it is what a person saved in that
-very moment, and then it is never removed.
+`.tacitd-<random>-<digest>-<digest>.old`, with the digests of the bytes that tacitd wrote and of those that it read. After
+a crash, a file of that name contains one of the two. Otherwise it contains what a person saved at that moment, and is
+never removed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, mode_within, read_all, regular, write_all
 
 TEMP_PREFIX = ".tacitd-"
-"""What the name of every temporary file of ours begins with. Watchers ignore these."""
+"""The prefix of every temporary file of tacitd. Watchers ignore these files."""
 STALE = 86_400.0
-"""Seconds after which a temporary file is taken to be left over from a crash."""
+"""Seconds after which a temporary file counts as left over from a crash."""
 LIMIT = 16 << 20
 """Bytes: a file longer than this is refused, because it is read whole."""
 
@@ -39,12 +39,12 @@ class Seen:
 
 
 def look(target: Path, disk: Disk) -> Seen | None:
-    """The file's bytes and stat from one descriptor; None where there is none.
+    """The file's bytes and stat from one descriptor; None if it does not exist.
 
-    Raises FileRefusedError for a directory, a FIFO, a loop of links, or more than LIMIT bytes.
+    Raises OSError, and FileRefusedError if it is not an ordinary file or has more than LIMIT bytes.
     """
     try:
-        # Looked at before it is opened: to open a device can already do something.
+        # Checked before it is opened, because opening a device can have effects.
         _refuse_odd(target, disk.stat(target))
         fd = disk.open_read(target)
     except FileNotFoundError:
@@ -60,10 +60,11 @@ def look(target: Path, disk: Disk) -> Seen | None:
 def write_temp(
     target: Path, parts: Iterable[bytes], like: os.stat_result | None, mode: int | None, disk: Disk
 ) -> Path:
-    """Write and sync a temporary file beside `target`, with the mode and owner it is to have there.
+    """Write and sync a temporary file beside `target`, with the mode and owner that the target will have.
 
-    `mode` None: that of `like`, the file to be replaced; without one, that of the directory, so that a service's
-    narrow umask hides no file from the people who work in a project.
+    `mode` None: the mode of `like`, the file that will be replaced. Without `like`, the directory's mode without the
+    execute bits, because a service's narrow umask would hide the file from the people who work in the project. Raises
+    OSError. Old temporary files in the directory are removed.
     """
     temp = _new_name(target)
     if like is None and mode is None:
@@ -82,9 +83,9 @@ def write_temp(
 
 
 def read_file_system_time(directory: Path, disk: Disk) -> int | None:
-    """The time of the directory's file system, in ns since 1970: that which it gives to a new file.
+    """The file system's time in ns since 1970: the modification time that it gives to a new file in the directory.
 
-    None if no file can be made there. It differs from the machine's clock on network file systems, and in tests.
+    None if no file can be created there. It differs from the machine's clock on network file systems, and in tests.
     """
     probe = _new_name(directory / "probe")
     try:
@@ -99,18 +100,18 @@ def read_file_system_time(directory: Path, disk: Disk) -> int | None:
 
 
 def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
-    """The name under which a temporary file goes into a swap: it says which bytes may safely be removed."""
+    """The name of a temporary file during a swap. Its digests tell which bytes can safely be removed."""
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")
 
 
 def copy_name(target: Path, standing: bytes) -> Path:
-    """The name for a copy of somebody's words that do not stand in the file; no sweep removes it."""
+    """The name for a copy with a person's text that is not in the file (whose bytes are `standing`). No sweep removes it."""
     return swap_name(_new_name(target), standing, b"")
 
 
 @contextmanager
 def removed_on_failure(temp: Path, disk: Disk) -> Iterator[None]:
-    """Remove the temporary file where the block fails, unless it holds what a person wrote."""
+    """If the block raises, remove the temporary file, unless it contains a person's text."""
     try:
         yield
     except BaseException:
@@ -121,10 +122,10 @@ def removed_on_failure(temp: Path, disk: Disk) -> Iterator[None]:
 
 
 def sweep(directory: Path, before: float, disk: Disk) -> None:
-    """Remove temporary files of ours whose last change is older than `before` (seconds since 1970).
+    """Remove tacitd's temporary files whose last change is older than `before` (seconds since 1970).
 
-    Never raises: another process may be doing the same, or the directory may not let us look. It is litter,
-    and nothing depends on it.
+    Never raises, because nothing depends on it: another process may be doing the same, or the directory may not be
+    readable.
     """
     with suppress(OSError):
         for name in disk.names(directory):
@@ -133,7 +134,7 @@ def sweep(directory: Path, before: float, disk: Disk) -> None:
 
 
 def kept_for_a_person(directory: Path, disk: Disk) -> list[Path]:
-    """The temporary files in a directory that hold what a person saved while a file was swapped. Never raises."""
+    """The temporary files in a directory with text that a person saved during a swap. Never raises."""
     found: list[Path] = []
     with suppress(OSError):
         for name in sorted(disk.names(directory)):
@@ -176,10 +177,10 @@ def _dress(fd: int, like: os.stat_result | None, mode: int | None, disk: Disk) -
 
 
 def _give(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
-    """Give the file the owner of the one it replaces; return the mode that is then right.
+    """Give the file the owner of the one that it replaces; return the mode to set.
 
-    Only root may give files away. Keep the group at least, and where even that is not allowed, do not grant
-    the old group's rights to another one.
+    Only root may change a file's owner. Otherwise keep at least the group. If even that is not allowed, remove the
+    group's permissions, because they were meant for another group.
     """
     try:
         disk.chown(fd, like.st_uid, like.st_gid)

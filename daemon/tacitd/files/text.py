@@ -1,7 +1,7 @@
-"""Appending to a text file that people and other programs read and write too: bytes are added, none is changed.
+"""Appending to a text file that people and other programs read and write too (L-04, L-54).
 
-What was there stays a prefix of what is there, always. One call is one `write` on an O_APPEND descriptor and one sync,
-after a newline of its own where the last line was torn. No format belongs here, and nothing is read but the last byte.
+The existing bytes are always a prefix of the new bytes. One call is one `write` on an O_APPEND descriptor and one sync. If
+the last line is torn, the write begins with a newline. Formats do not belong here; only the file's last byte is read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs, regular, write_all
 def append_text(
     path: Path, text: bytes, *, begin: bytes = b"", newline: bytes = b"\n", disk: Disk | None = None
 ) -> None:
-    """Add `text`, whole lines, at the end of the file; durable when this returns.
+    """Append `text`, whole lines in UTF-8, to the file; durable when this returns.
 
-    `begin` goes before it where the file is not there or empty; `newline` completes a last line that has none. A new
-    file is 0600, one that is there keeps its mode; a symlink's target is appended to. Raises OSError: the text may
-    then stand there in part, or whole but not durable. Raises FileRefusedError where this is no ordinary file.
+    `begin` is written before it if the file is missing or empty; `newline` completes a last line without one. A new file
+    is 0600; an existing one keeps its mode; a symlink's target is appended to. Raises OSError: the file may then contain
+    a part of the text, or all of it without being durable. Raises FileRefusedError if it is not an ordinary file.
     """
     disk = disk or RealDisk()
     make_dirs(path.parent, disk, private=True)
@@ -41,7 +41,7 @@ def append_text(
 
 
 def _is_there(target: Path, disk: Disk) -> bool:
-    """Raises FileRefusedError where it is there and is no ordinary file: to open a device can already do something."""
+    """Whether the file exists. Raises FileRefusedError if it is not an ordinary file: opening a device can have effects."""
     try:
         found = disk.stat(target)
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""Transactions: several files changed as one, and the record of why.
+"""Transactions: several files changed as one, with a record of the cause (DESIGN "Files", S-31).
 
-The intent and its cause are one record in the history log; then the files are changed; then the record is
-marked done. What was not done when the process ended is finished at the next start. The same records answer
-"why is this line here", "what was written" and "take that back".
+The intent and its cause are one record in the history log. Then the files are changed, and then a record marks the
+transaction as done. What was not finished when the process ended is finished at the next start. The same records answer
+why a line is there and what was written, and allow undoing it.
 
-Checking, ordering, recording and finishing belong here; what an operation does to bytes is operations.py's,
-how bytes get under a name is replaced.py's, the records are intents.py's, and which lines are wanted is the handlers'.
+Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
+how a file gets new bytes in replaced.py, and the records in intents.py. The handlers decide which lines are wanted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tacitd.files.temporary import look
 
 
 class History:
-    """All transactions, one at a time. Thread-safe: handlers call it from worker threads."""
+    """Runs and records all transactions, one at a time. Thread-safe: handlers call it from worker threads."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class History:
         guards: EditGuards = UNGUARDED,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`second` is short for guards with nothing but it; `sleep` waits for files that changed a moment ago."""
+        """`second` is short for guards with only that; `sleep` (seconds) waits for files that just changed."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
         self._guards = EditGuards(second, guards.busy) if second is not None else guards
         self._sleep = sleep
         self.on_busy: Callable[[], None] = lambda: None
-        """Called when a transaction begins to wait for a file that is being edited. Any thread."""
+        """Called when a transaction has to wait for a file that is being edited. Any thread."""
         self._lock = threading.RLock()
         self._loaded = False
         self._done: dict[str, str] = {}
@@ -71,7 +71,7 @@ class History:
         self._open: dict[str, Transaction] = {}
         self._pending: dict[str, Pending] = {}
         self._parts: dict[str, tuple[Effect, ...]] = {}
-        """By id, what the first operations of an open one did; they are not done again."""
+        """By id, the effects of the first operations of an open transaction, which are not repeated."""
 
     def run(
         self,
@@ -81,14 +81,15 @@ class History:
         key: str,
         also: Sequence[Path] = (),
     ) -> Transaction:
-        """Change files below `root` (or `also`), all of them or, after a crash, all of them at the next start.
+        """Change files below `root` (or `also`): all of them, or after a crash the rest of them at the next start.
 
-        The same key again returns what was done then and writes nothing, or finishes what was begun then.
-        Raises FileRefusedError before anything is recorded or written where a path leads out, a file cannot
-        be spliced or written, or an unfinished transaction holds one of the files. Raises OSError or
-        FileRefusedError later where the world changed meanwhile: it then stays open, in `pending`. So it does where
-        it raises FileBusyError because somebody edits a file; a file that changed a moment ago is waited for here,
-        outside of the lock, for a few seconds.
+        A key that is done returns that transaction and writes nothing; a key that began is finished (S-29).
+
+        Raises FileRefusedError before anything is recorded or written if a path leads out of the project, if a file
+        cannot be spliced or written, or if an unfinished transaction on one of the files cannot be finished first. Raises
+        OSError or FileRefusedError later if something changed after the checks. FileBusyError is raised while a file is
+        being edited; for a file that just changed, this waits up to `busy.RESTLESS_LIMIT` seconds first, without holding
+        the lock. A transaction that has begun then stays in `pending`.
         """
         return retry_while_changing(lambda: self._run(root, operations, cause, key, also), self._sleep)
 
@@ -112,11 +113,11 @@ class History:
     def recover(
         self, wanted: Callable[[Path], bool] = lambda root: True, *, only_busy: bool = False
     ) -> list[Transaction]:
-        """Finish what was begun and not done, in the projects that are wanted, given by their root.
+        """Finish the unfinished transactions of the projects whose root is `wanted`, and return them.
 
-        What cannot be finished now stays in `pending`, with its reason, and stops no other. With `only_busy` only those
-        are tried that wait for a file that is being edited. Returns what was finished. Raises OSError where the log
-        cannot be read or written.
+        One that cannot be finished now stays in `pending` with its reason; the others go on. `only_busy`: only those that
+        wait for a file that is being edited. Raises OSError if the log cannot be read, LogDamagedError if it cannot be
+        opened for writing.
         """
         with self._lock:
             self._load()
@@ -132,7 +133,7 @@ class History:
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """What waits to be finished, oldest first, as the last attempt left it."""
+        """The unfinished transactions, oldest first, with the reason from the last attempt."""
         with self._lock:
             self._load()
             return tuple(self._pending.values())
@@ -143,9 +144,9 @@ class History:
         return any(each.busy for each in list(self._pending.values()))
 
     def check_editable(self, root: Path, path: Path) -> None:
-        """Raise FileBusyError while an editor has `path` open, or a transaction in this project waits for that.
+        """Raise FileBusyError if an editor has `path` open, or if a transaction of this project waits for a busy file.
 
-        For whoever is about to pay for what goes into the file: it is to be made from what a person saves.
+        Called before a model call whose answer goes into the file, so that the call uses what the person saves.
         """
         busy = next((each for each in self.pending if each.busy and each.root == root), None)
         if busy is not None:
@@ -154,19 +155,19 @@ class History:
             self._guards.busy.check_editors(self._disk.resolve(path))
 
     def drop(self, id: str, reason: str) -> None:
-        """Give up a transaction that can never be finished. UsageError: none with this id is open."""
+        """Give up a transaction that can never be finished. Raises UsageError if none with this id is open, and OSError."""
         with self._lock:
             self._load()
             if id not in self._pending:
-                raise UsageError(f"no unfinished transaction {id}", "its id stands in history.jsonl")
+                raise UsageError(f"no unfinished transaction {id}", "history.jsonl lists the ids")
             self._log.append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
             self._forget(id)
 
     def undo(self, id: str) -> Transaction:
-        """Take back the lines of a transaction, as a new transaction; what others wrote since stays.
+        """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
 
-        Generated files and exclude lines are not taken back. Raises UsageError where there is no such
-        transaction or nothing in it to take back, and what `run` raises.
+        Generated files and exclude lines are not undone. Raises UsageError if there is no such transaction or it has
+        nothing to undo, and what `run` raises.
         """
         with self._lock:
             past = self._find(id)
@@ -174,11 +175,14 @@ class History:
             back = [ops.reversed_operation(each, effect, "Learned") for each, effect in pairs]
             operations = [each for each in reversed(back) if each is not None]
             if past.state != "done" or not operations:
-                raise UsageError(f"nothing in transaction {id} can be taken back")
+                raise UsageError(f"transaction {id} has nothing that can be undone")
             return self.run(past.root, operations, {"undo": id}, f"undo:{id}", past.also)
 
     def entries(self, root: Path | None = None) -> Iterator[Transaction]:
-        """Every transaction (of one project), in the order in which they were done; then the open ones."""
+        """Yield every transaction (of one project): the finished ones in the order of finishing, then the open ones.
+
+        Dropped ones are left out. Raises OSError if the log cannot be read.
+        """
         begun: dict[str, Transaction] = {}
         for record in self._log.read():
             id = str(record.get("id"))
@@ -193,23 +197,25 @@ class History:
         yield from begun.values()
 
     def lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
-        """By (file, text): every bullet that we ever put or took in this project. For provenance, and to know
-        which lines that are missing now a person removed."""
+        """By (file, text), every bullet that tacitd ever added or removed in this project.
+
+        For provenance, and to find the lines that a person removed (S-28). Raises OSError if the log cannot be read.
+        """
         done = (each for each in self.entries(root) if each.state == "done")
         return fold((each.at, each.cause, each.operations, each.effects) for each in done)
 
     def was_done(self, key: str) -> bool:
-        """Whether a transaction with this key was done."""
+        """Whether a transaction with this key is finished."""
         with self._lock:
             self._load()
             return key in self._done
 
     def places(self) -> set[Path]:
-        """Every directory in which a transaction ever changed a file."""
+        """The directory of every operation of every transaction."""
         return {operation.path.parent for each in self.entries() for operation in each.operations}
 
     def flush(self) -> None:
-        """Make the log durable. Intents always are; a done mark that is lost is only made again."""
+        """Make the log durable. Intents always are; a lost done record is written again by `recover`. Raises OSError."""
         self._log.flush()
 
     def _begin(
@@ -226,7 +232,8 @@ class History:
         at = self._clock.now()
         id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{secrets.token_hex(3)}"
         begun = Transaction(id, key, at, root, also, operations, cause, "intent", effects)
-        # Should the log fail here, the record may stand in it all the same: then look again before the next.
+        # If the append raises, the record may be in the log all the same (log.py). `_loaded` stays False then, so the
+        # next call reads the log again.
         self._loaded = False
         self._log.append(intent_record(begun), sync=True)
         self._loaded = True
@@ -235,7 +242,10 @@ class History:
         return begun
 
     def _clear_the_way(self, targets: set[Path]) -> None:
-        """An older transaction on the same files goes first, or the newer one waits: never the other way."""
+        """Finish the open transactions on the same files first, so that changes are applied in order.
+
+        Raises FileBusyError or FileRefusedError if one cannot be finished now; then the new one waits.
+        """
         for each in list(self._open.values()):
             places = {self._disk.resolve(operation.path) for operation in each.operations}
             if places.isdisjoint(targets):
@@ -249,7 +259,10 @@ class History:
                 raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
 
     def _rehearse(self, operations: tuple[Operation, ...], targets: list[Path]) -> tuple[Effect, ...]:
-        """What each operation would do, one after the other, without writing anything."""
+        """The effect that each operation would have, one after the other. Writes nothing.
+
+        Everything that would be refused is refused here, before the intent is recorded. Raises FileRefusedError.
+        """
         files: dict[Path, bytes | None] = {}
         effects: list[Effect] = []
         for operation, target in zip(operations, targets, strict=True):
@@ -260,7 +273,7 @@ class History:
                     if target not in files:
                         seen = look(target, self._disk)
                         if self._guards.busy is not None:
-                            # Of half a file more would be refused than of the whole one.
+                            # Half of a file may be refused (cut UTF-8, an unclosed comment) where the whole is not.
                             self._guards.busy.check_at_rest(target, seen.stat if seen else None)
                         files[target] = seen.data if seen else None
                     files[target], effect = ops.applied(operation, files[target])
@@ -276,7 +289,12 @@ class History:
         return tuple(effects)
 
     def _finish(self, begun: Transaction, *, resumed: bool) -> Transaction:
-        """Apply every operation and mark it done. Raises OSError or FileRefusedError; it then stays open."""
+        """Apply the remaining operations and mark the transaction done. Raises OSError or FileRefusedError; it then
+        stays open.
+
+        The done record is not synced. If it is lost in a crash, `recover` applies the operations again, which does
+        nothing because they are idempotent.
+        """
         effects = list(self._parts.get(begun.id, ()))[: len(begun.operations)]
         before = len(effects)
         try:
@@ -288,7 +306,8 @@ class History:
                 if effect.did != "nothing"
             ]
             if resumed:
-                # What had been done before the crash does nothing now; the intent says what it was.
+                # An operation that was done before the crash has no effect now. The intent has its expected effect, which
+                # is recorded instead, so that the transaction can be explained and undone.
                 pairs = zip(effects[before:], begun.effects[before:], strict=True)
                 effects[before:] = [was if now == ops.NOTHING else now for now, was in pairs]
             done = replace(begun, state="done", effects=tuple(effects), written=tuple(dict.fromkeys(paths)))
@@ -303,15 +322,18 @@ class History:
         return done
 
     def _remember(self, begun: Transaction, effects: Sequence[Effect]) -> None:
-        """What is done of it, while it waits for the rest: days, perhaps, in which a person may take a line out."""
+        """Record which operations are done while the transaction waits for the rest.
+
+        It may wait for days. If a person removes a line meanwhile, a repeated operation would put it back (S-28).
+        """
         self._parts[begun.id] = tuple(effects)
         with suppress(
             OSError, LogDamagedError
-        ):  # known in memory; after a restart it would be done once more
+        ):  # kept in memory; only after a restart would the operations be repeated
             self._log.append(part_record(begun, effects))
 
     def _apply(self, operation: Operation, begun: Transaction) -> Effect:
-        # Checked once more: a link may have been put in the way since.
+        # Checked again, because a link may have been created since the first check.
         target = real_target(operation, begun.root, begun.also, self._disk)
         if isinstance(operation, ops.RemoveFile):
             return self._remove(target)
@@ -346,7 +368,8 @@ class History:
         keys: dict[str, str] = {}
         for record in self._log.read():
             self._take_in(record, keys)
-        # A key that was done under another id: its intent was written twice because the log failed.
+        # The key is done under another id: its intent was recorded twice, because the first append raised although the
+        # record was written.
         for each in [each for each in self._open.values() if each.key in self._done]:
             self._forget(each.id)
         self._loaded = True
@@ -386,7 +409,7 @@ class History:
     def _find(self, id: str) -> Transaction:
         found = next((each for each in self.entries() if each.id == id), None)
         if found is None:
-            raise UsageError(f"no transaction {id}", "its id stands in history.jsonl")
+            raise UsageError(f"no transaction {id}", "history.jsonl lists the ids")
         return found
 
     def _now(self) -> str:

@@ -1,4 +1,4 @@
-"""Files that are being edited: which ones wait, and for how long (DESIGN "Two durable primitives", RELIABILITY 11)."""
+"""Files that are being edited: which ones wait, and for how long (DESIGN "Files", RELIABILITY 11)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGO = 3600 * 10**9
 
 
 class Editing:
-    """A file, an editor whose process lives or not, and an edit of ours."""
+    """A file, an editor whose process runs or not, and an edit by tacitd."""
 
     def __init__(self, box: Path) -> None:
         self.clock = FakeClock()
@@ -32,7 +32,7 @@ class Editing:
         self.path.write_bytes(TEXT)
 
     def edit(self) -> bool:
-        """Put a line in."""
+        """Add a line to the file."""
         return edit(
             self.path,
             lambda data: (data or b"") + b"- ours\n",
@@ -44,11 +44,11 @@ class Editing:
         self.lock.symlink_to(owner)
 
     def see(self) -> None:
-        """tacitd looks at the file once, and changes nothing."""
+        """tacitd checks the file once and changes nothing."""
         assert not edit(self.path, lambda _: None, guards=EditGuards(None, self.busy))
 
     def age(self) -> None:
-        """The file was last written an hour ago by the file system's clock."""
+        """Make the file an hour old by the file system's clock."""
         at = os.stat(self.path.parent).st_mtime_ns - AGO
         os.utime(self.path, ns=(at, at))
 
@@ -59,7 +59,7 @@ def scene(tmp_path: Path) -> Editing:
 
 
 def test_a_file_that_was_just_truncated_waits(scene: Editing) -> None:
-    """RELIABILITY 11: no stub is written while an editor truncates and then writes."""
+    """RELIABILITY 11: the file is not changed between an editor's truncation and its write."""
     scene.path.write_bytes(b"")
     with pytest.raises(FileBusyError, match="just being written") as raised:
         scene.edit()
@@ -73,7 +73,7 @@ def test_a_file_that_was_just_truncated_waits(scene: Editing) -> None:
 
 
 def test_a_file_that_became_shorter_waits(scene: Editing) -> None:
-    """A part of a file that was longer a moment ago; one that was shortened long ago does not wait."""
+    """A file that just became shorter waits; one that was shortened long ago does not."""
     scene.see()
     scene.path.write_bytes(TEXT[:7])
     with pytest.raises(FileBusyError):
@@ -94,7 +94,7 @@ def test_a_file_that_disappeared_waits(scene: Editing) -> None:
 
 @pytest.mark.parametrize("size", [TEXT, TEXT * 2])
 def test_a_complete_save_does_not_wait(scene: Editing, size: bytes) -> None:
-    """DESIGN "It is fast": who saves a whole file keeps nobody waiting; neither does what tacitd wrote itself."""
+    """DESIGN "Priorities", 4: a save of a whole file causes no wait, and neither does what tacitd wrote itself."""
     scene.see()
     scene.path.write_bytes(size)
     assert scene.edit() and scene.edit()
@@ -102,7 +102,7 @@ def test_a_complete_save_does_not_wait(scene: Editing, size: bytes) -> None:
 
 
 def test_a_file_that_keeps_changing_is_not_waited_for_long(scene: Editing) -> None:
-    """Five seconds; then compare-and-swap has to do."""
+    """After five seconds the file is changed; compare-and-swap is the only protection then."""
     scene.path.write_bytes(b"")
     waited = 0
     while True:
@@ -119,7 +119,7 @@ def test_a_file_that_keeps_changing_is_not_waited_for_long(scene: Editing) -> No
 
 @pytest.mark.parametrize("jump", [-400 * 86400.0, 400 * 86400.0])
 def test_a_clock_that_jumps_changes_nothing(scene: Editing, jump: float) -> None:
-    """RELIABILITY 12: what counts is the file system's clock, and the monotonic one."""
+    """RELIABILITY 12: only the file system's clock and the monotonic clock are used."""
     scene.path.write_bytes(b"")
     os.utime(scene.path, ns=(2**62, 2**62))
     with pytest.raises(FileBusyError):
@@ -132,7 +132,7 @@ def test_a_clock_that_jumps_changes_nothing(scene: Editing, jump: float) -> None
 
 
 def test_an_editor_is_waited_for_until_it_closes(scene: Editing) -> None:
-    """RELIABILITY 11: nothing changes under an open buffer; the reason is there for `status`."""
+    """RELIABILITY 11: nothing changes under an open buffer; the reason is available for `status`."""
     scene.open_editor()
     with pytest.raises(FileBusyError, match=r"LEARNED\.md is open in Emacs") as raised:
         scene.edit()
@@ -144,7 +144,7 @@ def test_an_editor_is_waited_for_until_it_closes(scene: Editing) -> None:
 
 
 def test_an_editor_is_not_waited_for_for_ever(scene: Editing) -> None:
-    """Lines come within ten minutes; further edits of the same work do not wait again, those of the next do."""
+    """Lines are written within ten minutes; further edits of the same work item do not wait again, those of the next do."""
     scene.open_editor()
     for _ in range(int(PATIENCE / AGAIN)):
         with pytest.raises(FileBusyError):
@@ -165,7 +165,7 @@ def test_a_lock_of_a_process_that_ended_is_nothing(scene: Editing) -> None:
 
 @pytest.mark.parametrize("owner", ["me@elsewhere.4711:1", "nobody"])
 def test_a_lock_without_a_process_here_counts_while_it_is_young(scene: Editing, owner: str) -> None:
-    """Over NFS, and editors that name no process: ten minutes since it was written, whoever looks when."""
+    """Over NFS, and for editors that name no process, a lock counts for ten minutes after it was written."""
     scene.open_editor(owner)
     with pytest.raises(FileBusyError):
         scene.edit()
@@ -180,7 +180,7 @@ def test_a_lock_without_a_process_here_counts_while_it_is_young(scene: Editing, 
 
 
 def test_a_leftover_of_a_save_counts_for_a_second(scene: Editing) -> None:
-    """vim's 4913 and temporary files of JetBrains' editors live for a moment."""
+    """vim's 4913 and the temporary files of JetBrains' editors exist only during a save."""
     (scene.path.parent / "4913").touch()
     with pytest.raises(FileBusyError):
         scene.edit()
@@ -189,7 +189,7 @@ def test_a_leftover_of_a_save_counts_for_a_second(scene: Editing) -> None:
 
 
 def test_a_moment_is_waited_for_at_once(scene: Editing) -> None:
-    """`retry_while_changing`: the seconds are slept, not more than the limit; an editor is not waited for there."""
+    """`retry_while_changing` sleeps the stated seconds, up to the limit; it does not wait for an editor."""
     slept: list[float] = []
 
     def fail() -> None:
@@ -205,7 +205,7 @@ def test_a_moment_is_waited_for_at_once(scene: Editing) -> None:
 
 
 def test_a_transaction_waits_and_is_finished_when_the_editor_closes(scene: Editing, tmp_path: Path) -> None:
-    """The transaction is on record, is not lost with the process, and comes when the file is free."""
+    """The transaction is recorded, survives the process, and is finished when the file is free."""
     root, log = tmp_path, tmp_path / "state" / "history.jsonl"
     second = SecondLook(scene.clock)
     history = History(Log(log), scene.clock, guards=EditGuards(second, scene.busy))
@@ -229,7 +229,7 @@ def test_a_transaction_waits_and_is_finished_when_the_editor_closes(scene: Editi
 
 
 def test_a_refused_transaction_is_not_tried_every_few_seconds(scene: Editing, tmp_path: Path) -> None:
-    """Only what waits for an editor is: the rest has its own time."""
+    """Only a transaction that waits for an editor is retried then; the others have their own times."""
     history = History(Log(tmp_path / "s" / "h.jsonl"), scene.clock, guards=EditGuards(None, scene.busy))
     scene.open_editor()
     with pytest.raises(FileBusyError):

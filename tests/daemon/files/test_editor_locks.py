@@ -1,4 +1,4 @@
-"""Marks of editors beside a file: their names, what they tell, and those that a real vim leaves (DESIGN "Two durable primitives")."""
+"""Marks of editors beside a file: their names, their content, and those that a real vim makes (DESIGN "Files", X-08)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tacitd.files.editor_locks import (
 )
 
 VIM = shutil.which("vim") or shutil.which("vim.tiny")
-"""Debian's smallest package has only the second name."""
+"""The command's names: Debian's smallest vim package has only the second one."""
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ VIM = shutil.which("vim") or shutil.which("vim.tiny")
     ],
 )
 def test_names(name: str, editor: str | None) -> None:
-    """Each editor's own name, and no other file's."""
+    """Each editor's names match, and other files' names do not."""
     found = match_lock(name, "a.md")
     assert (found[0] if found is not None else None) == editor
 
@@ -68,7 +68,7 @@ def header(pid: int, host: bytes = b"here", version: bytes = b"VIM 9.0") -> byte
 
 
 def test_what_a_swap_file_tells() -> None:
-    """Process and host; 0 is the process of an editor that ended."""
+    """A swap file contains process and host; process 0 means that the editor ended."""
     assert parse_swap_header(header(4711)) == ("vim", 4711, "here")
     assert parse_swap_header(header(7, version=b"nano 7.2")) == ("nano", 7, "here")
     assert parse_swap_header(header(0)) == ("vim", None, "here")
@@ -76,14 +76,14 @@ def test_what_a_swap_file_tells() -> None:
 
 
 def test_what_a_lock_tells() -> None:
-    """Emacs: user@host.pid:boot, where a host may have dots."""
+    """Emacs writes user@host.pid:boot; a host may contain dots."""
     assert parse_lock_owner("me@my.host.org.4711:1700000000") == (4711, "my.host.org")
     assert parse_lock_owner("me@host.12") == (12, "host")
     assert parse_lock_owner("no owner") is None and parse_lock_owner("") is None
 
 
 def test_locks_are_found_and_read(tmp_path: Path) -> None:
-    """A swap file, a dangling link, a regular file in a link's place, Neovim's own directory; a FIFO does no harm."""
+    """A swap file, a dangling link, a regular file in place of a link, Neovim's own directory; a FIFO does not block."""
     target = tmp_path / "a.md"
     (tmp_path / ".a.md.swp").write_bytes(header(4711))
     (tmp_path / ".#a.md").symlink_to("me@here.4712:17")
@@ -98,7 +98,7 @@ def test_locks_are_found_and_read(tmp_path: Path) -> None:
 
 
 def test_whether_a_lock_is_held() -> None:
-    """A process of this machine is asked for; of another machine's nothing is known."""
+    """Only a process of this machine can be checked; about another machine's nothing is known."""
     lock = EditorLock(Path("x"), "vim", 0, 4711, "here")
     assert is_held(lock, "here", lambda pid: pid == 4711) is True
     assert is_held(lock, "here", lambda pid: False) is False
@@ -108,19 +108,19 @@ def test_whether_a_lock_is_held() -> None:
 
 
 def read_screen(terminal: int) -> None:
-    """Take what a program has written on its terminal, for 50 ms at most: it would wait once 4 KB are unread."""
+    """Read what a program wrote to its terminal, for at most 50 ms. Unread output over 4 KB would block it."""
     if select.select([terminal], [], [], 0.05)[0]:
-        with suppress(OSError):  # EIO: nobody has the terminal open any more
+        with suppress(OSError):  # EIO: no process has the terminal open any more
             os.read(terminal, 65536)
 
 
 @pytest.mark.skipif(VIM is None, reason="vim is not installed")
 def test_a_real_vim(tmp_path: Path) -> None:
-    """The swap file that vim makes today is found, names its process, and goes with it."""
+    """The swap file of the installed vim is found, names its process, and disappears with it."""
     target = tmp_path / "LEARNED.md"
     target.write_text("- one\n")
     pid, terminal = pty.fork()
-    if pid == 0:  # a name without its directory: a message that is longer than the screen would ask for Enter
+    if pid == 0:  # a name without its directory: a message longer than the screen would ask for Enter
         os.chdir(tmp_path)
         environ = {**os.environ, "TERM": "ansi", "LINES": "24", "COLUMNS": "80"}
         options = ["-u", "NONE", "-i", "NONE", "--cmd", "set nocompatible swapfile directory=."]
@@ -128,7 +128,7 @@ def test_a_real_vim(tmp_path: Path) -> None:
     locks: list[EditorLock] = []
     deadline = time.monotonic() + 60.0
     while [one.pid for one in locks] != [pid] and time.monotonic() < deadline:
-        read_screen(terminal)  # vim makes the swap file before it writes its process into it
+        read_screen(terminal)  # vim creates the swap file before it writes its process id into it
         locks = find_editor_locks(target, RealDisk())
     assert [(one.editor, one.pid) for one in locks] == [("vim", pid)]
     assert is_held(locks[0], os.uname().nodename, process_is_alive) is True

@@ -1,4 +1,4 @@
-"""What a transaction leaves alone though it could write there (DESIGN "What matters", 1 and 2)."""
+"""What a transaction does not change although it could write there (DESIGN "Priorities", 1 and 2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.testing import FakeClock
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project whose AGENTS.md goes by a second name."""
+    """A project whose AGENTS.md has a second name."""
     root = tmp_path / "project"
     root.mkdir()
     (root / "AGENTS.md").write_text("# Ours\n\n## A\n- one\n")
@@ -27,7 +27,7 @@ def history(root: Path) -> History:
 
 @pytest.mark.parametrize("link", [False, True])
 def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, link: bool) -> None:
-    """DESIGN: no surprises in files. A person edits CLAUDE.md, and AGENTS.md is to say the same, always."""
+    """DESIGN "Priorities", 2: a person edits CLAUDE.md, and AGENTS.md must always have the same text."""
     os.link(root / "AGENTS.md", root / "CLAUDE.md")
     given = root / "AGENTS.md"
     if link:
@@ -46,7 +46,7 @@ def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, l
 
 
 def test_a_backup_by_hard_links_keeps_the_old_text(root: Path) -> None:
-    """`cp -al` before a change: the copy is what it was, and the project goes on."""
+    """`cp -al` before a change: the copy keeps its text, and the project's file changes."""
     (root.parent / "backup").mkdir()
     os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
     history(root).run(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
@@ -55,7 +55,7 @@ def test_a_backup_by_hard_links_keeps_the_old_text(root: Path) -> None:
 
 
 def test_files_of_ours_are_not_asked(root: Path) -> None:
-    """Generated files and git's excludes are nobody's text."""
+    """No person edits generated files and git's excludes."""
     os.link(root / "AGENTS.md", root / "other")
     operations: list[Operation] = [WriteFile(root / "other", "x"), AppendLine(root / "AGENTS.md", "/x")]
     done = history(root).run(root, operations, {}, "k")
@@ -78,7 +78,7 @@ def test_a_place_beside_the_project_is_meant_as_it_is_named(root: Path, linked: 
 
 @pytest.mark.parametrize("target", [".git/config", ".GIT/hooks/post-commit", "sub/.git/info/exclude"])
 def test_a_git_directory_in_the_project_is_not_written_in(root: Path, target: str) -> None:
-    """A repository may hold `LEARNED.md -> .git/config`; only a place that is named beside the root is open."""
+    """S-24: a repository may contain `LEARNED.md -> .git/config`; only a place that is named beside the root is allowed."""
     (root / target).parent.mkdir(parents=True)
     (root / target).write_text("mine\n")
     (root / "LEARNED.md").symlink_to(target)

@@ -22,7 +22,7 @@ def _hold_until_told(path: str, pipe: Connection) -> None:
 
 
 def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
-    """DESIGN "Control": the daemon holds an flock for its life; the message names the process."""
+    """DESIGN "Control": the daemon holds an flock for its lifetime; the message names the process."""
     path = tmp_path / "state" / "lock"
     ours, theirs = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=_hold_until_told, args=(str(path), theirs))
@@ -39,7 +39,7 @@ def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_keeps_nobody_out(tmp_path: Path) -> None:
-    """RELIABILITY 4: the process id cannot be written; the lock is held all the same, and nobody else gets it."""
+    """RELIABILITY 4: the process id cannot be written, but the lock is held and no other process gets it."""
 
     class Full(RealDisk):
         def write(self, fd: int, data: bytes) -> int:
@@ -50,7 +50,7 @@ def test_a_full_disk_keeps_nobody_out(tmp_path: Path) -> None:
 
 
 def test_what_stands_in_the_file_decides_nothing(tmp_path: Path) -> None:
-    """DESIGN "Control": never a PID file as truth. A stale or odd file does not keep anyone out."""
+    """DESIGN "Control": a PID file is never trusted. A stale or odd file does not prevent a start."""
     path = tmp_path / "lock"
     path.write_text("1\n")
     first = hold(path)
@@ -62,7 +62,7 @@ def test_what_stands_in_the_file_decides_nothing(tmp_path: Path) -> None:
 
 
 def test_a_private_directory_is_tightened(tmp_path: Path) -> None:
-    """DESIGN "Where it writes": tacitd's own files stand in 0700 directories."""
+    """DESIGN "Where it writes": tacitd's own files are in 0700 directories."""
     (tmp_path / "a").mkdir(mode=0o755)
     assert private_dir(tmp_path / "a" / "b" / "c") == tmp_path / "a" / "b" / "c"
     modes = [(tmp_path / each).stat().st_mode & 0o777 for each in ("a", "a/b", "a/b/c")]

@@ -1,4 +1,4 @@
-"""The log: DESIGN "Two durable primitives", SPEC E-20..E-23."""
+"""The log: DESIGN "Files", E-20 to E-23."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacitd.files import log as log_module
 
 
 def test_a_record_is_one_write_and_keeps_its_order(tmp_path: Path) -> None:
-    """DESIGN: one record is one write. E-23: unknown keys kept; compact UTF-8, key order kept."""
+    """DESIGN "Files": one record is one write. E-23: unknown keys kept; compact UTF-8, key order kept."""
     disk = FaultyDisk()
     log = Log(tmp_path / "state" / "x.jsonl", disk)
     log.append({"z": "schön", "a": [1, None], "n": {"b": 1, "a": 2}})
@@ -36,8 +36,9 @@ def test_a_record_is_one_write_and_keeps_its_order(tmp_path: Path) -> None:
 
 
 def test_a_log_is_private_unless_it_stands_in_a_project(tmp_path: Path) -> None:
-    """DESIGN "Where it writes": own files 0600 in 0700 directories; files in a project follow its directory,
-    whatever the umask: a service's is 0077."""
+    """DESIGN "Where it writes": own files are 0600 in 0700 directories; a project's files follow their directory,
+    whatever the umask is (a service's is 0077).
+    """
     tmp_path.chmod(0o755)
     before = os.umask(0o077)
     try:
@@ -56,7 +57,7 @@ def test_a_log_is_private_unless_it_stands_in_a_project(tmp_path: Path) -> None:
 
 
 def test_reading_never_makes_a_file_and_skips_what_does_not_parse(tmp_path: Path) -> None:
-    """E-23: a torn last line is tolerated; what does not parse is counted and addressed."""
+    """E-23: a torn last line is tolerated; what does not parse is counted, and its offset is recorded."""
     log = Log(tmp_path / "x.jsonl")
     assert list(log.read()) == [] and log.size == 0 and not log.path.exists()
     log.path.write_bytes(b'{"a":1}\n\n[1]\n\x00\x00\xff\n' + b"[" * 5000 + b'\n{"b":2}\n{"c":')
@@ -68,7 +69,7 @@ def test_reading_never_makes_a_file_and_skips_what_does_not_parse(tmp_path: Path
 
 
 def test_a_line_too_long_is_stepped_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN: readers hold no more than a bounded piece; a longer line is counted and addressed."""
+    """DESIGN "Files": readers use bounded memory; a longer line is counted, and its offset is recorded."""
     monkeypatch.setattr(log_module, "LINE_LIMIT", 100)
     monkeypatch.setattr(log_module, "_CHUNK", 64)
     log = Log(tmp_path / "x.jsonl")
@@ -83,7 +84,7 @@ def test_a_line_too_long_is_stepped_over(tmp_path: Path, monkeypatch: pytest.Mon
 )
 @examples(60)
 def test_every_record_comes_back_whatever_lies_between(steps: list[int | bytes], chunk: int) -> None:
-    """E-23, RELIABILITY row 1: garbage and torn tails between appends cost no record, and the order stays."""
+    """E-23, RELIABILITY row 1: garbage and torn tails between appends affect no record, and the order is kept."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_module, "_CHUNK", chunk)
         log = Log(Path(name) / "x.jsonl")
@@ -99,14 +100,14 @@ def test_every_record_comes_back_whatever_lies_between(steps: list[int | bytes],
 
 
 def test_half_characters_are_written_as_replacement_characters(tmp_path: Path) -> None:
-    """No word lost: a lone surrogate, which UTF-8 cannot say, costs itself and not the record."""
+    """A lone surrogate, which UTF-8 cannot encode, is replaced; the rest of the record is kept."""
     log = Log(tmp_path / "x.jsonl")
     log.append({"text": ["a\ud800b", "\udcff", "ok 😀"]})
     assert list(log.read()) == [{"text": ["a\ufffdb", "\ufffd", "ok 😀"]}]
 
 
 def test_flush_syncs_once_for_all_appends_of_a_tick(tmp_path: Path) -> None:
-    """DESIGN: one fdatasync for all commits of a tick."""
+    """DESIGN "Files": one fdatasync for all commits of a tick."""
     disk = FaultyDisk()
     log = Log(tmp_path / "x.jsonl", disk)
     for number in range(5):
@@ -117,7 +118,7 @@ def test_flush_syncs_once_for_all_appends_of_a_tick(tmp_path: Path) -> None:
 
 
 class ShortDisk(FaultyDisk):
-    """Takes three bytes of each write until there were `short` of them; then the disk is full, once."""
+    """Accepts three bytes of each write, `short` times; then the disk is full once."""
 
     short = 0
 
@@ -139,7 +140,7 @@ def test_a_short_write_is_completed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_after_a_failed_append_the_log_goes_on(tmp_path: Path, code: int) -> None:
-    """RELIABILITY row 3: ENOSPC, EIO, EROFS surface as OSError, and what was torn is sealed."""
+    """RELIABILITY row 3: ENOSPC, EIO, EROFS are raised as OSError, and a torn line is sealed."""
     log = Log(tmp_path / "x.jsonl", FaultyDisk(fail_at=3, code=code, torn=True))
     log.append({"a": 1})
     with pytest.raises(OSError) as caught:
@@ -150,7 +151,7 @@ def test_after_a_failed_append_the_log_goes_on(tmp_path: Path, code: int) -> Non
 
 
 def test_after_a_failed_sync_the_file_is_written_anew(tmp_path: Path) -> None:
-    """RELIABILITY row 3, failed fsync: on Linux a second fdatasync would succeed without keeping the bytes."""
+    """RELIABILITY row 3, failed fsync: on Linux a second fdatasync would succeed without storing the bytes."""
     disk = FaultyDisk(fail_at=3, code=errno.EIO)
     log = Log(tmp_path / "x.jsonl", disk)
     log.append({"a": 1})
@@ -165,7 +166,7 @@ def test_after_a_failed_sync_the_file_is_written_anew(tmp_path: Path) -> None:
 
 
 def test_compaction_keeps_what_is_appended_meanwhile(tmp_path: Path) -> None:
-    """DESIGN: compaction writes a new file and replaces; another process with the old file open finds it."""
+    """DESIGN "Files": compaction replaces the file; another process that has the old file open finds the new one."""
     log, other = Log(tmp_path / "x.jsonl"), Log(tmp_path / "x.jsonl")
     for number in range(10):
         other.append({"n": number})
@@ -190,7 +191,7 @@ def test_a_failed_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
         except OSError:
             assert list(log.read()) in ([{"old": 1}], records)
         tried = len(disk.trail)
-        Log(path).append({"new": 0})  # another process is not kept waiting
+        Log(path).append({"new": 0})  # another process does not have to wait
         disk.fail_at = 0
         log.append({"new": 1})
         new = [{"new": 0}, {"new": 1}]
@@ -203,7 +204,7 @@ def test_a_failed_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_a_crash_before_any_call_tears_at_most_the_last_line(tmp_path: Path, torn: bool) -> None:
-    """RELIABILITY row 2, for the log: appends, flushes and a compaction, ended before every single call."""
+    """RELIABILITY row 2, for the log: appends, flushes and a compaction, with the process ended before every call."""
     at = 0
     while True:
         at += 1
@@ -245,7 +246,7 @@ def test_a_directory_in_the_place_of_a_log_is_said(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_removed_is_begun_again(tmp_path: Path) -> None:
-    """A person may clean up: nothing is written into a file without a name."""
+    """A person may remove the log: nothing is written into a file without a name."""
     log = Log(tmp_path / "x.jsonl")
     log.append({"a": 1})
     log.path.unlink()
@@ -265,7 +266,7 @@ log.close()
 
 
 def test_two_processes_append_without_tearing(tmp_path: Path) -> None:
-    """E-23: single append under O_APPEND; here also while a third compacts."""
+    """E-23: single appends under O_APPEND, while a third process compacts."""
     path = tmp_path / "x.jsonl"
     children = [subprocess.Popen([sys.executable, "-c", APPEND, str(path), str(who)]) for who in range(2)]
     log = Log(path)

@@ -1,4 +1,4 @@
-"""Splicing Markdown: SPEC S-25..S-29, X-07; DESIGN: unknown text survives byte for byte."""
+"""Splicing Markdown: S-25 to S-29, X-07; DESIGN "Files": unknown text is kept byte for byte."""
 
 from __future__ import annotations
 
@@ -76,23 +76,23 @@ def test_where_a_line_goes(before: str, after: str) -> None:
     ],
 )
 def test_front_matter_code_and_comments_are_let_alone(opaque: str) -> None:
-    """DESIGN: unknown text survives: a `## A` in code is no heading, a bullet in it no line."""
+    """DESIGN "Files": unknown text is kept; `## A` in code is not a heading, and a bullet in code is not a line."""
     assert lines_of(opaque.encode()) == [] and not has_line(opaque.encode(), "x")
     assert put(opaque, "x") == opaque + "\n## A\n- x\n"
 
 
 @pytest.mark.parametrize("opening", ["```\n", "<!-- \n", "- ~~~\n", "---\n"])
 def test_what_is_never_closed_swallows_nothing(opening: str) -> None:
-    """S-29, idempotent: a line below an open fence is found again instead of being put twice."""
+    """S-29, idempotent: a line below an unclosed fence is found again and not added twice."""
     once = put(opening + "## A\n- y\n", "x")
     assert once == opening + "## A\n- y\n- x\n" and put(once, "x") == once
 
 
 def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
-    """S-28: nothing that a person wrote changes its meaning by what we add."""
-    with pytest.raises(FileRefusedError, match="open comment"):
+    """S-28: an added line does not change the meaning of what a person wrote."""
+    with pytest.raises(FileRefusedError, match="unclosed comment"):
         put("<!-- todo\n## A\n", "use -->")
-    with pytest.raises(FileRefusedError, match="run into"):
+    with pytest.raises(FileRefusedError, match="become part of the new line"):
         put("## A\n\n  Title\n  ---\n")
 
 
@@ -108,7 +108,7 @@ def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
     ],
 )
 def test_files_that_cannot_be_spliced_are_refused(data: bytes, words: str) -> None:
-    """DESIGN: a file with conflict markers waits; bad input gets one clear line."""
+    """DESIGN "Files": a file with conflict markers waits; each kind of bad file has a clear message."""
     for splice in (
         lambda: put_line(data, "A", "x", "T"),
         lambda: take_line(data, "x"),
@@ -126,13 +126,13 @@ def test_files_that_cannot_be_spliced_are_refused(data: bytes, words: str) -> No
 
 @pytest.mark.parametrize("line", ["", "  ", "---", "- -", "```js", "a\0b", "\ud800"])
 def test_a_line_that_is_no_bullet_is_refused(line: str) -> None:
-    """S-29: what could not be found again is not written."""
+    """S-29: a line that could not be found again is not written."""
     with pytest.raises(FileRefusedError):
         put("## A\n", line)
 
 
 def test_a_line_is_there_wherever_it_stands() -> None:
-    """S-29: same line twice, same file, in whatever section and however a formatter wrapped it."""
+    """S-29: same line twice, same file, in any section and however a formatter wrapped it."""
     text = "## B\n* Use pnpm, not\n  npm here\n\n## A\n"
     assert put(text, "Use pnpm, not npm here") == text
     assert put(text, " Use pnpm,\nnot npm here ") == text
@@ -142,7 +142,7 @@ def test_a_line_is_there_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize("text", ["- x\n  because\n- y\n", "- x\n  - detail\n- y\n", "- x\n\n  more\n- y\n"])
 def test_a_bullet_that_a_person_built_upon_is_theirs(text: str) -> None:
-    """S-28: user's own lines are never edited; the line still counts as being there."""
+    """S-28: a person's own lines are never edited; the line still counts as present."""
     data = text.encode()
     assert has_line(data, "x") and put_line(data, "A", "x", "T") == data
     assert take_line(data, "x") == data
@@ -151,7 +151,7 @@ def test_a_bullet_that_a_person_built_upon_is_theirs(text: str) -> None:
 
 
 def test_swapping() -> None:
-    """S-26: the replaced line's place, mark and indentation stay."""
+    """S-26: the new line has the replaced line's place, mark and indentation."""
     assert swap_line(b"## A\r\n  * old\r\n* b", "old", "new") == (b"## A\r\n  * new\r\n* b", True)
     assert swap_line(b"- a\n* b", "b", "new") == (b"- a\n* new", True)
     assert swap_line(b"- a\n", "old", "new") == (b"- a\n", False)
@@ -161,7 +161,7 @@ def test_swapping() -> None:
 
 
 def test_lines_and_their_headings() -> None:
-    """S-28: what stands in the file, for comparing with what we wrote."""
+    """S-28: the lines of the file, for comparison with what tacitd wrote."""
     text = "- 0\n# T\n* 1\n## C#\n- [ ] 2\n1. no\n+ 3 `a  b`\n\nSet\nup\n--\n- 4\n- - -\n#tag\n-no\n"
     assert lines_of(text.encode()) == [
         ("", "0"),
@@ -208,7 +208,7 @@ PARTS = st.lists(PIECES, max_size=8)
 
 
 def files(lines: st.SearchStrategy[list[str]]) -> st.SearchStrategy[bytes]:
-    """Files of these lines: either newline, with a byte order mark or not, with a newline at the end or not."""
+    """Files of these lines: either newline style, with or without a byte order mark and a final newline."""
     forms = st.tuples(lines, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\ufeff"]), st.booleans())
     return forms.map(lambda p: (p[2] + p[1].join(p[0]) + (p[1] if p[3] and p[0] else "")).encode())
 
@@ -224,7 +224,7 @@ WORDS = st.sampled_from(
 @example(b"## A\nB\n---\n", "new")
 @examples(250)
 def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) -> None:
-    """S-28, S-29: other lines' bytes are a subsequence of the result; a second put changes no byte."""
+    """S-28, S-29: the other lines' bytes are a subsequence of the result; a second put changes nothing."""
     try:
         after = put_line(data, "A", line, "T")
     except FileRefusedError:
@@ -237,13 +237,13 @@ def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) ->
 @given(FILES_WITH_A, WORDS)
 @examples(250)
 def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
-    """S-28: on files that had the heading, taking back what was put restores every byte."""
+    """S-28: on files that had the heading, removing the added line restores every byte."""
     assume(not has_line(data, line))
     try:
         after = put_line(data, "A", line, "T")
     except FileRefusedError:
         return
-    # Put at the end, or with a blank line before an underlined heading, the splice is more than one line.
+    # At the end, or with a blank line before an underlined heading, the splice is more than one line.
     assume(len(after.split(b"\n")) == len(data.split(b"\n")) + 1)
     assert take_line(after, line) == data
 
@@ -251,7 +251,7 @@ def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
 @given(FILES, WORDS, WORDS)
 @examples(150)
 def test_swap_there_and_back(data: bytes, old: str, new: str) -> None:
-    """S-26: a swap that is taken back leaves the line in its place."""
+    """S-26: a swap and its reversal keep the line in its place."""
     try:
         after, found = swap_line(data, old, new)
     except FileRefusedError:

@@ -1,4 +1,4 @@
-"""The replaced file and the shared file: DESIGN "Two durable primitives", SPEC X-07..X-09."""
+"""The replaced file and the edit of a shared file: DESIGN "Files", X-07 to X-09."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add(line: bytes) -> Callable[[bytes | None], bytes]:
 
 
 def test_nothing_is_touched_when_nothing_changes(tmp_path: Path) -> None:
-    """DESIGN: skipped when nothing changes."""
+    """DESIGN "Files": skipped when nothing changes."""
     disk = FaultyDisk()
     path = tmp_path / "a.md"
     assert replace(path, b"one", disk=disk)
@@ -33,9 +33,9 @@ def test_nothing_is_touched_when_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_modes(tmp_path: Path) -> None:
-    """DESIGN "Where it writes": the directory's or the replaced file's mode in projects; 0600 in 0700 for our own.
+    """DESIGN "Where it writes": in projects the mode of the directory or the replaced file; tacitd's own are 0600 in 0700.
 
-    A service's umask is 0077, and must not hide a project's files from those who work in it.
+    A service's umask is 0077 and must not hide a project's files from the people who work in it.
     """
     tmp_path.chmod(0o750)
     before = os.umask(0o077)
@@ -62,7 +62,7 @@ def test_modes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_the_owner_is_kept(tmp_path: Path) -> None:
-    """DESIGN: mode, owner and symlink target kept."""
+    """DESIGN "Files": mode, owner and symlink target kept."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1")
     os.chown(path, 1234, 2345)
@@ -74,7 +74,7 @@ def test_the_owner_is_kept(tmp_path: Path) -> None:
 
 
 class NotRoot(FaultyDisk):
-    """May give files to nobody."""
+    """May not change a file's owner or group."""
 
     def chown(self, fd: int, uid: int, gid: int) -> None:
         raise PermissionError
@@ -82,7 +82,7 @@ class NotRoot(FaultyDisk):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the file")
 def test_a_foreign_group_is_not_granted_the_rights_of_the_old_one(tmp_path: Path) -> None:
-    """DESIGN: no surprises. Where the group cannot be kept, its rights are not given to another."""
+    """DESIGN "Priorities", 2: if the group cannot be kept, its permissions are not given to another group."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1")
     os.chown(path, 1234, 2345)
@@ -105,7 +105,7 @@ def test_a_symlink_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "loop"])
 def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
-    """Bad input: a FIFO or a link named like the file must hang and break nothing."""
+    """Bad input: a FIFO or a link in place of the file must not block or break anything."""
     path = tmp_path / "a.md"
     if kind == "directory":
         path.mkdir()
@@ -121,7 +121,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
 
 
 class Editor(FaultyDisk):
-    """A person who saves just before the n-th exchange, rename or placing of ours."""
+    """A person who saves just before the n-th exchange, rename or placing by tacitd."""
 
     def __init__(self, save: Callable[[int], None], can_swap: bool = True) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class Editor(FaultyDisk):
 
 @pytest.mark.parametrize("how", ["in place", "by rename"])
 def test_what_a_person_saves_in_between_wins(tmp_path: Path, how: str) -> None:
-    """X-07, RELIABILITY row 11: the swap shows what it swapped out; theirs wins, ours is applied on top."""
+    """X-07, RELIABILITY row 11: what was swapped out is checked; the person's text is kept, and the change is applied to it."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
 
@@ -159,7 +159,7 @@ def test_what_a_person_saves_in_between_wins(tmp_path: Path, how: str) -> None:
 
 
 def test_a_person_who_saves_again_while_we_put_it_back_still_wins(tmp_path: Path) -> None:
-    """RELIABILITY row 11: the newest of theirs stands; an older one of theirs is not removed either."""
+    """RELIABILITY row 11: the person's newest version has the name; an older one is not removed either."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
 
@@ -176,7 +176,7 @@ def test_a_person_who_saves_again_while_we_put_it_back_still_wins(tmp_path: Path
 
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """X-07: also where there was no file when we looked."""
+    """X-07: also if there was no file at the first read."""
     path = tmp_path / "a.md"
 
     def save(turn: int) -> None:
@@ -188,7 +188,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 
 
 def test_a_file_that_vanishes_meanwhile(tmp_path: Path) -> None:
-    """X-07: ours is applied to what is there now, which is nothing."""
+    """X-07: the change is applied to what is there now, which is nothing."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
     assert edit(path, add(b"ours\n"), disk=Editor(lambda turn: path.unlink() if turn == 1 else None))
@@ -196,7 +196,7 @@ def test_a_file_that_vanishes_meanwhile(tmp_path: Path) -> None:
 
 
 def test_someone_who_keeps_editing_is_left_alone(tmp_path: Path) -> None:
-    """X-07: after some tries the item waits, and nothing of ours is in the file."""
+    """X-07: after some tries the item waits, and the file contains nothing from tacitd."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
     count = 0
@@ -213,7 +213,7 @@ def test_someone_who_keeps_editing_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_without_a_swap_it_compares_and_replaces(tmp_path: Path) -> None:
-    """DESIGN: compare-then-replace elsewhere."""
+    """DESIGN "Files": compare-then-replace elsewhere."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
     assert edit(path, add(b"ours\n"), disk=Editor(lambda turn: None, can_swap=False))
@@ -222,7 +222,7 @@ def test_without_a_swap_it_compares_and_replaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [None, 0o600])
 def test_a_crash_before_any_call_leaves_the_old_or_the_new(tmp_path: Path, mode: int | None) -> None:
-    """RELIABILITY row 2, for replaced and shared files: ended before every single call, torn writes included."""
+    """RELIABILITY row 2, for replaced and edited files: the process ended before every call, torn writes included."""
 
     def whole(path: Path, disk: FaultyDisk) -> None:
         replace(path, b"new" * 100, mode=mode, disk=disk)
@@ -256,7 +256,7 @@ def _crash_everywhere(home: Path, write: Callable[[Path, FaultyDisk], None], old
 
 
 def test_a_failure_of_any_call_removes_the_temporary_file(tmp_path: Path) -> None:
-    """RELIABILITY row 3: every call fails in turn; the file is whole, and no litter stays."""
+    """RELIABILITY row 3: every call fails in turn; the file is whole, and no temporary file remains."""
     for at in range(1, 50):
         path = tmp_path / str(at) / "a.md"
         path.parent.mkdir()
@@ -273,7 +273,7 @@ def test_a_failure_of_any_call_removes_the_temporary_file(tmp_path: Path) -> Non
 
 
 class Tomorrow(FaultyDisk):
-    """New files are a day and a second younger than those that `old` names."""
+    """New files are a day and a second younger than those in `old`."""
 
     old = ""
 
@@ -285,7 +285,7 @@ class Tomorrow(FaultyDisk):
 
 
 def test_a_stale_temporary_file_of_ours_is_removed(tmp_path: Path) -> None:
-    """DESIGN: no surprises in files. What a crash left goes after a day; what is younger may be in use."""
+    """DESIGN "Priorities", 2: what a crash left is removed after a day; a younger file may be in use."""
     names = [".tacitd-0.new", ".tacitd-1.new", ".tacitd-mine", "other.new"]
     for name in names:
         (tmp_path / name).write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""The second look, with real writers that hold the old descriptor (DESIGN "Two durable primitives", RELIABILITY 11)."""
+"""Late writes, with real writers that have the old descriptor (DESIGN "Files", X-07, RELIABILITY 11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AFTER = b"# T\n\n## A\n- one\n- ours\n"
 
 
 class Scene:
-    """A file, a writer that has it open, and a swap of ours."""
+    """A file, a writer that has it open, and a swap by tacitd."""
 
     def __init__(self, box: Path, disk: FaultyDisk | None = None) -> None:
         self.clock = FakeClock()
@@ -34,7 +34,7 @@ class Scene:
         self.writer: BinaryIO = self.path.open("r+b", buffering=0)
 
     def swap(self) -> None:
-        """Ours is put in; the writer still has the old one."""
+        """Swap in tacitd's version; the writer still has the old file."""
         assert edit(self.path, lambda data: (data or b"") + b"- ours\n", disk=self.disk, second=self.second)
         assert self.path.read_bytes() == AFTER and self.second.waiting == 1
 
@@ -48,7 +48,7 @@ class Scene:
         self.writer.write(data)
 
     def later(self) -> None:
-        """The minute is over."""
+        """Let the minute pass."""
         self.clock.pass_(KEEP)
         self.second.look()
 
@@ -66,7 +66,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_nothing_came_and_the_descriptor_is_given_back(scene: Scene) -> None:
-    """DESIGN "No surprises": one minute, one descriptor, and nothing is written."""
+    """DESIGN "Priorities", 2: one minute, one descriptor, and nothing is written."""
     scene.swap()
     scene.clock.pass_(KEEP - 1)
     scene.second.look()
@@ -81,7 +81,7 @@ def test_nothing_came_and_the_descriptor_is_given_back(scene: Scene) -> None:
 
 @pytest.mark.parametrize("crlf", [False, True])
 def test_lines_that_were_only_added_are_added_to_the_file(scene: Scene, crlf: bool) -> None:
-    """DESIGN "What matters", 1: `>>` of a shell that opened the file before the swap."""
+    """DESIGN "Priorities", 1: `>>` of a shell that opened the file before the swap."""
     newline = b"\r\n" if crlf else b"\n"
     scene.swap()
     scene.append(b"- late" + newline)
@@ -96,7 +96,7 @@ def test_lines_that_were_only_added_are_added_to_the_file(scene: Scene, crlf: bo
 
 
 def test_what_came_is_put_on_top_of_what_stands_there_by_then(scene: Scene) -> None:
-    """X-07: a person saved meanwhile, too; both versions' lines stand."""
+    """X-07: a person saved meanwhile too; the lines of both versions are in the file."""
     scene.swap()
     scene.append(b"- late\n")
     scene.path.write_bytes(b"# T\n\n## A\n- mine")
@@ -108,7 +108,7 @@ def test_what_came_is_put_on_top_of_what_stands_there_by_then(scene: Scene) -> N
     "late", [b"# Mine\n\n- all new\n", b"# T\n\n## A\n- one, but better\n", BEFORE[:-1] + b" more\n"]
 )
 def test_another_version_is_kept_beside_and_said_until_it_is_gone(scene: Scene, late: bytes) -> None:
-    """DESIGN: a person's bytes are never thrown away, and nobody but them can say which version is right."""
+    """DESIGN "Files": a person's bytes are never discarded, and only the person can decide which version is right."""
     scene.path.chmod(0o640)
     scene.swap()
     scene.rewrite(late)
@@ -126,7 +126,7 @@ def test_another_version_is_kept_beside_and_said_until_it_is_gone(scene: Scene, 
 
 @pytest.mark.parametrize("late", [AFTER, b"", b"\n \n"])
 def test_what_says_nothing_else_leaves_no_copy(scene: Scene, late: bytes) -> None:
-    """DESIGN "No surprises": the same text once more, or an emptied file, is nothing to be kept."""
+    """DESIGN "Priorities", 2: the same text again, or an emptied file, is not kept."""
     scene.swap()
     scene.rewrite(late)
     scene.later()
@@ -134,7 +134,7 @@ def test_what_says_nothing_else_leaves_no_copy(scene: Scene, late: bytes) -> Non
 
 
 def test_a_file_that_is_gone_by_then_is_not_made_again(scene: Scene) -> None:
-    """S-28: whoever removed it meant that; what was added is kept in a copy all the same."""
+    """S-28: the person removed the file on purpose; what was appended is kept in a copy."""
     scene.swap()
     scene.append(b"- late\n")
     scene.path.unlink()
@@ -144,7 +144,7 @@ def test_a_file_that_is_gone_by_then_is_not_made_again(scene: Scene) -> None:
 
 
 def test_one_writer_leaves_one_copy(scene: Scene) -> None:
-    """DESIGN "No surprises": a program that writes its version again and again; a copy that a person changed stays."""
+    """DESIGN "Priorities", 2: a program that writes its version repeatedly leaves one copy; one that a person changed is kept."""
     scene.swap()
     for text in (b"one\n", b"two\n", b"three\n"):
         scene.rewrite(text)
@@ -159,7 +159,7 @@ def test_one_writer_leaves_one_copy(scene: Scene) -> None:
 
 
 def test_leaving_keeps_beside_what_cannot_be_added(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "What matters", 1: the last look has no next one."""
+    """DESIGN "Priorities", 1: after the last check there is no other."""
     scene.swap()
     scene.append(b"- late\n")
 
@@ -173,7 +173,7 @@ def test_leaving_keeps_beside_what_cannot_be_added(scene: Scene, monkeypatch: py
 
 
 def test_a_backup_by_hard_links_is_a_file_of_its_own(scene: Scene) -> None:
-    """`cp -al`: whoever writes into the copy means the copy."""
+    """`cp -al`: a write into the copy is meant for the copy."""
     copy = scene.path.with_name("copy.md")
     os.link(scene.path, copy)
     scene.swap()
@@ -184,7 +184,7 @@ def test_a_backup_by_hard_links_is_a_file_of_its_own(scene: Scene) -> None:
 
 
 def test_without_a_swap_the_old_file_is_kept_as_well(tmp_path: Path) -> None:
-    """DESIGN: compare-then-replace where the system cannot exchange."""
+    """DESIGN "Files": compare-then-replace where the system cannot exchange."""
 
     class NoSwap(FaultyDisk):
         def exchange(self, one: Path, other: Path) -> bool:
@@ -200,7 +200,7 @@ def test_without_a_swap_the_old_file_is_kept_as_well(tmp_path: Path) -> None:
 
 
 def test_leaving_looks_at_all_of_them_at_once(scene: Scene) -> None:
-    """DESIGN "Life as a service": there is no later."""
+    """DESIGN "Service": at the end of the process everything is checked."""
     scene.swap()
     scene.append(b"- late\n")
     scene.second.close()
@@ -209,7 +209,7 @@ def test_leaving_looks_at_all_of_them_at_once(scene: Scene) -> None:
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """RELIABILITY 18: the oldest is looked at before its time, and what came until then is not lost."""
+    """RELIABILITY 18: the oldest is checked early, and what was written until then is not lost."""
     scene = Scene(tmp_path)
     scene.swap()
     scene.append(b"- late\n")
@@ -225,7 +225,7 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
-    """RELIABILITY 3: each call of the second look fails once; a minute later all of it is there, once."""
+    """RELIABILITY 3: each call of a recovery fails once; a minute later all of it is in the file, once."""
     for late, whole in ((b"- late\n", AFTER + b"- late\n"), (None, AFTER)):
         for number in range(1, 40):
             box = tmp_path / f"{late is None}{number}"
@@ -250,7 +250,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_crash_during_the_second_look_loses_at_most_what_the_kernel_held(tmp_path: Path) -> None:
-    """RELIABILITY 2: the file is whole, and a copy that was begun is offered at the next start."""
+    """RELIABILITY 2: the file is whole, and a copy that was begun is reported at the next start."""
     for number in range(1, 40):
         box = tmp_path / str(number)
         box.mkdir()
@@ -272,7 +272,7 @@ def test_a_crash_during_the_second_look_loses_at_most_what_the_kernel_held(tmp_p
 
 
 def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
-    """DESIGN: the person saved between our comparison and our swap, and the daemon ended before it looked."""
+    """DESIGN "Files": the person saved between the comparison and the swap, and the process ended before its check."""
 
     class Saved(FaultyDisk):
         def exchange(self, one: Path, other: Path) -> bool:
@@ -299,7 +299,7 @@ def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
 
 
 def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
-    """Only a person's words are said: what a crash left of ours is swept after a day."""
+    """Only a person's text is reported: tacitd's own leftovers of a crash are removed after a day."""
     for at in range(1, 40):
         box = tmp_path / str(at)
         box.mkdir()
@@ -316,7 +316,7 @@ def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
 
 
 def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> None:
-    """RELIABILITY 3: EMFILE: the swap goes through, without a second look."""
+    """RELIABILITY 3, EMFILE: the swap succeeds, but late writes are not recovered."""
 
     class Few(FaultyDisk):
         def open_read(self, path: Path) -> int:
@@ -346,14 +346,14 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
     ],
 )
 def test_adding_lines(data: bytes | None, added: bytes, after: bytes | None) -> None:
-    """Once, as whole lines; one line is not taken for the beginning of another."""
+    """Once, as whole lines; a line does not match the beginning of another."""
     assert with_tail(data, added) == after
     if after is not None:
         assert with_tail(after, added) is None
 
 
 def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
-    """RELIABILITY 18: a hundred edits, each looked at twice, on the machine's own disk."""
+    """RELIABILITY 18: a hundred edits, each checked twice, on the real disk."""
     path, clock = tmp_path / "a.md", FakeClock()
     second = SecondLook(clock)
     path.write_bytes(b"")
@@ -375,7 +375,9 @@ def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
 def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
     tmp_path: Path, seen: bytes
 ) -> None:
-    """RELIABILITY 11: no stub for a minute, and no document appended below it: theirs, and our line in it."""
+    """RELIABILITY 11: within seconds the file is the person's complete version with tacitd's line in it, not a part of it and
+    not both versions in one file.
+    """
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = SecondLook(clock)
     history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
@@ -398,7 +400,7 @@ def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
 
 
 def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path: Path) -> None:
-    """RELIABILITY 11: somebody saved again under the name, and tacitd wrote once more: the old version stays beside."""
+    """RELIABILITY 11: the file was saved again under the name, and tacitd changed it again: the old version is kept in a copy."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = SecondLook(clock)
     history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
@@ -417,7 +419,7 @@ def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path
 
 
 def test_the_rest_of_an_older_version_is_not_appended_to_a_newer_one(tmp_path: Path) -> None:
-    """RELIABILITY 11: whole lines came late, and a save under the name has some of them already."""
+    """RELIABILITY 11: whole lines were written late, and a save under the name has some of them already."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = SecondLook(clock)
     path.write_bytes(BEFORE)
@@ -434,7 +436,7 @@ def test_the_rest_of_an_older_version_is_not_appended_to_a_newer_one(tmp_path: P
 
 
 def test_what_was_swapped_in_and_taken_back_is_looked_at(tmp_path: Path) -> None:
-    """RELIABILITY 11: a person opened ours in the moment in which it had the name, and saved into it."""
+    """RELIABILITY 11: a person opened tacitd's version while it had the name, and saved into it."""
     path, clock, held = tmp_path / "LEARNED.md", FakeClock(), list[BinaryIO]()
 
     class Saved(FaultyDisk):

@@ -1,4 +1,4 @@
-"""The two renames that Python does not offer, with and without the system's help."""
+"""The two renames that Python does not offer, with and without the system's calls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tacitd.files import edit, swap
 
 @pytest.fixture(params=["system call", "none"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """A C library that knows the call, and one that does not."""
+    """A C library that has the call, and one that does not."""
     if request.param == "none":
         monkeypatch.setattr(swap, "_system_call", lambda: None)
     return bool(request.param != "none")
 
 
 def test_exchange(tmp_path: Path, system: bool) -> None:
-    """DESIGN: RENAME_EXCHANGE where there is one; False says that the caller has to compare and replace."""
+    """DESIGN "Files": RENAME_EXCHANGE if available; False means that the caller must compare and replace."""
     one, other = tmp_path / "1", tmp_path / "2"
     one.write_text("one")
     other.write_text("other")
@@ -29,7 +29,7 @@ def test_exchange(tmp_path: Path, system: bool) -> None:
 
 
 def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
-    """X-07: a file that appeared meanwhile is a person's."""
+    """X-07: a file that appeared meanwhile belongs to a person."""
     (tmp_path / "new").write_text("new")
     (tmp_path / "there").write_text("there")
     with pytest.raises(FileExistsError):
@@ -42,7 +42,7 @@ def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
 
 @pytest.mark.usefixtures("system")
 def test_an_edit_works_either_way(tmp_path: Path) -> None:
-    """DESIGN: compare-then-replace elsewhere."""
+    """DESIGN "Files": compare-then-replace elsewhere."""
     for _ in range(2):
         assert edit(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
     assert (tmp_path / "a.md").read_bytes() == b"x\nx\n" and os.listdir(tmp_path) == ["a.md"]

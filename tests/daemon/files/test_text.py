@@ -1,4 +1,4 @@
-"""Appending to shared text: DESIGN "Two durable primitives", SPEC L-04, L-54."""
+"""Appending to shared text: L-04, L-54."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacitd.files.text import append_text
 
 
 def test_begins_once_and_appends(tmp_path: Path) -> None:
-    """SPEC L-04: what was there is a prefix of what is there; 0600 for a file that tacitd begins."""
+    """L-04: the old bytes are a prefix of the new ones; a file that tacitd creates is 0600."""
     path = tmp_path / "a" / "ledger.md"
     append_text(path, b"one\n", begin=b"# Title\n")
     append_text(path, b"two\n", begin=b"# Title\n")
@@ -24,7 +24,7 @@ def test_begins_once_and_appends(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_completed_never_rewritten(tmp_path: Path) -> None:
-    """SPEC L-54: a newline before the append, in the file's own style."""
+    """L-54: a newline before the append, in the file's own style."""
     path = tmp_path / "ledger.md"
     path.write_bytes(b"one\r\ntw")
     append_text(path, b"three\r\n", newline=b"\r\n")
@@ -32,7 +32,7 @@ def test_a_torn_line_is_completed_never_rewritten(tmp_path: Path) -> None:
 
 
 def test_links_modes_and_odd_files(tmp_path: Path) -> None:
-    """SPEC X-09: the real file behind a link; a FIFO must not hang; the mode stays."""
+    """X-09: the real file behind a link; a FIFO must not block; the mode is kept."""
     real = tmp_path / "real.md"
     real.write_bytes(b"x\n")
     real.chmod(0o640)
@@ -46,7 +46,7 @@ def test_links_modes_and_odd_files(tmp_path: Path) -> None:
 
 
 def test_one_write_one_sync(tmp_path: Path) -> None:
-    """SPEC L-37: written, flushed, fsynced."""
+    """L-37: written, flushed, fsynced."""
     disk = FaultyDisk()
     append_text(tmp_path / "l.md", b"x\n", begin=b"b\n", disk=disk)
     assert disk.trail == ["open_append", "write", "sync", "sync_dir"]
@@ -54,7 +54,7 @@ def test_one_write_one_sync(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
-    """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append mends what was torn."""
+    """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append completes a torn line."""
     for at in range(1, 5):
         for kind in ("crash_at", "fail_at"):
             path = tmp_path / f"{kind}-{at}.md"

@@ -1,4 +1,4 @@
-"""Transactions: DESIGN "Two durable primitives", SPEC S-24, S-29, S-31, X-07; RELIABILITY rows 2 and 3."""
+"""Transactions: DESIGN "Files", S-24, S-29, S-31, X-07; RELIABILITY rows 2 and 3."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def root(tmp_path: Path) -> Path:
 
 
 def history(root: Path, disk: Disk | None = None) -> History:
-    """A new process: the log and the history as after a restart."""
+    """The log and the history as a new process loads them."""
     return History(Log(root.parent / "state" / "history.jsonl", disk), FakeClock(), disk)
 
 
 def batch(root: Path) -> list[Operation]:
-    """One of each."""
+    """One operation of each kind."""
     learned = root / "LEARNED.md"
     return [
         PutLine(learned, "Coding", "new", "Learned"),
@@ -76,7 +76,7 @@ def content(root: Path) -> dict[str, str]:
 
 
 def test_a_transaction_changes_several_files_and_records_why(root: Path) -> None:
-    """S-31, DESIGN: intent and cause in one record, then the files, then done."""
+    """S-31, DESIGN "Files": intent and cause in one record, then the files, then done."""
     before = history(root)
     done = before.run(root, batch(root), CAUSE, "batch-1")
     assert content(root) == dict(sorted(FINAL.items()))
@@ -92,7 +92,7 @@ def test_a_transaction_changes_several_files_and_records_why(root: Path) -> None
 
 
 def test_operations_are_what_is_recorded(root: Path) -> None:
-    """DESIGN: the intent is a list of operations, never an image of the file."""
+    """DESIGN "Files": the intent is a list of operations, never an image of the file."""
     for operation in batch(root):
         assert from_json(to_json(operation)) == operation
     history(root).run(root, batch(root)[:1], CAUSE, "k")
@@ -103,7 +103,7 @@ def test_operations_are_what_is_recorded(root: Path) -> None:
 
 
 def test_the_same_key_again_writes_nothing(root: Path) -> None:
-    """S-29: same batch twice, same files; also when a person took the line out meanwhile."""
+    """S-29: the same batch twice gives the same files, also if a person removed the line meanwhile."""
     first = history(root)
     done = first.run(root, batch(root), CAUSE, "k")
     (root / "LEARNED.md").write_text("# Learned\n")
@@ -150,7 +150,7 @@ def test_paths_that_lead_out_are_refused_before_anything_is_written(root: Path, 
 
 
 def test_other_places_only_where_they_are_named(root: Path) -> None:
-    """DESIGN "Where it writes": the local excludes of a linked worktree lie in another directory."""
+    """DESIGN "Where it writes": the local excludes of a linked worktree are in another directory."""
     exclude = root.parent / "main.git" / "info" / "exclude"
     operation = AppendLine(exclude, "/LEARNED.md")
     with pytest.raises(FileRefusedError, match="leads out"):
@@ -187,21 +187,21 @@ def test_what_cannot_be_written_is_refused_before_the_intent(root: Path) -> None
             history(root).run(root, [WriteFile(path, "x")], CAUSE, "k")
     with pytest.raises(FileRefusedError, match="directory"):
         history(root).run(root, [RemoveFile(root / "api")], CAUSE, "k")
-    with pytest.raises(FileRefusedError, match="not there"):
+    with pytest.raises(FileRefusedError, match="does not exist"):
         history(root).run(root / "gone", [WriteFile(root / "gone" / "x", "x")], CAUSE, "k")
     assert not (root.parent / "state").exists()
 
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_a_crash_before_any_call_leaves_it_finished_or_absent(root: Path, torn: bool) -> None:
-    """RELIABILITY row 2: the process ends before every single call; after the restart all of it or nothing."""
+    """RELIABILITY row 2: the process ends before every call; after the restart all of it is done or nothing."""
     outcomes = _everywhere(root, lambda at: FaultyDisk(crash_at=at, torn=torn))
     assert outcomes == {"absent", "finished"}
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_an_error_at_any_call_is_recovered_from(root: Path, code: int) -> None:
-    """RELIABILITY row 3: every single call fails once; asking again, in the same process, finishes it."""
+    """RELIABILITY row 3: every call fails once; the same request again, in the same process, finishes it."""
     outcomes = _everywhere(root, lambda at: FaultyDisk(fail_at=at, code=code, torn=True))
     assert outcomes == {"finished"}
 
@@ -244,7 +244,7 @@ def _without_temporary(root: Path) -> dict[str, str]:
 
 
 def interrupted(root: Path, operations: Sequence[Operation], key: str = "k") -> None:
-    """A process that ended right after it had written its intent."""
+    """A process that ended right after it wrote its intent."""
     log = CrashAfterOne(root.parent / "state" / "history.jsonl")
     with pytest.raises(Crash):
         History(log, FakeClock()).run(root, operations, CAUSE, key)
@@ -260,7 +260,7 @@ class CrashAfterOne(Log):
 
 
 def test_finishing_does_not_overwrite_what_a_person_did_meanwhile(root: Path) -> None:
-    """DESIGN: operations, never images, so that finishing after a crash keeps a person's edits."""
+    """DESIGN "Files": operations and no images, so that finishing after a crash keeps a person's edits."""
     interrupted(root, batch(root))
     (root / "LEARNED.md").write_text("# Mine now\n\n## Coding\n- mine\n- theirs\n")
     restarted = history(root)
@@ -272,7 +272,7 @@ def test_finishing_does_not_overwrite_what_a_person_did_meanwhile(root: Path) ->
 
 
 def test_what_cannot_be_finished_stays_and_stops_no_other(root: Path) -> None:
-    """DESIGN: on start, intents that are not done are finished; one that cannot be is said with its reason."""
+    """DESIGN "Files": unfinished intents are finished at start; one that cannot be is reported with its reason."""
     interrupted(root, [PutLine(root / "LEARNED.md", "Coding", "one", "T")], "one")
     interrupted(root, [WriteFile(root / "two.md", "two")], "two")
     (root / "LEARNED.md").write_text(">>>>>>> theirs\n")
@@ -281,7 +281,7 @@ def test_what_cannot_be_finished_stays_and_stops_no_other(root: Path) -> None:
     (waiting,) = restarted.pending
     assert waiting.key == "one" and "conflict markers" in waiting.reason and waiting.hint
     assert [each.state for each in restarted.entries()] == ["done", "intent"]
-    # A newer one on the same file waits behind it: lines never come in the wrong order.
+    # A newer one on the same file waits for it, so that lines are written in order.
     with pytest.raises(FileRefusedError, match=f"waits for transaction {waiting.id}"):
         restarted.run(root, [TakeLine(root / "LEARNED.md", "one")], CAUSE, "three")
     restarted.run(root, [WriteFile(root / "four.md", "4")], CAUSE, "four")
@@ -291,7 +291,7 @@ def test_what_cannot_be_finished_stays_and_stops_no_other(root: Path) -> None:
 
 
 def test_the_same_key_finishes_what_was_begun(root: Path) -> None:
-    """S-31, replay safe: the handler that asks again after a restart gets what was begun then."""
+    """S-31, replay safe: a handler that repeats its request after a restart gets the transaction that was begun."""
     interrupted(root, batch(root)[:1])
     done = history(root).run(root, batch(root)[2:3], {"other": 1}, "k")
     assert done.cause == CAUSE and done.operations == tuple(batch(root)[:1])
@@ -299,7 +299,7 @@ def test_the_same_key_finishes_what_was_begun(root: Path) -> None:
 
 
 def test_a_link_that_was_put_in_the_way_meanwhile_is_refused(root: Path) -> None:
-    """S-24: checked again when it is finished, not only when it was begun."""
+    """S-24: checked again when it is finished, not only at its beginning."""
     interrupted(root, [WriteFile(root / "tmp" / "x.md", "x")])
     (root / "tmp").symlink_to(root.parent)
     restarted = history(root)
@@ -312,7 +312,7 @@ def test_a_link_that_was_put_in_the_way_meanwhile_is_refused(root: Path) -> None
 
 
 def test_what_a_newer_version_wrote_waits(root: Path) -> None:
-    """E-23, unknown things kept: an operation that this version does not know is not thrown away."""
+    """E-23, unknown data is kept: an operation that this version does not know is not discarded."""
     log = Log(root.parent / "state" / "history.jsonl")
     log.append({"id": "1", "state": "intent", "key": "k", "root": str(root), "ops": [{"op": "move"}]})
     log.append({"id": "2", "state": "intent", "key": "l", "ops": 3})
@@ -323,7 +323,7 @@ def test_what_a_newer_version_wrote_waits(root: Path) -> None:
 
 
 def test_removing_a_link_leaves_its_target(root: Path) -> None:
-    """S-24: nothing outside the project is changed, not by removing either."""
+    """S-24: nothing outside the project is changed, also not by a removal."""
     (root.parent / "kept.txt").write_text("kept")
     (root / "link").symlink_to(root.parent / "kept.txt")
     done = history(root).run(root, [RemoveFile(root / "link"), RemoveFile(root / "none")], CAUSE, "k")
@@ -332,7 +332,7 @@ def test_removing_a_link_leaves_its_target(root: Path) -> None:
 
 
 def test_lines_that_we_ever_wrote(root: Path) -> None:
-    """S-28, tombstones: what we put and what is missing now, a person removed; theirs is never ours."""
+    """S-28, tombstones: a line that tacitd wrote and that is missing was removed by a person; a person's line is never tacitd's."""
     learned = root / "LEARNED.md"
     running = history(root)
     running.run(root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)[:2]], CAUSE, "1")
@@ -347,7 +347,7 @@ def test_lines_that_we_ever_wrote(root: Path) -> None:
 
 
 def test_undo_takes_back_lines_and_keeps_what_came_later(root: Path) -> None:
-    """DESIGN: undoing an old one works after newer ones; logs cannot be undone, only added to."""
+    """DESIGN "Files": an old one can be undone after newer ones; logs can only be appended to."""
     learned = root / "LEARNED.md"
     running = history(root)
     first = running.run(root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)], CAUSE, "1")
@@ -365,7 +365,7 @@ def test_undo_takes_back_lines_and_keeps_what_came_later(root: Path) -> None:
 
 
 def test_many_threads(root: Path) -> None:
-    """Handlers call it from worker threads: no line is lost, no transaction twice."""
+    """Handlers call it from worker threads: no line is lost, and no transaction runs twice."""
     running = history(root)
     learned = root / "LEARNED.md"
 

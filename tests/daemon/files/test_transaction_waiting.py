@@ -1,4 +1,4 @@
-"""Transactions that wait for days between two of their files: what a person does meanwhile stays (DESIGN "What matters")."""
+"""Transactions that wait for days between two of their files: a person's changes meanwhile are kept (DESIGN "Priorities", 1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.testing import FakeClock
 
 
 def history(root: Path, disk: Disk | None = None) -> History:
-    """A new process: the history as after a restart."""
+    """The history as a new process loads it."""
     return History(Log(root.parent / "state" / "history.jsonl", disk), FakeClock(), disk)
 
 
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 class Full(FaultyDisk):
-    """Nothing new can be made in `api` as long as it is full."""
+    """No file can be created in `api` while it is full."""
 
     full = True
 
@@ -38,7 +38,7 @@ class Full(FaultyDisk):
 
 
 def operations(root: Path) -> list[Operation]:
-    """Three changes of the project's file, and one for which the disk has no room."""
+    """Three changes of the project's file, and one for which the disk has no space."""
     learned = root / "LEARNED.md"
     return [
         PutLine(learned, "A", "one", "T"),
@@ -50,7 +50,7 @@ def operations(root: Path) -> list[Operation]:
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_line_that_a_person_removed_meanwhile_does_not_come_back(root: Path, restarted: bool) -> None:
-    """S-28: half of it was written before the disk was full; the rest is written when there is room, and only that."""
+    """S-28: half was written before the disk was full; the rest, and only that, is written when there is space."""
     learned = root / "LEARNED.md"
     learned.write_text("# T\n\n## A\n- old\n")
     disk = Full()
@@ -72,7 +72,7 @@ def test_a_line_that_a_person_removed_meanwhile_does_not_come_back(root: Path, r
 
 
 def test_what_was_done_of_it_is_said_once_more_where_the_log_is_full_too(root: Path) -> None:
-    """RELIABILITY row 3: the note of what was done cannot be written either; nothing is lost or put twice."""
+    """RELIABILITY row 3: the record of what was done cannot be written either; nothing is lost or written twice."""
 
     class AllFull(Full):
         def write(self, fd: int, data: bytes) -> int:
@@ -91,7 +91,7 @@ def test_what_was_done_of_it_is_said_once_more_where_the_log_is_full_too(root: P
 
 
 def test_a_file_that_a_person_made_meanwhile_is_not_written_over(tmp_path: Path) -> None:
-    """DESIGN "What matters", 1: `tacitd init` was cut off anywhere; before the restart the person wrote the file."""
+    """DESIGN "Priorities", 1: `tacitd init` was interrupted anywhere; before the restart the person wrote the file."""
     lost = []
     for at in range(1, 60):
         root = tmp_path / str(at) / "project"
@@ -111,7 +111,7 @@ def test_a_file_that_a_person_made_meanwhile_is_not_written_over(tmp_path: Path)
 
 
 def test_making_a_file(root: Path) -> None:
-    """DESIGN "Where it writes": an empty file counts as one that is there."""
+    """DESIGN "Where it writes": an empty file counts as existing."""
     made = MakeFile(root / "x.md", "x\n")
     assert from_json(to_json(made)) == made
     (root / "empty.md").write_bytes(b"")
