@@ -1,4 +1,4 @@
-"""The language model: one port, the adapter to Claude Code's command line, its budget and its guards.
+"""The language model: the port, the adapter to Claude Code's command line, its budget and its guards (DESIGN "Model").
 
-Nothing here knows transcripts, projects or handlers.
+Code about transcripts, projects or handlers does not belong here.
 """

@@ -1,23 +1,25 @@
-"""What the model may cost, and what it did cost: looked at before each call, on disk before the child starts.
+"""The caps on calls and cost: checked before each call, and recorded on disk before the child starts (S-64).
 
-The log holds three records for each call: `planned`, `begun` and `ended`. A begun call that never ended (the daemon
-was killed) counts as a call, with an assumed cost. Days and months are local ones. A clock that was set back frees
-nothing: whatever is dated today or later counts for today (SPEC S-64, RELIABILITY 16, ANCHORS P1).
+The log has three records for each call: `planned`, `begun` and `ended`. A begun call that never ended (the daemon was
+killed) counts as a call with an assumed cost. Days and months are local. A clock that was set back does not free any
+budget: every call dated today or later counts for today (RELIABILITY 16, ANCHORS P1).
 
-Why two records before the child: a record whose sync failed is visible to the next start although its call was never
-made, and nothing can be written to take it back while the disk fails. So `planned` is written and synced first. It
-counts for nothing, and if it fails, no call is made. `begun` follows at once. It counts from the moment that its write
-returned, and the child starts if and only if it did, whatever becomes of its sync: the record and the child agree at
-every point at which the daemon can be killed. A power cut in the few milliseconds between the write and the sync ends
-the child too, before it has sent a request (CLAUDE_CODE section 1: 250 ms at least). The log must not read a line
-without a newline as a record (`Log.terminated`): the write of such a line failed.
+Why two records before the child: if the sync of a record fails, the next start may still read that record although its
+call was never made, and while the disk fails no record can cancel it. So `planned` is written and synced first. It counts
+for nothing, and if it fails, no call is made. `begun` follows at once. It counts from the moment its write returns, and
+the child starts if and only if that write returned, whether or not the sync succeeds. So record and child agree at every
+point at which the daemon can be killed. A power cut in the few milliseconds between write and sync also ends the child,
+before it has sent a request (CLAUDE_CODE section 1: 250 ms at least). The log must not accept a line without a newline as
+a record (`Log.terminated`), because the write of such a line failed.
 
     {"id","at","state":"planned"}                                     counts for nothing
     {"id","at","key","parts","tier","purpose","state":"begun"}
     {"id","at","state":"ended","usd","assumed","in","out","why"}      why "" is an answer
-    {"id","at","state":"unused"}                                      nothing came of the answer: it is asked for again
-    {"state":"allowed","at","parts"}                                  a person asked for these once more
-    {"state":"total","at","calls","usd","in","out"}                   what a compaction folded
+    {"id","at","state":"unused"}                                      the answer was discarded; it may be asked for again
+    {"state":"allowed","at","parts"}                                  a person allowed these parts again
+    {"state":"total","at","calls","usd","in","out"}                   the sum of what a compaction folded
+
+`at` is in seconds since 1970, UTC. The sums over these records are in tally.py; making the call is in claude.py.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ from tacitd.model.port import NoAnswer, Tier, Why
 from tacitd.model.tally import Tally
 
 KEPT = 62 * 86400.0
-"""Seconds: two months stay in the log call by call."""
-HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows what was spent"
+"""Seconds for which the records of a call stay in the log; older ones are folded into the total."""
+HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
 
 
 class Records(Protocol):
-    """What the budget needs of a log: `tacitd.files.log.Log` is one, a list in a test another."""
+    """The operations that the budget needs of a log: those of `tacitd.files.log.Log`, or of a list in a test."""
 
     def append(self, record: Mapping[str, Any], /) -> object:
-        """Add a record."""
+        """Add a record. Raises OSError or LogDamagedError."""
         ...
 
     def read(self) -> Iterable[Mapping[str, Any]]:
@@ -52,16 +54,16 @@ class Records(Protocol):
         ...
 
     def flush(self) -> object:
-        """Return when everything appended is on the disk."""
+        """Return when everything appended is durable. Raises OSError."""
         ...
 
     def compact(self, records: Iterable[Mapping[str, Any]], /) -> object:
-        """Put these in the place of all records."""
+        """Replace all records with these."""
         ...
 
 
 class Caps(Protocol):
-    """The caps. `BudgetSettings` is one."""
+    """The caps; `BudgetSettings` implements it. Dollars are US dollars, days and months are local."""
 
     @property
     def calls_per_minute(self) -> int: ...
@@ -75,7 +77,7 @@ class Caps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was spent. Dollars as the client reported them, or assumed where it could not."""
+    """What was spent, in US dollars: as the client reported it, or assumed if it did not."""
 
     calls_today: int
     usd_today: float
@@ -86,16 +88,16 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """The minute is full: nothing is spent yet, and waiting is all it takes."""
+    """The cap on calls a minute is reached. Nothing is spent yet; waiting is enough."""
 
     calls: int
-    """How many a minute are allowed."""
+    """The cap: calls a minute."""
     seconds: float
-    """Until there is room again, by the monotonic clock."""
+    """Seconds until there is room again, by the monotonic clock."""
 
 
 class Budget:
-    """The caps over a log. Every method may be called from any thread."""
+    """The caps, applied to a log of calls. Thread-safe."""
 
     def __init__(self, log: Records, caps: Caps, clock: Clock) -> None:
         self._log = log
@@ -110,14 +112,15 @@ class Budget:
             self._tally.fold(record)
 
     def recap(self, caps: Caps) -> None:
-        """Other caps, from now on. What was spent stays."""
+        """Set other caps for the following calls. What was spent still counts."""
         with self._lock:
             self._caps = caps
 
     def begin(self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()) -> str | Full | NoAnswer:
-        """Check, and put the call on record; return its id: then the call must be made. No call without it.
+        """Check the caps and record the call; return its id. The caller must then make the call, and must not call without it.
 
-        `Full` only where the minute is all that stands in the way: a reached cap refuses at once.
+        Returns `Full` only if the minute is the only obstacle: a reached cap refuses at once. Returns `NoAnswer` if the call
+        is refused, or if the log cannot be written.
         """
         with self._lock:
             refused = self._repeated(parts or (key,)) or self.check(self._clock.now()) or self._full()
@@ -141,8 +144,9 @@ class Budget:
             except (OSError, TacitdError) as error:
                 what, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
                 return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {what}", hint)
-            # Trigger: the sync fails, a moment after one that worked. Why: `begun` is visible after a kill and could not
-            # be taken back. Outcome: the call is made, so that it was not counted for nothing; the next one is not.
+            # Trigger: this sync fails although the one before succeeded.
+            # Why: after a kill the next start may read `begun`, and nothing can cancel it.
+            # Outcome: the call is made, so that it is not counted for nothing. The next call is refused.
             with suppress(OSError, TacitdError):
                 self._log.flush()
             self._tally.fold(begun)
@@ -152,9 +156,9 @@ class Budget:
     def end(
         self, call: str, *, usd: float | None, tokens_in: int = 0, tokens_out: int = 0, why: str = ""
     ) -> None:
-        """Put on record what the call cost. `usd` None: unknown, so it is assumed. `why` "" is an answer.
+        """Record what the call cost. `usd` None: unknown, so a cost is assumed. `why` "" means an answer.
 
-        Raises nothing: an answer that was paid for is not lost because the log cannot be written. The record then
+        Raises nothing, so that an answer that was paid for is not lost because the log cannot be written. The record then
         waits in memory for `save`.
         """
         with self._lock:
@@ -171,18 +175,18 @@ class Budget:
             self._record(ended)
 
     def unused(self, call: str) -> None:
-        """Put on record that nothing came of a call's answer, and that this is known: it may be asked for again.
+        """Record that a call's answer was discarded, so that its parts may be asked for again.
 
-        Without this record a prompt that is asked for again is one whose answer was lost with the daemon.
+        Without this record, a prompt that is asked for again counts as one whose answer was lost when the daemon ended.
         """
         with self._lock:
             self._record({"id": call, "at": self._clock.now(), "state": "unused"})
 
     def allow(self, parts: Sequence[str]) -> None:
-        """A person asks for these parts once more: what was lost before counts no more, and each may be paid for twice.
+        """Record that a person allows these parts again: what was lost before no longer counts, so each may be paid for twice.
 
-        Durable when it returns. Raises OSError, LogDamagedError: then it must be asked once more. A record that became
-        visible all the same does no harm: the person wanted it.
+        Durable when it returns. Raises OSError or LogDamagedError: then the person must repeat the request. A record that is
+        visible all the same does no harm, because the person wanted it.
         """
         with self._lock:
             allowed = {"at": self._clock.now(), "state": "allowed", "parts": list(parts)}
@@ -192,13 +196,13 @@ class Budget:
             self._tally.fold(allowed)
 
     def save(self) -> None:
-        """Append the records that could not be appended before. Raises OSError, LogDamagedError; the rest then waits."""
+        """Append the records that could not be appended before. Raises OSError or LogDamagedError; the rest then waits."""
         with self._lock:
             self._append_unwritten()
             self._log.flush()
 
     def check(self, now: float) -> NoAnswer | None:
-        """None where another call is allowed at `now` (seconds since 1970, UTC); else why not, and until when."""
+        """None if another call is allowed at `now` (seconds since 1970, UTC); otherwise the reason, and when to try again."""
         with self._lock:
             spent, caps = self.spent(now), self._caps
         if spent.usd_month >= caps.usd_per_month:
@@ -213,7 +217,7 @@ class Budget:
         return None
 
     def spent(self, now: float) -> Spent:
-        """What was spent today, this month (local time) and in all. Calls under way count with an assumed cost."""
+        """What was spent today, this month (local time) and in total. Calls in flight count with an assumed cost."""
         today = local_date(now)
         with self._lock:
             calls_today, usd_today = self._tally.since(today)
@@ -222,7 +226,9 @@ class Budget:
         return Spent(calls_today, usd_today, usd_month, calls_total, usd_total)
 
     def compact(self) -> bool:
-        """Fold what is older than 62 days into one total; whether there was any. Raises OSError: all stands as it was."""
+        """Fold the records older than 62 days into one total. Returns whether there were any. Raises OSError; the log is then
+        unchanged.
+        """
         records = list(self._log.read())
         if not _old(records, self._clock.now()):
             return False
@@ -230,11 +236,11 @@ class Budget:
         return True
 
     def pruned(self) -> Iterator[dict[str, Any]]:
-        """The records that a compaction leaves: one total for what is older than 62 days, then the younger ones.
+        """The records that a compaction leaves: one total for calls older than 62 days, then the younger records.
 
-        Older than the newest record and than now: neither a clock that is ahead nor one that is behind makes
-        this month's records old. Reads the log when it is consumed, which is under the log's own lock; so it
-        takes none of ours, because a call that begins takes the two the other way round.
+        The age is measured from the newest record or from now, whichever is earlier. So neither a clock that is ahead nor one
+        that is behind makes this month's records old. The log is read when this is consumed, which is under the log's own
+        lock. So this must not take the budget's lock, because `begin` takes the two in the opposite order.
         """
         records = [dict(record) for record in self._log.read()]
         before, old = _before(records, self._clock.now()), _old(records, self._clock.now())
@@ -249,7 +255,7 @@ class Budget:
         yield from kept
 
     def _record(self, record: dict[str, Any]) -> None:
-        """Count it now and append it when the log can be written. A call ends also where the disk is full."""
+        """Count the record now, and append it when the log can be written, because a call also ends on a full disk."""
         self._tally.fold(record)
         self._unwritten.append(record)
         with suppress(OSError, TacitdError):
@@ -264,7 +270,7 @@ class Budget:
         repeated = tuple(name for name in names if self._tally.paid_twice(name))
         if not repeated:
             return None
-        what = "this call was begun twice and its answer was lost; it is not paid for again"
+        what = "this call was begun twice and its answer was lost; it is not made a third time"
         return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
     def _full(self) -> Full | NoAnswer | None:
@@ -274,7 +280,7 @@ class Budget:
         if len(self._minute) < allowed:
             return None
         if not allowed:
-            return NoAnswer(Why.BUDGET, "no call a minute is allowed", HINT)
+            return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
         return Full(allowed, self._minute[-allowed] + 60.0 - now)
 
 
@@ -285,7 +291,7 @@ def next_day(now: float) -> float:
 
 
 def next_month(now: float) -> float:
-    """The local midnight that begins the next month."""
+    """The local midnight at which the next month begins; both in seconds since 1970, UTC."""
     day = datetime.fromtimestamp(now).date()
     return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()
 
@@ -296,7 +302,7 @@ def _before(records: Sequence[Mapping[str, Any]], now: float) -> float:
 
 
 def _old(records: Sequence[Mapping[str, Any]], now: float) -> set[str]:
-    """The ids of calls that began too long ago to be kept one by one."""
+    """The ids of calls that began before the limit of `KEPT`."""
     before = _before(records, now)
     return {str(r.get("id")) for r in records if r.get("state") == "begun" and (_at(r) or 0.0) < before}
 

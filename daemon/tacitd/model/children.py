@@ -1,9 +1,9 @@
-"""Which children run, written where the next start finds it: what a killed daemon left behind is ended then.
+"""The registry of running children, so that the next start can end what a killed daemon left running (S-65).
 
-One small file for each running child, `<pid>.json` with its start time, gone when the child is. It is no record
-of anything: losing it loses nothing, so it is written plainly. A process is killed only where everything fits: our
-mark in its environment, and either the recorded start time, the recorded session, or the private directory
-that only our children work in (ANCHORS P3, SPEC S-65). A pid alone proves nothing.
+Each running child has one small file, `<pid>.json` with its start time, which is removed when the child has ended. The
+files need no sync, because losing one loses no data. A process is killed only if its environment has tacitd's mark and
+it also matches the recorded start time, the recorded session, or the private directory in which only these children work
+(ANCHORS P3). A pid alone proves nothing, because the system reuses pids.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MARK = f"{MARK}=1".encode()
 
 
 class Children:
-    """The registry of running children, in a directory of its own. Safe to use from several threads."""
+    """The registry of running children, in a directory of its own. Thread-safe."""
 
     def __init__(self, directory: Path, work: Path | None = None) -> None:
-        """`work` is the private working directory of the children; a marked process in it is ours."""
+        """`work` is the private working directory of the children; a marked process in it is tacitd's child."""
         self._directory = directory
         self._work = work
 
     def started(self, pid: int) -> None:
-        """Write down that a child runs. A full disk does not keep it from running."""
+        """Record that a child runs. If the disk is full, the child runs without a record."""
         line = json.dumps({"pid": pid, "start": start_time(pid)}).encode()
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,14 +44,14 @@ class Children:
                 os.close(descriptor)
 
     def ended(self, pid: int) -> None:
-        """The child is gone and reaped."""
+        """Remove the record of a child that has ended and was reaped."""
         with contextlib.suppress(OSError):
             self._file(pid).unlink()
 
     def reap_leftovers(self) -> int:
-        """Kill what an earlier daemon left running; return how many processes that were.
+        """Kill what an earlier daemon left running; return how many processes were killed.
 
-        Only for whoever holds the daemon's lock: then no marked process in here can be another daemon's.
+        The caller must hold the daemon's lock: only then can no marked process here belong to another daemon.
         """
         recorded = dict(self._recorded())
         live = {pid: start for pid, start in recorded.items() if start_time(pid) in ("", start)}
@@ -65,7 +65,7 @@ class Children:
         return self._directory / f"{pid}.json"
 
     def _recorded(self) -> Iterator[tuple[int, str]]:
-        """Each recorded pid with its start time; a file that cannot be read counts as one without it."""
+        """Each recorded pid with its start time; "" if the file cannot be read."""
         for path in sorted(self._directory.glob("*.json")):
             if not path.stem.isascii() or not path.stem.isdigit():
                 continue
@@ -75,7 +75,7 @@ class Children:
             yield int(path.stem), start if isinstance(start, str) else ""
 
     def _is_ours(self, one: _Process, recorded: dict[int, str]) -> bool:
-        """`recorded` without those whose pid another process has by now: their session is a stranger's too."""
+        """`recorded` must not include a pid that another process has by now, because its session is not tacitd's either."""
         if one.pid == os.getpid() or not one.marked:
             return False
         if one.start and recorded.get(one.pid) == one.start:
@@ -93,9 +93,9 @@ class _Process:
 
 
 def start_time(pid: int) -> str:
-    """What tells this process from a later one with the same pid; "" where it is gone or cannot be asked.
+    """What distinguishes this process from a later one with the same pid; "" if it has ended or cannot be read.
 
-    Linux: clock ticks since boot, field 22 of /proc/<pid>/stat. Elsewhere: what `ps` calls lstart.
+    Linux: clock ticks since boot, field 22 of /proc/<pid>/stat. Elsewhere: `lstart` of `ps`.
     """
     if sys.platform == "linux":
         fields = _stat(pid)
@@ -104,7 +104,7 @@ def start_time(pid: int) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat after the name, which is in brackets and may hold anything."""
+    """The fields of /proc/<pid>/stat after the name. The name is in parentheses and may contain any characters."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -121,7 +121,7 @@ def _ps(pid: int, what: str) -> str:
 
 
 def _processes(recorded: dict[int, str]) -> Iterator[_Process]:
-    """Linux: every process that can be looked into. Elsewhere: the recorded ones."""
+    """On Linux every process that this user may inspect; elsewhere the recorded ones."""
     if sys.platform == "linux":
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -130,7 +130,7 @@ def _processes(recorded: dict[int, str]) -> Iterator[_Process]:
     for pid in recorded:
         start = _ps(pid, "lstart=")
         if start:
-            # Trigger: macOS shows no process's environment to others. Outcome: the start time alone decides.
+            # macOS shows a process's environment only to that process, so the start time alone decides.
             yield _Process(pid, 0, start, "", marked=recorded[pid] == start)
 
 
@@ -140,7 +140,7 @@ def _from_proc(pid: int) -> Iterator[_Process]:
         marked = _MARK in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         if marked and len(fields) > 19:
             yield _Process(pid, int(fields[3]), fields[19], str(Path(f"/proc/{pid}/cwd").readlink()), marked)
-    except (OSError, ValueError):  # gone meanwhile, or another user's
+    except (OSError, ValueError):  # it has ended meanwhile, or belongs to another user
         return
 
 

@@ -1,7 +1,7 @@
-"""The one adapter behind the port: Claude Code's command line in non-interactive mode (CLAUDE_CODE 3.1).
+"""The adapter behind the port: Claude Code's command line in non-interactive mode (CLAUDE_CODE 3.1).
 
-Here the parts meet: the budget before the child, the private directory, the environment, the process, the judge.
-None of their rules is here. What the client is called with is a constant, and tests compare it to the letter.
+Only the order of a call belongs here: budget, private directory, environment, process, outcome. Their rules are in their
+own modules. The client's arguments are constants, which the tests compare exactly.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from tacitd.model.report import Report, read
 from tacitd.model.settings import ClaudeSettings
 
 AT_ONCE = 2
-"""Children at a time (SPEC S-64)."""
+"""Children at a time (S-64)."""
 PAUSES = (2.0, 8.0)
-"""Seconds before the second and the third try, where the API was overloaded or out of reach."""
+"""Seconds before the second and the third try if the API was overloaded or could not be reached."""
 WAITS = 20
-"""How often one call waits for room in the minute before it is given back: others may be quicker each time."""
+"""How often one call waits for room in the minute before it is given up: other calls may take the room each time."""
 LONGEST_PROMPT = 400_000
 """Bytes: kept under half of the client's window (CLAUDE_CODE 3.3)."""
 STOP_GRACE = 8.0
-"""Seconds that a call may go on when the daemon is asked to leave: it is paid for, and often nearly done."""
+"""Seconds for which a running call may continue when the daemon stops: it is paid for, and often nearly done."""
 HELP_DEADLINE = 20.0
 """Seconds that the client may take to print its help."""
-ABSENT_HINT = "install Claude Code, or set claude.command to its path; everything that needs no model goes on"
+ABSENT_HINT = "install Claude Code, or set claude.command to its path; work that needs no model continues"
 
 
 class Runner(Protocol):
-    """`process.run`, or a test's own."""
+    """The signature of `process.run`, so that a test can replace it."""
 
     def __call__(
         self,
@@ -65,7 +65,7 @@ class Runner(Protocol):
 
 
 class ClaudeModel:
-    """The language model, as Claude Code's client. Calls block, may come from any thread, and raise nothing."""
+    """The `Model` that runs Claude Code's client. Calls block, may come from any thread, and raise nothing."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class ClaudeModel:
         stop_grace: float = STOP_GRACE,
         runner: Runner = run,
     ) -> None:
-        """`work` is the private directory that children run in. `pause` waits for so many seconds and says whether
-        to leave; without one the stop event is waited for. `on_session` is told each session id of our own once.
+        """`work` is the private directory that children run in. `pause` waits for the given seconds and returns whether to
+        stop; the default waits for `stop`. `on_session` is called once with each session id of tacitd's own calls.
         """
         self.settings = settings
         self.budget = budget
@@ -105,23 +105,26 @@ class ClaudeModel:
         self._probe = OptionsProbe()
 
     def reconfigure(self, settings: ClaudeSettings) -> None:
-        """New settings, for calls that begin from now on."""
+        """Use new settings for calls that begin from now on."""
         self.settings, self._program = settings, None
 
     @property
     def running(self) -> int:
-        """How many children run now; for `status`."""
+        """The number of running children, for `status`."""
         return self._running
 
     def program(self) -> Path | None:
-        """Where the client is; looked up when it is not known or has gone."""
+        """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
         known = self._program
         if known is None or not os.access(known, os.X_OK):
             self._program = known = find_command(self.settings.command, self._environ)
         return known
 
     def ask(self, ask: Ask) -> Answer | NoAnswer:
-        """Put one question, within the budget, and wait for the answer or the reason why there is none."""
+        """Ask the model within the budget; return the answer, or the reason why there is none.
+
+        Blocks for a free slot, for room in the minute, for the call itself, and for further tries if the API is overloaded.
+        """
         prompt = framed(ask.prompt).encode("utf-8", "replace")
         if len(prompt) > LONGEST_PROMPT:
             return NoAnswer(
@@ -139,7 +142,7 @@ class ClaudeModel:
 
     @contextmanager
     def _slot(self) -> Iterator[bool]:
-        """One of the two places; False where the daemon leaves meanwhile."""
+        """One of the two slots. Yields False if the daemon stops before one is free."""
         while not self._stop.is_set():
             if self._slots.acquire(timeout=0.1):
                 try:
@@ -150,7 +153,7 @@ class ClaudeModel:
         yield False
 
     def _once(self, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
-        """One try: the program, its options and the directory first, because they cost nothing; then the budget; then the child."""
+        """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
         program = self.program()
         if program is None:
             return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
@@ -158,7 +161,9 @@ class ClaudeModel:
             private_directory(self.work)
         except (OSError, FileRefusedError) as error:
             return NoAnswer(
-                Why.UNREACHABLE, f"{self.work} cannot be used as working directory: {error}", "see to it"
+                Why.UNREACHABLE,
+                f"{self.work} cannot be used as working directory: {error}",
+                f"make {self.work} an empty directory with mode 0700, owned by you",
             )
         if missing := self._probe.missing(program, lambda: self._help_of(program)):
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
@@ -170,7 +175,7 @@ class ClaudeModel:
         return self._called(call, program, ask, prompt)
 
     def _begun(self, ask: Ask) -> str | NoAnswer:
-        """The call's id, once it is on record. A full minute is waited for, so that a burst parks nothing."""
+        """The call's id, once it is recorded. If the minute is full, this waits, so that a burst of calls is not parked."""
         refused = NoAnswer(Why.STOPPING, "the daemon is stopping")
         for _ in range(WAITS):
             call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
@@ -184,7 +189,7 @@ class ClaudeModel:
 
     def _called(self, call: str, program: Path, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
         report, usd = Report(), None
-        outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call broke off")
+        outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
         try:
             finished = self._run(program, ask, prompt)
             report = read(finished.stdout)
@@ -228,7 +233,7 @@ class ClaudeModel:
         )
 
     def model_of(self, tier: Tier) -> str:
-        """The model's name for a tier, as it is configured."""
+        """The configured model name for a tier."""
         return {"fast": self.settings.fast, "smart": self.settings.smart, "accurate": self.settings.accurate}[
             tier
         ]
@@ -244,18 +249,18 @@ class ClaudeModel:
                 self._running -= 1
 
     def _remember(self, sessions: tuple[str, ...]) -> None:
-        """Our own sessions: the reader leaves them out, should a client ever write one (SPEC S-61)."""
+        """Record the sessions of tacitd's own calls: the reader skips them if a client ever writes their transcripts (S-61)."""
         with self._lock:
             new = [one for one in sessions if one not in self.own_sessions]
             self.own_sessions.update(new)
         if self._on_session is not None:
             for one in new:
-                with suppress(OSError, TacitdError):  # it is known in memory
+                with suppress(OSError, TacitdError):  # known in memory all the same
                     self._on_session(one)
 
 
 _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
-"""How a child ends that somebody killed, as when a service manager signals the whole unit."""
+"""Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
 
 
 def _passes_by_itself(outcome: Answer | NoAnswer) -> bool:
@@ -263,7 +268,7 @@ def _passes_by_itself(outcome: Answer | NoAnswer) -> bool:
 
 
 def _not_started(error: OSError | ValueError, program: Path) -> NoAnswer:
-    """The system refused to start the program: nothing was asked, nothing was paid."""
+    """The system refused to start the program: nothing was sent, and nothing was paid."""
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.E2BIG:
         return NoAnswer(Why.TOO_LONG, "the system prompt is too long for a command line")

@@ -1,7 +1,7 @@
-"""The environment of the client's process: what is named here, and nothing else (CLAUDE_CODE 3.1).
+"""The environment of the client's process: the variables that are named here, and no others (CLAUDE_CODE 3.1).
 
-Pure: the parent's variables come in, the child's come out. The daemon may have been started from anywhere, a
-hook of Claude Code's included, so nothing is inherited by default (SPEC S-66, ANCHORS P4, P7).
+Pure: given the parent's variables, return the child's. The daemon may have been started from anywhere, also by a hook of
+Claude Code, so nothing is inherited by default (S-66, ANCHORS P4, P7).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ ISOLATION: Mapping[str, str] = {
 """The eight variables of CLAUDE_CODE 3.1. Nothing overrides them."""
 
 MARK = "TACITD_CHILD"
-"""Set to 1 in every child: a project's own tacitd hooks do nothing then (SPEC S-62), and what survived a crash
-is recognised by it."""
+"""Set to 1 in every child. A project's own tacitd hooks do nothing then (S-62), and children that survived a crash are
+recognised by it.
+"""
 
 ACCOUNT = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR")
 
@@ -74,8 +75,9 @@ LOGIN = frozenset(
         "ANTHROPIC_DEFAULT_OPUS_MODEL",
     ]
 )
-"""The subscription's token, where the configuration is, and the cloud providers' logins. CLAUDE_CONFIG_DIR passes
-only where it is set: set to its own default it would select another Keychain entry (ANCHORS P7)."""
+"""The subscription's token, the configuration directory, and the cloud providers' logins. CLAUDE_CONFIG_DIR is passed only
+if it is set: its explicit default value would select another Keychain entry (ANCHORS P7).
+"""
 
 LOGIN_PREFIXES = ("AWS_", "VERTEX_REGION_CLAUDE_")
 
@@ -94,7 +96,7 @@ NEVER = frozenset(
         "CLAUDE_CODE_FORCE_SESSION_PERSISTENCE",
     ]
 )
-"""What a hook's environment carries, and what would undo the isolation: refused even when it is named."""
+"""What a hook's environment contains, and what would undo the isolation. Refused even if `claude.pass_env` names it."""
 
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -102,9 +104,9 @@ DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -> dict[str, str]:
     """Given the parent's variables and the names of `claude.pass_env`, return the child's variables.
 
-    ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN and ANTHROPIC_BASE_URL pass only when they are named: a forgotten key
-    in a shell must not turn a subscription's calls into a bill (ANCHORS P1), and a base URL would send the
-    subscription's login to whatever it names.
+    ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN and ANTHROPIC_BASE_URL are passed only if they are named. A forgotten key in a
+    shell must not make a subscription's calls cost money (ANCHORS P1), and a base URL would send the subscription's login
+    to that host.
     """
     named = frozenset(pass_env)
     child = {name: value for name, value in parent.items() if _passes(name, named) and value}
@@ -124,20 +126,22 @@ def _passes(name: str, named: frozenset[str]) -> bool:
 
 
 def account(parent: Mapping[str, str]) -> dict[str, str]:
-    """What a service manager leaves out and the client's login needs: HOME, USER, LOGNAME, PATH, LANG.
+    """The variables that the client's login needs and service managers leave out: HOME, USER, LOGNAME, PATH, LANG.
 
-    Without USER the client says "Not logged in" (ANCHORS P7).
+    Without USER the client reports "Not logged in" (ANCHORS P7).
     """
     known = {"PATH": DEFAULT_PATH, "LANG": "C.UTF-8"}
     try:
         entry = pwd.getpwuid(os.getuid())
-    except KeyError:  # an unnamed uid in a container: then only what the parent knows
+    except KeyError:  # an unnamed uid in a container: only the parent's variables are known
         return known
     user = parent.get("USER") or parent.get("LOGNAME") or entry.pw_name
     return known | {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user}
 
 
 def with_directory(path: str, directory: str) -> str:
-    """PATH with the directory of the program at its end: a client installed by npm starts its own `node`, which
-    lies beside it and, under a service manager, on no PATH."""
+    """PATH with the program's directory at its end.
+
+    A client installed by npm starts its own `node`, which is in the same directory and often not on a service's PATH.
+    """
     return path if directory in path.split(os.pathsep) else os.pathsep.join(filter(None, (path, directory)))

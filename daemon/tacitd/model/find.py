@@ -1,6 +1,6 @@
-"""Where the `claude` program is: on the PATH, else where its installers put it.
+"""Finds the `claude` program: on PATH, otherwise where its installers put it.
 
-Service managers give a bare PATH, so the well-known places are looked at as well. Nothing is started here.
+Service managers give a bare PATH, so the well-known places are checked too. Starting the program does not belong here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def find_command(command: str, environ: Mapping[str, str]) -> Path | None:
-    """Given `claude.command` and the variables, return the program's path, or None where there is none.
+    """Given `claude.command` and the environment, return the program's path, or None if there is none.
 
-    A command with a slash or `~` is a path and is only looked for there. The link is not followed: an update
-    changes what it points to.
+    A command with a slash or `~` is a path, and only that path is checked. A symlink is not resolved, because an update
+    changes its target.
     """
     home = Path(environ["HOME"]) if environ.get("HOME") else None
     if "/" in command or command.startswith("~"):
@@ -43,7 +43,7 @@ def _runnable(path: Path) -> Path | None:
 
 
 def _places(command: str, home: Path | None) -> Iterator[Path]:
-    """The installers' places, the native one first, then the package managers'."""
+    """The installers' places, the native installer's first, then the package managers'."""
     if home is not None:
         yield home / ".claude" / "local" / command
         yield home / ".local" / "bin" / command
@@ -57,7 +57,7 @@ def _places(command: str, home: Path | None) -> Iterator[Path]:
 
 
 def _newest_first(versions: Path, command: str) -> Iterator[Path]:
-    """`v22.3.0` before `v20.19.1`: by number, not by spelling."""
+    """`v22.3.0` before `v20.19.1`: ordered by number, not as text."""
     try:
         names = [entry.name for entry in versions.iterdir()]
     except OSError:

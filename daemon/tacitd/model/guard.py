@@ -1,7 +1,7 @@
-"""Checks of the model's words, and the mark on ours. Pure: text in, text or a verdict out.
+"""The sentinel in prompts, and a check of the model's text. Pure.
 
-The model's answer is data from a stranger (DESIGN "The model", SPEC S-35, S-67, RELIABILITY 19). What a
-handler does with a refused answer is the handler's business.
+The model's answer is untrusted data (DESIGN "Model", S-35, S-67, RELIABILITY 19). What happens to a refused answer is
+decided by the handler.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 
 SENTINEL = "tacitd background request, not a person's words."
-"""The first line of every prompt of ours. The reader knows it and leaves such sessions out, and no prompt can
-begin with `/`, which the client would take for a command (CLAUDE_CODE 3.3)."""
+"""The first line of every prompt that tacitd sends. The reader recognises it and skips such sessions. It also keeps a prompt
+from starting with `/`, which the client would treat as a command (CLAUDE_CODE 3.3).
+"""
 
 SHORTEST_SENTENCE = 20
-"""An instruction sentence shorter than this many characters proves nothing when it turns up in an answer."""
+"""Characters: a shorter instruction sentence in an answer is not evidence of an echo."""
 
 _SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
@@ -22,14 +23,14 @@ _MARKUP = re.compile(r"[*_`#>\"“”]+|^\s*(?:[-•]|\d+[.)])\s+", re.MULTILINE
 
 
 def framed(prompt: str) -> str:
-    """The prompt as it is sent: the sentinel on a line of its own, then the words."""
+    """The prompt as it is sent: the sentinel on a line of its own, then the text."""
     return f"{SENTINEL}\n\n{prompt}"
 
 
 def echoes(prompt_instructions: Sequence[str], answer: str) -> bool:
-    """Whether the answer repeats the prompt's own instructions instead of following them (SPEC S-35).
+    """Whether the answer repeats the prompt's instructions instead of following them (S-35).
 
-    Each given text is taken apart into sentences; one of them in the answer, whatever its case, spacing and
+    The given texts are split into sentences. An answer that contains one of them, regardless of case, spacing and
     Markdown, is an echo.
     """
     said = _plain(answer)

@@ -1,4 +1,4 @@
-"""How the model is: what it last could not do, until it can. Wraps a model; asks nothing by itself."""
+"""The model's health: its last lasting failure, until a call succeeds. Wraps a model and makes no calls of its own."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LASTING = {
     Why.BAD_ANSWER: "model.bad-answer",
     Why.BUDGET: "model.budget",
 }
-"""What is true of the model and not of one prompt: a degradation until the next answer."""
+"""Failures of the model and not of one prompt, with the id of their degradation, which lasts until the next answer."""
 
 
 class Health:
-    """A model that remembers how it is. Thread-safe."""
+    """A model that records its last lasting failure. Thread-safe."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class Health:
     ) -> None:
         self._model = model
         self.sweep = sweep
-        """End what is left of the model's children. Only when no call can begin any more."""
+        """Ends the remaining children of the model. Called only when no call can begin any more."""
         self._program = program
         self._running = running
         self._lock = threading.Lock()
         self._wrong: NoAnswer | None = None
 
     def ask(self, ask: Ask) -> Answer | NoAnswer:
-        """Pass the question on, and remember how it went."""
+        """Pass the request on and record its outcome."""
         answer = self._model.ask(ask)
         with self._lock:
             if isinstance(answer, Answer):
@@ -54,7 +54,7 @@ class Health:
         return answer
 
     def reconfigure(self, settings: object) -> None:
-        """Hand new settings on to a model that takes some. What was wrong may be right now, and is found out anew."""
+        """Pass new settings to a model that accepts them. Forget the recorded failure, because they may have solved it."""
         take = getattr(self._model, "reconfigure", None)
         if take is not None:
             take(settings)
@@ -62,20 +62,22 @@ class Health:
             self._wrong = None
 
     def describe(self) -> dict[str, Any]:
-        """For `status`."""
+        """The model's part of `status`: the program's path and the number of children."""
         program = self._program()
         return {"program": str(program) if program else None, "children": self._running()}
 
     def wrong(self) -> tuple[str, str, str] | None:
-        """(id, what, hint) of what is wrong with the model now; None while nothing is known to be."""
+        """The model's present failure as (degradation id, what, hint); None if none is known."""
         with self._lock:
             wrong = self._wrong
         if wrong is not None and not (wrong.why is Why.ABSENT and self._program() is not None):
             hint = (
-                wrong.hint or "run `claude -p hi` by hand to see what it says; `tacitd doctor` looks further"
+                wrong.hint or "run `claude -p hi` by hand to see its output; `tacitd doctor` runs more checks"
             )
             return LASTING[wrong.why], f"the model does not answer: {wrong.why}: {wrong.detail}", hint
         if self._program() is None:
-            hint = "install Claude Code, or set claude.command to its path; what needs no model goes on"
-            return "model.absent", "`claude` was not found: nothing can be learned until it is", hint
+            hint = (
+                "install Claude Code, or set claude.command to its path; work that needs no model continues"
+            )
+            return "model.absent", "`claude` was not found: nothing is learned until it is installed", hint
         return None

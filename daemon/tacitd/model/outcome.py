@@ -1,7 +1,7 @@
-"""How a call went: a finished child in, an `Answer` or the reason why there is none out. Pure.
+"""The outcome of a call: given a finished child, an `Answer` or the reason why there is none. Pure.
 
-The table of CLAUDE_CODE 3.4, and the wordings of older versions. Judged by `is_error`, `api_error_status` and the
-text, never by the exit code alone (SIGINT ends with 0) and never by `subtype` (it is `success` on API errors).
+The rules are the table of CLAUDE_CODE 3.4 and the wordings of older versions. `is_error`, `api_error_status` and the text
+decide, never the exit code alone (0 after SIGINT) and never `subtype` (`success` on API errors).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tacitd.text.shorten import shorten
 
 HINTS: dict[Why, str] = {
     Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",
-    Why.LOGGED_OUT: "run `claude` and log in with /login; for a service, `claude setup-token` and put "
-    "CLAUDE_CODE_OAUTH_TOKEN into its environment; an API key passes only where claude.pass_env names it",
-    Why.LIMIT: "nothing to do: it goes on when the limit is reset",
+    Why.LOGGED_OUT: "run `claude` and log in with /login; for a service, run `claude setup-token` and put "
+    "CLAUDE_CODE_OAUTH_TOKEN into its environment; an API key is passed only if claude.pass_env names it",
+    Why.LIMIT: "nothing to do: work continues when the limit is reset",
     Why.CREDIT: "add credit to the account, or log in with a subscription",
-    Why.OVERLOADED: "nothing to do: it is tried again",
-    Why.UNREACHABLE: "check the network and the proxy (HTTPS_PROXY, NODE_EXTRA_CA_CERTS); it is tried again",
+    Why.OVERLOADED: "nothing to do: tacitd retries",
+    Why.UNREACHABLE: "check the network and the proxy (HTTPS_PROXY, NODE_EXTRA_CA_CERTS); tacitd retries",
     Why.NO_SUCH_MODEL: "set claude.fast, claude.smart or claude.accurate to a model that your account has",
-    Why.TIMED_OUT: "claude.timeout says how long a call may take",
+    Why.TIMED_OUT: "claude.timeout sets how long a call may take",
 }
 
 _LIMIT = re.compile(
@@ -72,7 +72,7 @@ _CLIENTS_OWN_WORDS = re.compile(
     r"\A\s*(Not logged in · |Invalid API key · |You've hit your .{0,40}limit [·∙] resets |"
     r"[\w -]{0,30}limit reached [·∙] resets |Claude AI usage limit reached\|\d)",
 )
-"""What some versions print with `is_error: false`. Whole words of the client, at the very beginning."""
+"""What some versions print with `is_error: false`: messages of the client, at the very beginning of the text."""
 _UNKNOWN_OPTION = re.compile(r"unknown (option|argument)|unrecognized (option|argument)", re.I)
 
 
@@ -81,14 +81,14 @@ def classify(
 ) -> Answer | NoAnswer:
     """Given how the child ended, return its answer, or why there is none.
 
-    `now` in seconds since 1970, UTC. `stopping`: the daemon is on its way out, so a child that a signal ended was
-    ended by that. A complete answer counts even if the child had to be killed afterwards: it was paid for.
+    `now` is in seconds since 1970, UTC. `stopping`: the daemon is stopping, so a child that a signal ended counts as
+    stopped. A complete answer counts even if the child had to be killed afterwards, because it was paid for.
     """
     said = report if report is not None else read(finished.stdout)
     if said.complete and not said.is_error:
         return _answer(finished, said, now)
     if finished.stopped or (stopping and not said.complete and _by_signal(finished.returncode)):
-        return NoAnswer(Why.STOPPING, "the daemon is stopping; the call was ended")
+        return NoAnswer(Why.STOPPING, "the daemon is stopping and ended the call")
     if said.complete:
         return _error(said.text or said.subtype, said.status, said, now)
     if finished.timed_out:
@@ -114,7 +114,7 @@ def _answer(finished: Finished, said: Report, now: float) -> Answer | NoAnswer:
 
 
 def _without_result(finished: Finished, said: Report, now: float) -> NoAnswer:
-    """No result object: an old client, one that died, or one that printed plain words."""
+    """The outcome without a result object: the client is old, crashed, or printed plain text."""
     stderr = finished.stderr.decode("utf-8", "replace")
     if finished.returncode != 0 and _UNKNOWN_OPTION.search(stderr):
         return _no(Why.TOO_OLD, _first_line(stderr))
@@ -131,7 +131,7 @@ def _without_result(finished: Finished, said: Report, now: float) -> NoAnswer:
 
 
 def _error(text: str, status: int | None, said: Report, now: float) -> NoAnswer:
-    """The table, top to bottom: limits, then what the words say, then what the status says."""
+    """The table from top to bottom: limits first, then the text, then the status."""
     if said.limit_rejected and status in (None, 429):
         at = said.limit_resets
         return _no(Why.LIMIT, _first_line(text), believed(at, now) if at else reset_time(text, now))
@@ -155,7 +155,7 @@ def _why(text: str, status: int | None) -> Why:
 
 
 def _agrees(why: Why, status: int | None) -> bool:
-    """An API's message may hold any words; where there is a status, the class of errors must be possible with it."""
+    """Whether the status can go with this reason. An API's message may contain any words, so a known status limits them."""
     if status is None or why in (Why.CREDIT, Why.TOO_LONG):
         return status is None or status < 500
     return _BY_STATUS.get(status, Why.OVERLOADED if status >= 500 else why) is why
@@ -166,9 +166,11 @@ def _by_signal(code: int) -> bool:
 
 
 def _first_line(text: str) -> str:
-    """At most 200 characters of the client's words, without secrets or control characters, for `status`."""
+    """The first line of the client's text for `status`: at most 200 characters, without secrets or control characters."""
     line = next((one for one in text.split("\n") if one.strip()), "")
-    plain = sanitize_line(line[:2000])  # first, since an escape sequence can hide where a secret begins
+    plain = sanitize_line(
+        line[:2000]
+    )  # before redaction, because an escape sequence can hide where a secret begins
     return shorten(redact(plain)[0], 200)
 
 

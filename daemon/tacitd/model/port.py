@@ -1,6 +1,7 @@
-"""What the rest of tacitd knows about a language model: one question, one answer, or one reason why not.
+"""The port: what the rest of tacitd knows about a language model.
 
-Nothing here knows which model or which program answers; `claude.py` is the one adapter.
+One request has one answer or one reason why there is none. Which model or program answers does not belong here; the only
+adapter is claude.py.
 """
 
 from __future__ import annotations
@@ -14,26 +15,29 @@ Tier = Literal["fast", "smart", "accurate"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to the model."""
+    """A request to the model."""
 
     prompt: str
-    """The whole prompt. It goes to the child on standard input; at most 400 KB."""
+    """The whole prompt, at most 400 KB. The child gets it on standard input."""
     tier: Tier
     key: str
-    """What this call is for. One whose call was begun twice and never came back is refused."""
+    """Identifies the purpose of the call. If a call with this key was begun twice and an answer was lost, it is refused."""
     system: str = "Answer only in the form asked for."
-    """Short, because it is paid for with every call; what is wanted stands in the prompt."""
+    """The system prompt. Short, because every call pays for it; the task is in the prompt."""
     parts: tuple[str, ...] = ()
-    """Ids of what goes together in this call (prompts), where that changes from one try to the next: then each of them
-    is looked at instead of the key, and the answer names those that were begun twice. An answer counts as lost if the
-    same part is asked for again, unless the handler found it of no use (`Later` with blame "work", or `Wait`)."""
+    """Ids of what this call combines (prompts), if that can differ from one try to the next.
+
+    With parts, each part is checked instead of the key, and the refusal names the parts that were begun twice. An answer
+    counts as lost if the same part is asked for again, unless the handler discarded it (`Later` with blame "work", or
+    `Wait`).
+    """
     purpose: str = ""
     """One word for the budget's log: `extraction`, `synthesis`, `summary`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said, and what it cost."""
+    """The model's text and its cost: US dollars, tokens, seconds."""
 
     text: str
     model: str = ""
@@ -49,9 +53,9 @@ class Why(StrEnum):
     """Why there is no answer."""
 
     ABSENT = "absent"
-    """No `claude` on PATH."""
+    """The `claude` program was not found."""
     TOO_OLD = "too old"
-    """The client does not know the switches that keep a call private."""
+    """The client does not know the options that keep a call private."""
     LOGGED_OUT = "not logged in"
     LIMIT = "usage limit"
     CREDIT = "no credit"
@@ -61,47 +65,47 @@ class Why(StrEnum):
     TOO_LONG = "prompt too long"
     TIMED_OUT = "timed out"
     BAD_ANSWER = "bad answer"
-    """The client ended without an answer that can be read."""
+    """The client ended without a readable answer."""
     BUDGET = "budget"
-    """The day's or the month's cap is reached, or the minute's."""
+    """The cap of the month, the day or the minute is reached."""
     REPEATED = "begun twice"
-    """A call with this key was begun twice and what came of it was lost: it is not paid for a third time."""
+    """A call with this key was begun twice and its result was lost. It is not paid for a third time."""
     MANY_SESSIONS = "more new sessions an hour than a person starts"
     """The growth breaker is closed."""
     STOPPING = "stopping"
-    """The daemon is on its way out."""
+    """The daemon is stopping."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Why the model did not answer, what mends it, and when to ask again."""
+    """Why the model did not answer, the hint that fixes it, and when to ask again."""
 
     why: Why
     detail: str
     hint: str = ""
     retry_at: float | None = None
-    """Seconds since 1970, UTC, where the answer is known (a limit's reset, the next day)."""
+    """Seconds since 1970, UTC, if the time is known (a limit's reset, the next day)."""
     repeated: tuple[str, ...] = ()
-    """Of `Ask.parts`, those that were begun twice."""
+    """The parts of the request that were begun twice."""
 
     @property
     def reason(self) -> str:
-        """Why, in one line for a person."""
+        """The reason in one line for a person."""
         return f"{self.why}: {self.detail}" if self.detail else str(self.why)
 
     @property
     def blames_the_prompt(self) -> bool:
-        """True where the prompt itself is the cause, so that a smaller one may pass.
+        """Whether the prompt itself is the cause, so that a smaller one may succeed.
 
-        A client that hangs or ends without a word says nothing of the prompt: a broken installation must not cost a
-        person's words, so that waits for the world.
+        A client that hangs or ends without output proves nothing about the prompt. A broken installation must not cost a
+        person's prompts, so such work waits instead.
         """
         return self.why in (Why.TOO_LONG, Why.REPEATED)
 
 
 class Model(Protocol):
-    """The port. Calls block; they may come from several threads; they raise nothing."""
+    """The port. Calls block, may come from several threads, and raise nothing."""
 
     def ask(self, ask: Ask) -> Answer | NoAnswer:
-        """Put one question and wait for the answer."""
+        """Send one request and wait for the answer, or for the reason why there is none."""
         ...

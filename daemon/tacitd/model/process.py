@@ -1,18 +1,18 @@
-"""One child process from start to end: fed, read, bounded, killed with its whole group, reaped.
+"""One child process from start to end: input, output, limits, killing its whole group, reaping (S-65).
 
-What the system promises, and what this module makes of it:
+What the system guarantees, and what follows here:
 
-- A child started in a session of its own is the leader of a process group with its own pid. `killpg` reaches
-  what it started, unless that made another session for itself. While the leader is not reaped its number
-  is not given to anyone else, so the group is killed first and the leader is reaped after that.
-- A pipe is at its end only when the last process that holds it has closed it. A grandchild may hold it for ever:
-  after the child's own end nothing is waited for but what is already in the pipe.
-- A pipe takes 64 KB. Who writes all of standard input before reading standard output waits for ever, so both
-  are done at once, without blocking.
-- `preexec_fn` is not safe in a program with threads, so there is no PR_SET_PDEATHSIG: children that outlive a
-  killed daemon are found at the next start (`children.py`).
+- A child started in a new session leads a process group with its own pid. `killpg` reaches the processes that it
+  started, unless they made sessions of their own. While the leader is not reaped, its pid is not reused. So the group is
+  killed first, and the leader is reaped after that.
+- A pipe ends only when the last process that has it open closes it. A grandchild may keep it open without end. So after
+  the child has ended, only what is already in the pipe is read.
+- A pipe's buffer has 64 KB. Writing all of standard input before reading standard output could block both sides forever,
+  so both are done at once with non-blocking pipes.
+- `preexec_fn` is not safe in a program with threads, so PR_SET_PDEATHSIG is not used. Children that outlive a killed
+  daemon are found at the next start (children.py).
 
-Nothing here knows what the program is or says.
+What the program is, and what its output means, does not belong here.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from tacitd.clock import SystemClock
 OUTPUT_CAP = 4_000_000
 """Bytes of standard output; a child that prints more is killed."""
 STDERR_CAP = 64_000
-"""Bytes of standard error that are kept; the rest is read and thrown away."""
+"""Bytes of standard error that are kept; the rest is read and discarded."""
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 TICK = 0.05
-"""Seconds between two looks at the deadline, the stop and the child."""
+"""Seconds between two checks of the deadline, the stop and the child."""
 LAST_READ = 0.5
 """Seconds for reading what an ended child left in its pipes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a child ended. `returncode` is negative where a signal ended it."""
+    """How a child ended. `returncode` is negative if a signal ended it; `seconds` is its duration."""
 
     returncode: int
     stdout: bytes
@@ -71,15 +71,15 @@ def run(
     ended: Callable[[int], None] | None = None,
     monotonic: Callable[[], float] | None = None,
 ) -> Finished:
-    """Run a program and return how it ended; by then it and its group are gone and reaped.
+    """Run a program and return how it ended. By then the child and its group are killed and reaped.
 
-    `deadline` is in seconds from now, by the monotonic clock. When `stop` is set the child may go on for
-    `stop_grace` seconds more. A killed child gets SIGTERM, `grace` seconds, and SIGKILL, its group with it.
-    `started` and `ended` are told the pid. No shell is involved.
+    `deadline` is in seconds from now, by the monotonic clock. After `stop` is set the child may run for `stop_grace`
+    seconds more. A child that must end gets SIGTERM, and after `grace` seconds SIGKILL, both with its group. `started` and
+    `ended` are called with the pid. No shell is involved.
 
-    Raises OSError or ValueError where the program cannot be started.
+    Raises OSError or ValueError if the program cannot be started.
     """
-    # Before the child: where no descriptor is left for it, a child could be neither watched nor ended.
+    # Created before the child: if no descriptor is left for it, a running child could be neither watched nor ended.
     selector = selectors.DefaultSelector()
     try:
         child = subprocess.Popen(
@@ -126,14 +126,14 @@ class _Call:
     stopped: bool = False
 
     def open(self) -> None:
-        """Watch the pipes."""
+        """Make the pipes non-blocking and watch them."""
         self.began = self.monotonic()
         for pipe, interest in (
             (self.child.stdin, selectors.EVENT_WRITE),
             (self.child.stdout, selectors.EVENT_READ),
             (self.child.stderr, selectors.EVENT_READ),
         ):
-            assert pipe is not None  # all three were asked for
+            assert pipe is not None  # all three were requested
             os.set_blocking(pipe.fileno(), False)
             self.selector.register(pipe, interest)
 
@@ -142,7 +142,7 @@ class _Call:
         return self.printed > self.cap
 
     def watch(self, deadline: float, stop: threading.Event | None, stop_grace: float) -> None:
-        """Feed and read until the child has ended, or until it has to."""
+        """Write and read until the child has ended or must be ended."""
         last = self.began + deadline
         while not self.capped and not _has_ended(self.child):
             now = self.monotonic()
@@ -153,11 +153,11 @@ class _Call:
                 return
             self.exchange(min(TICK, last - now))
         if not self.capped:
-            self.stopped = False  # it came to its own end in the time that was left
+            self.stopped = False  # it ended by itself within the remaining time
             self.drain()
 
     def exchange(self, wait: float) -> bool:
-        """One round of writing and reading; True where something came or went."""
+        """One round of writing and reading. Returns whether a pipe was ready."""
         ready = self.selector.select(wait)
         for key, _ in ready:
             pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
@@ -168,12 +168,12 @@ class _Call:
         return bool(ready)
 
     def feed(self, pipe: IO[bytes]) -> None:
-        """Write as much as the pipe takes; close it after the last byte, or when nobody reads it."""
+        """Write as much as the pipe accepts. Close it after the last byte, or if the child closed its end."""
         try:
             self.fed += os.write(pipe.fileno(), self.stdin[self.fed : self.fed + 65536])
         except BlockingIOError:
             return
-        except OSError:  # the child closed its end: it may answer all the same
+        except OSError:  # the child closed its end; it may still answer
             self.fed = len(self.stdin)
         if self.fed >= len(self.stdin):
             self.close(pipe)
@@ -193,7 +193,7 @@ class _Call:
         kept += data[: max(0, room - len(kept))]
 
     def drain(self) -> None:
-        """What the ended child left in its pipes. A pipe that stays open is held by someone else: not waited for."""
+        """Read what the ended child left in its pipes. If a pipe stays open, another process has it, and nothing waits for it."""
         last = self.monotonic() + LAST_READ
         if self.child.stdin is not None:
             self.close(self.child.stdin)
@@ -202,14 +202,14 @@ class _Call:
                 return
 
     def close(self, pipe: IO[bytes]) -> None:
-        with contextlib.suppress(KeyError, ValueError):  # it was closed before
+        with contextlib.suppress(KeyError, ValueError):  # it is closed already
             self.selector.unregister(pipe)
         with contextlib.suppress(OSError):
             pipe.close()
 
     def end(self, grace: float) -> None:
-        """Kill the group, reap the child, close the pipes. Safe whatever happened before."""
-        if self.capped:  # nobody reads the flood: its writer gets EPIPE
+        """Kill the group, reap the child, close the pipes. Safe in every state."""
+        if self.capped:  # with the pipes closed, the child's writes fail with EPIPE
             self.close_all()
         try:
             if not _has_ended(self.child):
@@ -221,9 +221,9 @@ class _Call:
             self.kill()
 
     def kill(self) -> None:
-        """The whole group, at once; reaped, and the pipes closed."""
+        """Kill the whole group at once, reap the child, close the pipes."""
         _signal_group(self.child.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: found at the next start
+        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel; the next start finds it
             self.child.wait(5)
         self.close_all()
         self.selector.close()
@@ -247,7 +247,9 @@ class _Call:
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the child has ended, without reaping it where the system can tell: see the top of this file."""
+    """Whether the child has ended. Does not reap it if the system allows that, so that its pid is not reused before the
+    group is killed.
+    """
     if child.returncode is not None:
         return True
     if sys.platform != "darwin" and hasattr(os, "waitid"):
@@ -259,6 +261,6 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    """Signal all of a group. Gone already, or only ended ones left (macOS answers EPERM then): that is well."""
+    """Signal a whole group. A group that is gone, or has only ended processes (macOS reports EPERM then), is not an error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

@@ -1,8 +1,8 @@
-"""What the client printed, read liberally: standard output in, a `Report` out. Pure.
+"""The client's output as a `Report`, parsed tolerantly. Pure.
 
-`--output-format stream-json --verbose` prints one object a line and the `result` last; `json` prints one object,
-or with `--verbose` an array of all. Warnings may stand between the lines, and a killed client leaves half a line.
-What does not parse is skipped; how a call is judged is in `outcome.py`.
+`--output-format stream-json --verbose` prints one object a line, the `result` last; `json` prints one object, or with
+`--verbose` an array of all objects. Warnings may be between the lines, and a killed client leaves half a line. What does
+not parse is skipped. Judging a call is in outcome.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The `result` object and what stood around it. Absent or odd fields have their empty value."""
+    """The `result` object and the objects around it. A missing or odd field has its empty value."""
 
     complete: bool = False
-    """There was a `result` object."""
+    """Whether there was a `result` object."""
     is_error: bool = False
     status: int | None = None
     """`api_error_status`: the API's HTTP status."""
@@ -27,19 +27,19 @@ class Report:
     terminal: str = ""
     text: str = ""
     usd: float | None = None
-    """Dollars as the client reports them; None where it said nothing."""
+    """US dollars as the client reports them; None if it does not."""
     tokens_in: int = 0
     tokens_out: int = 0
     model: str = ""
     sessions: tuple[str, ...] = ()
-    """The session ids that the client named, in order: they are ours."""
+    """The session ids in the output, in order: these sessions are tacitd's own."""
     limit_resets: float | None = None
     """`resetsAt` of a rejected rate limit: seconds since 1970, UTC."""
     limit_rejected: bool = False
 
 
 def read(stdout: bytes) -> Report:
-    """Given all of standard output, return what it says."""
+    """Given all of standard output, return its report."""
     text = stdout.decode("utf-8", "replace")
     objects = list(_objects(text))
     results = [one for one in objects if one.get("type") == "result"] or [
@@ -97,7 +97,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _indented(text: str) -> Iterator[dict[str, Any]]:
-    """One object over several lines with other words around it."""
+    """One object over several lines with other text around it."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     if start > 0 or text.startswith("{"):
         try:
@@ -118,7 +118,7 @@ def _parsed(text: str) -> Any:
 
 
 def _is_bare(one: Mapping[str, Any]) -> bool:
-    """A result that lost its `type`, as some wrappers print it."""
+    """Whether this is a result without its `type`, as some wrappers print it."""
     return "type" not in one and "result" in one and "is_error" in one
 
 
@@ -160,7 +160,7 @@ def _dollars(value: object) -> float | None:
 
 
 def _epoch(value: object) -> float | None:
-    """Seconds since 1970; milliseconds are recognised by their size."""
+    """Seconds since 1970; milliseconds are recognised by their magnitude."""
     at = _number(value)
     if at is None or at <= 0:
         return None
@@ -168,7 +168,7 @@ def _epoch(value: object) -> float | None:
 
 
 def _costliest(usage: object) -> str:
-    """The model that cost the most: a call may use a small one beside it."""
+    """The model that cost the most, because a call may use a small one beside it."""
     if not isinstance(usage, dict) or not usage:
         return ""
     return max(

@@ -1,6 +1,7 @@
-"""When a usage limit ends, as the client's own words say it: `resets 5:33am (UTC)`. Pure: now comes in.
+"""When a usage limit ends, parsed from the client's message: `resets 5:33am (UTC)`. Pure.
 
-Observed from 1.0.128 to 2.1.328 (CLAUDE_CODE 3.4); a `rate_limit_event` is better and comes first.
+The wordings were observed from 1.0.128 to 2.1.328 (CLAUDE_CODE 3.4). A `rate_limit_event` is more exact and takes
+precedence (outcome.py).
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from datetime import datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 UNKNOWN = 1800.0
-"""Seconds to wait where nothing says when the limit ends."""
+"""Seconds to wait if the message has no time."""
 LONGEST = 8 * 86400.0
-"""Seconds. The longest window is a week: what is said to be further off is not believed."""
+"""Seconds. The longest window is a week, so a later time is not believed."""
 
 _AT = re.compile(
     r"resets\s+(?:at\s+)?"
@@ -26,9 +27,9 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def reset_time(text: str, now: float) -> float:
-    """Given the client's message, return the next such time: seconds since 1970, UTC, after `now`.
+    """Given the client's message, return the next such time after `now`; both in seconds since 1970, UTC.
 
-    A time without a zone is local time. Without a readable time it is in thirty minutes.
+    A time without a zone is local time. Without a readable time the result is thirty minutes from `now`.
     """
     epoch = _EPOCH.search(text)
     if epoch:
@@ -36,12 +37,12 @@ def reset_time(text: str, now: float) -> float:
     said = _AT.search(text)
     try:
         return believed(_next(said, now), now) if said else now + UNKNOWN
-    except (ValueError, OverflowError, OSError, KeyError):  # 25:70, an unknown zone
+    except (ValueError, OverflowError, OSError, KeyError):  # 25:70, or an unknown zone
         return now + UNKNOWN
 
 
 def believed(at: float, now: float) -> float:
-    """A reset time between a minute and eight days from now."""
+    """The reset time (seconds since 1970, UTC), limited to between a minute and eight days from `now`."""
     return min(max(at, now + 60.0), now + LONGEST)
 
 

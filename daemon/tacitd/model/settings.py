@@ -1,7 +1,7 @@
-"""The two sections of the configuration that the model has: `[claude]` and `[budget]`.
+"""The two sections of the configuration for the model: `[claude]` and `[budget]`.
 
-Fields, their defaults, and what is allowed; nothing that acts. Every field has a description, because the
-configuration reference is generated from them.
+Fields, defaults and allowed values belong here; code that acts on them does not. Every field has a description, because
+the configuration reference is generated from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SOURCES = ("user", "project", "local")
 
 
 def _sources(value: Any) -> Any:
-    """`["user", "project"]` is as good as `"user,project"`."""
+    """`["user", "project"]` is accepted as well as `"user,project"`."""
     return (
         ",".join(value)
         if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
@@ -41,7 +41,7 @@ def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
 Sources = Annotated[str, BeforeValidator(_sources), AfterValidator(_known_sources)]
 Variables = Annotated[Names, AfterValidator(_names_of_variables)]
 Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
-"""Not empty, and no option: it stands as an argument of its own on the command line."""
+"""Not empty and not an option: it is one argument on the command line."""
 
 
 class ClaudeSettings(BaseModel):
@@ -69,7 +69,7 @@ class ClaudeSettings(BaseModel):
 
 
 class BudgetSettings(BaseModel):
-    """What the model may cost. It is looked at before each call; over it, work waits and nothing is lost."""
+    """What the model may cost. Checked before each call; above a cap work waits, and nothing is lost."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,6 +1,6 @@
-"""The budget's records folded into sums: by day, by call under way, by key. Pure: no clock, no disk.
+"""Sums over the budget's records: by day, by call in flight, by key. Pure: no clock, no disk.
 
-Records come in the order of the log. What is not a record of ours, or an odd one, is skipped.
+Records are folded in the order of the log. A record that is unknown or odd is skipped. The records' form is in budget.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from tacitd.clock import local_date
 
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
-"""Dollars for a call whose cost nobody reported, as long as no call of its tier has reported one."""
+"""US dollars for a call without a reported cost, by tier, until a call of that tier has reported one."""
 RECENT = 20
-"""So many of a tier's reported costs make the mean that is assumed after that."""
+"""How many of a tier's newest reported costs make up the assumed mean."""
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class _Call:
     day: str
     tier: str
     names: tuple[str, ...]
-    """Its parts; the key of a call without parts. Without those that a person asked for once more since."""
+    """Its parts, or the key of a call without parts; without the parts that a person allowed again since."""
     has_parts: bool
 
 
@@ -39,23 +39,26 @@ class Tally:
     """Sums over the records folded so far."""
 
     days: dict[str, _Sum] = field(default_factory=dict)
-    """By local date, calls that ended; "" holds what a compaction folded."""
+    """By local date, the ended calls; "" is what a compaction folded."""
     open: dict[str, _Call] = field(default_factory=dict)
-    """By id, calls that began and have not ended: under way, or lost with the daemon."""
+    """By id, calls that began and have not ended: in flight, or lost with the daemon."""
     unreturned: dict[str, int] = field(default_factory=dict)
-    """By key or part, calls that the daemon's end cut off."""
+    """By key or part, how many calls the end of the daemon cut off."""
     returned: dict[str, int] = field(default_factory=dict)
-    """By key or part, calls that came back and cost something."""
+    """By key or part, how many calls returned and cost something."""
     answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By id, the parts of calls that were answered. Nobody asks again for what became of an answer, but for one that
-    was said to be of no use: so a part that comes again had its answer lost with the daemon."""
+    """By id, the parts of answered calls.
+
+    An answered prompt is only asked again if the handler discarded the answer, or the daemon died before committing it.
+    Discarded ones are removed from here, so a part that is asked for again had its answer lost.
+    """
     answers: Counter[str] = field(default_factory=Counter)
-    """By part, the calls in `answered`."""
+    """By part, how many calls in `answered` have it."""
     recent: dict[str, deque[float]] = field(default_factory=dict)
     tokens: list[int] = field(default_factory=lambda: [0, 0])
 
     def fold(self, record: Mapping[str, Any]) -> None:
-        """Take one record in."""
+        """Add one record to the sums."""
         match record.get("state"):
             case "begun":
                 self._begun(record)
@@ -100,13 +103,13 @@ class Tally:
             self._remember(name, usd, str(record.get("why") or ""))
 
     def _unused(self, call: str) -> None:
-        """The answer came and could not be used: it is counted as any call that came back."""
+        """The answer was discarded: it counts like any other call that returned."""
         for name in self.answered.pop(call, ()):
             self.answers[name] -= 1
             self.returned[name] = self.returned.get(name, 0) + 1
 
     def _allow(self, names: set[str]) -> None:
-        """A person asks for these once more: no call up to now counts against them. What it cost still counts."""
+        """A person allowed these parts again: no earlier call counts against them. Their cost still counts."""
         for name in names:
             for counts in (self.unreturned, self.returned, self.answers):
                 counts.pop(name, None)
@@ -126,30 +129,30 @@ class Tally:
         self.tokens[1] += int(_number(record.get("out")))
 
     def paid_twice(self, name: str) -> bool:
-        """Whether this key or part was paid for twice, and what came of at least one of the calls was lost."""
+        """Whether this key or part was paid for twice, and the result of at least one of the calls was lost."""
         lost = self.unreturned.get(name, 0) + self.answers[name]
         lost += sum(name in call.names for call in self.open.values())
         return lost >= 1 and lost + self.returned.get(name, 0) >= 2
 
     def assumed(self, tier: str) -> float:
-        """Dollars for a call of this tier whose cost is not known: the mean of the recent ones, else a constant."""
+        """US dollars for a call of this tier with an unknown cost: the mean of the recent ones, otherwise a constant."""
         recent = self.recent.get(tier)
         return sum(recent) / len(recent) if recent else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
     def assumed_for(self, call: str) -> float:
-        """The same for a call under way."""
+        """US dollars for a call in flight."""
         begun = self.open.get(call)
         return self.assumed(begun.tier) if begun else 0.0
 
     def since(self, day: str) -> tuple[int, float]:
-        """Calls and dollars dated `day` (`2026-02-19`, `2026-02`) or later; "" for all. Open calls are included."""
+        """Calls and US dollars dated `day` (`2026-02-19`, `2026-02`) or later; "" for all. Open calls are included."""
         sums = [one for date, one in self.days.items() if date >= day]
         open_calls = [call for call in self.open.values() if call.day >= day]
         usd = sum(one.usd for one in sums) + sum(self.assumed(call.tier) for call in open_calls)
         return sum(one.calls for one in sums) + len(open_calls), usd
 
     def total(self, at: float) -> list[dict[str, Any]]:
-        """The one record that stands for all that was folded; none where nothing was."""
+        """The record with the sums of everything that was folded, as a list; empty if there were no calls."""
         calls, usd = self.since("")
         if not calls:
             return []
@@ -158,7 +161,7 @@ class Tally:
 
 
 def _number(value: object) -> float:
-    """A number that can be added: finite, not negative; else 0."""
+    """The value if it is a finite number from 0 to 1e12, otherwise 0."""
     if (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -170,7 +173,7 @@ def _number(value: object) -> float:
 
 
 def _day(at: float) -> str:
-    """The local date; a time that no calendar holds counts as the first day of all."""
+    """The local date; the earliest date if the time is outside the calendar."""
     try:
         return local_date(at)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""A house for the tests of the adapter."""
+"""Fixtures for the tests of the adapter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.files.log import Log
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """A house whose stand-in answers `fine`."""
+    """A home directory whose stand-in for the client answers `fine`."""
     stand_in = install_stand_in(tmp_path / "bin", [{"reply": "fine"}])
     one = House(tmp_path, stand_in, Log(tmp_path / "budget.jsonl"))
     yield one

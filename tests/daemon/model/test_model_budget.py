@@ -1,4 +1,4 @@
-"""The budget (SPEC S-64, RELIABILITY 16, ANCHORS P1)."""
+"""The budget (S-64, RELIABILITY 16, ANCHORS P1)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DAY = 86400.0
 
 @dataclass
 class Clock:
-    """A clock that stands where it is put."""
+    """A clock that shows the time that a test sets."""
 
     at: float = NOON
     mono: float = 0.0
@@ -67,14 +67,14 @@ class Memory:
 
 
 def budget(log: Memory | None = None, clock: Clock | None = None, **caps: Any) -> Budget:
-    """A budget with room in the minute unless a test says otherwise."""
+    """A budget with room in the minute unless a test sets other caps."""
     return Budget(log or Memory(), BudgetSettings(**{"calls_per_minute": 1000, **caps}), clock or Clock())
 
 
 def call(
     of: Budget, key: str = "k", usd: float | None = 0.01, why: str = "", tier: Any = "fast"
 ) -> NoAnswer | None:
-    """One whole call; None where it was allowed."""
+    """Begin and end one call; return the refusal, or None if it was allowed."""
     begun = of.begin(key, tier, "extraction")
     assert not isinstance(begun, Full)
     if isinstance(begun, NoAnswer):
@@ -84,7 +84,7 @@ def call(
 
 
 def test_on_disk_before_the_child() -> None:
-    """ANCHORS P1: counted before the call, durable when `begin` returns; the records' form."""
+    """ANCHORS P1: counted before the call, durable when `begin` returns; the form of the records."""
     log = Memory()
     begun = budget(log).begin("batch-1", "fast", "extraction")
     assert log.durable == 2
@@ -110,7 +110,7 @@ def test_on_disk_before_the_child() -> None:
     ],
 )
 def test_caps(caps: dict[str, Any], usd: float, allowed: int, until: float) -> None:
-    """SPEC S-64: over a cap the call is refused, with the time when it may be asked again."""
+    """S-64: above a cap the call is refused, with the time when it may be tried again."""
     one = budget(**caps)
     assert [call(one, f"k{n}", usd) for n in range(allowed)] == [None] * allowed
     refused = call(one)
@@ -126,7 +126,7 @@ def test_the_next_day_and_month() -> None:
 
 
 def test_a_new_day_is_free_again() -> None:
-    """The day's cap is a day's; the month's goes on."""
+    """The day's cap applies to one day; the month's continues."""
     clock = Clock()
     one = budget(clock=clock, usd_per_day=0.05, usd_per_month=0.09)
     assert call(one, usd=0.05) is None and call(one) is not None
@@ -138,7 +138,7 @@ def test_a_new_day_is_free_again() -> None:
 
 
 def test_twelve_a_minute() -> None:
-    """SPEC S-64: 12 a minute by the monotonic clock; it is said how long the wait for the next is."""
+    """S-64: 12 a minute by the monotonic clock; the answer has the seconds until there is room."""
     clock = Clock()
     one = Budget(Memory(), BudgetSettings(), clock)
     for n in range(12):
@@ -150,7 +150,7 @@ def test_twelve_a_minute() -> None:
 
 
 def test_a_reached_cap_is_said_before_a_full_minute() -> None:
-    """SPEC S-64: nobody waits a minute for a call that the day does not allow."""
+    """S-64: nothing waits a minute for a call that the day's cap refuses."""
     one = budget(calls_per_minute=1, calls_per_day=1)
     assert call(one, "a") is None
     refused = call(one, "b")
@@ -158,27 +158,27 @@ def test_a_reached_cap_is_said_before_a_full_minute() -> None:
 
 
 def test_no_call_a_minute() -> None:
-    """A cap of 0 is a refusal: no waiting makes room."""
+    """A cap of 0 is a refusal, because waiting makes no room."""
     refused = call(budget(calls_per_minute=0))
     assert refused is not None and refused.why is Why.BUDGET and refused.retry_at is None
 
 
 def test_failed_calls_count() -> None:
-    """SPEC S-64: a failing call is a call."""
+    """S-64: a failing call is a call."""
     one = budget(calls_per_day=2)
     assert call(one, "a", 0.0, "overloaded") is None and call(one, "b", 0.0, "bad answer") is None
     assert call(one, "c") is not None
 
 
 def test_calls_under_way_are_reserved() -> None:
-    """RELIABILITY 16: two at once cannot both take the last cent."""
+    """RELIABILITY 16: two calls at once cannot both use the rest of a cap."""
     one = budget(usd_per_day=0.005)
     assert isinstance(one.begin("a", "fast", ""), str)
     assert isinstance(one.begin("b", "fast", ""), NoAnswer)
 
 
 def test_a_lost_call_counts_with_an_assumed_cost() -> None:
-    """RELIABILITY 16: killed during the call; after the restart it counts, at the mean of the tier's recent ones."""
+    """RELIABILITY 16: killed during the call; after the restart it counts with the mean cost of the tier's recent calls."""
     log = Memory()
     first = budget(log)
     first.begin("a", "smart", "")
@@ -190,7 +190,7 @@ def test_a_lost_call_counts_with_an_assumed_cost() -> None:
 
 
 def test_an_unknown_cost_is_assumed() -> None:
-    """A call that was killed reports nothing and may have been paid for."""
+    """A call that was killed reports no cost and may have been paid for."""
     one = budget()
     call(one, usd=None, why="timed out")
     assert one.spent(NOON).usd_today == ASSUMED_USD["fast"]
@@ -207,7 +207,7 @@ def test_a_key_is_paid_for_at_most_twice() -> None:
 
 
 def test_a_stop_in_the_middle_counts_as_lost() -> None:
-    """RELIABILITY 16: it may have been paid for, and its answer never came; so with one that came and was lost."""
+    """RELIABILITY 16: it may have been paid for, and its answer never came. The same holds for an answer that was lost."""
     one = budget()
     assert call(one, "a", None, "stopping") is None and call(one, "a", None, "stopping") is None
     refused = call(one, "a")
@@ -217,7 +217,7 @@ def test_a_stop_in_the_middle_counts_as_lost() -> None:
 
 
 def test_answers_that_came_back_may_be_asked_again() -> None:
-    """A bad answer is the handler's to judge: nothing was lost, so nothing is refused here."""
+    """The handler judges a bad answer: nothing was lost, so nothing is refused here."""
     one = budget()
     assert [call(one, "a", 0.01, "bad answer") for _ in range(4)] == [None] * 4
     assert call(one, "b", 0.0, "overloaded") is None
@@ -225,7 +225,7 @@ def test_answers_that_came_back_may_be_asked_again() -> None:
 
 @pytest.mark.parametrize("back", [3600.0, DAY, 40 * DAY, 400 * DAY])
 def test_a_clock_set_back_frees_nothing(back: float) -> None:
-    """RELIABILITY 12, 16: what is dated later counts for today."""
+    """RELIABILITY 12, 16: a call with a later date counts for today."""
     clock = Clock()
     one = budget(clock=clock, usd_per_day=0.05, usd_per_month=99)
     assert call(one, usd=0.05) is None
@@ -245,7 +245,7 @@ def test_a_day_in_the_far_future_does_not_starve_the_present() -> None:
 
 
 def test_a_full_disk_stops_the_spending_not_the_answer() -> None:
-    """No record, no call; a record of the end that cannot be written is kept in memory."""
+    """Without a record there is no call; a record of the end that cannot be written is kept in memory."""
     log = Memory()
     one = budget(log)
     begun = one.begin("a", "fast", "")
@@ -263,8 +263,9 @@ def test_a_full_disk_stops_the_spending_not_the_answer() -> None:
 def test_a_call_that_never_started_is_void_after_a_restart(
     tmp_path: Path, code: int, torn: bool, short_by: int, lasting: bool
 ) -> None:
-    """RELIABILITY 3, 16: every change of the disk fails in turn, and the daemon is killed after each failure. A call
-    is refused as repeated only where two children ran for it."""
+    """RELIABILITY 3, 16: every write to the disk fails in turn, and the daemon is killed after each failure. A call is refused
+    as repeated only if two children ran for it.
+    """
     for at in range(1, 12):
         path, ran = tmp_path / str(at) / "budget.jsonl", 0
         for _ in range(6):
@@ -291,7 +292,7 @@ def test_a_call_that_never_started_is_void_after_a_restart(
 
 
 def test_an_end_that_could_not_be_written_is_written_when_the_disk_works(tmp_path: Path) -> None:
-    """RELIABILITY 3: a call that was not paid for stays unpaid after a restart, and an answer of no use too."""
+    """RELIABILITY 3: a call that was not paid for stays unpaid after a restart, and a discarded answer stays discarded."""
     path, disk = tmp_path / "budget.jsonl", FaultyDisk(lasting=True)
     one = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock())
     for why in ("overloaded", ""):
@@ -309,7 +310,7 @@ def test_an_end_that_could_not_be_written_is_written_when_the_disk_works(tmp_pat
 
 
 def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
-    """RELIABILITY 16: a kill can come after the child started, so a record that was written counts, whatever else failed."""
+    """RELIABILITY 16: a kill can come after the child started, so a record that was written counts, whatever failed after it."""
     path = tmp_path / "budget.jsonl"
     for _ in range(2):
         assert isinstance(
@@ -321,7 +322,7 @@ def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
 
 
 def test_what_a_person_asks_for_again_is_paid_for_twice_more() -> None:
-    """RELIABILITY 16: `tacitd rescue retry`: what was lost before counts no more, but what is lost after does."""
+    """RELIABILITY 16: `tacitd rescue retry`: what was lost before no longer counts, but what is lost afterwards does."""
     log = Memory()
     for _ in range(2):
         budget(log).begin("a", "fast", "", ("a", "b"))
@@ -334,13 +335,13 @@ def test_what_a_person_asks_for_again_is_paid_for_twice_more() -> None:
 
 
 def test_odd_records_are_skipped() -> None:
-    """A damaged log must not keep the daemon from starting."""
+    """A damaged log must not prevent the daemon from starting."""
     odd: list[dict[str, Any]] = [{}, {"state": "begun"}, {"state": "begun", "id": 3, "at": 1}, {"state": "ended", "id": "x", "usd": "1"}, {"state": "total", "calls": None}, {"state": "begun", "id": "y", "at": 1e300}, {"state": 1}]  # fmt: skip
     assert budget(Memory(odd)).spent(NOON).calls_today == 0
 
 
 def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
-    """Two months stay call by call, the rest is one record; through the real log."""
+    """Two months are kept call by call, the rest is one record; with the real log."""
     clock, log = Clock(NOON - 90 * DAY), Log(tmp_path / "budget.jsonl", terminated=True)
     one = Budget(log, BudgetSettings(calls_per_minute=1000), clock)
     for n in range(4):
@@ -369,7 +370,7 @@ def test_a_wrong_clock_does_not_make_this_month_old() -> None:
 
 
 def test_a_damaged_id_stops_no_compaction() -> None:
-    """What stands in a log may be anything; it is kept as it is."""
+    """A log may contain anything; it is kept as it is."""
     clock, odd = Clock(), {"id": ["x"], "state": "begun", "at": NOON}
     log = Memory(
         [{"id": "a", "state": "begun", "at": NOON - 90 * DAY}, {**odd}, {"id": {}, "state": "ended"}]
@@ -379,7 +380,7 @@ def test_a_damaged_id_stops_no_compaction() -> None:
 
 
 def test_only_what_was_begun_twice_is_refused() -> None:
-    """RELIABILITY 16: prompts that joined a call later are not given up with those that were paid for twice."""
+    """RELIABILITY 16: prompts that joined a call later are not rejected with those that were paid for twice."""
     clock, log = Clock(), Memory()
     budget(log, clock).begin("a", "fast", "", ("a", "b"))
     budget(log, clock).begin("a", "fast", "", ("a", "b", "c"))
@@ -390,7 +391,7 @@ def test_only_what_was_begun_twice_is_refused() -> None:
 
 
 def test_an_answer_that_was_lost_with_the_daemon_counts() -> None:
-    """RELIABILITY 16: killed twice after the answer came and before anything was made of it."""
+    """RELIABILITY 16: killed twice after the answer came and before it was committed."""
     log = Memory()
     for _ in range(2):
         one = budget(log)
@@ -402,7 +403,7 @@ def test_an_answer_that_was_lost_with_the_daemon_counts() -> None:
 
 
 def test_an_answer_of_no_use_may_be_asked_for_again() -> None:
-    """A bad answer is the handler's to judge, also when the daemon was restarted in between; a lost call still counts."""
+    """The handler judges a bad answer, also if the daemon was restarted in between; a lost call still counts."""
     log = Memory()
     for _ in range(4):
         one = budget(log)
@@ -416,7 +417,7 @@ def test_an_answer_of_no_use_may_be_asked_for_again() -> None:
 
 
 def test_a_call_without_parts_is_asked_again_as_often_as_wanted() -> None:
-    """Its key says what it is for, and that comes again: a summary is made anew when its source changed."""
+    """Its key names its purpose, which recurs: a summary is made again when its source changed."""
     one = budget()
     assert [call(one, "summary") for _ in range(4)] == [None] * 4
 
@@ -432,8 +433,9 @@ STEP = st.tuples(
 @examples(50)
 @given(st.lists(STEP, max_size=30))
 def test_whatever_happens_the_caps_hold(steps: list[tuple[str, float | None, str, int]]) -> None:
-    """RELIABILITY 16: over any mix of calls, crashes and clock jumps, no date has more calls than allowed, or costs
-    more than the cap and one call; and the log says the same."""
+    """RELIABILITY 16: with any mix of calls, crashes and clock jumps, no date has more calls than allowed, or costs more than
+    the cap and one call; and the log gives the same sums.
+    """
     log, clock = Memory(), Clock()
     one = budget(log, clock, usd_per_day=0.3, usd_per_month=100, calls_per_day=8)
     for key, usd, how, days in steps:
@@ -446,7 +448,7 @@ def test_whatever_happens_the_caps_hold(steps: list[tuple[str, float | None, str
     dates = Counter(local_date(r["at"]) for r in log.records if r["state"] == "begun")
     assert all(calls <= 8 for calls in dates.values())
     costs = [one.spent(at).usd_today for at in (clock.at + n * DAY for n in range(-70, 70))]
-    # What a call cost that never came back is assumed, and the assumption is revised by what later calls cost.
+    # The cost of a call that never returned is assumed, and later calls change the assumed cost.
     revised = 0.2 * sum(how == "crash" or usd is None for _, usd, how, _ in steps)
     assert all(now - later <= 0.3 + 0.2 + revised + 1e-9 for now, later in pairwise(costs))
     assert budget(log, clock).spent(clock.at) == one.spent(clock.at)

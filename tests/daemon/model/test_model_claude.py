@@ -1,4 +1,4 @@
-"""The adapter with the stand-in for the client (CLAUDE_CODE 3.1, SPEC S-09, S-60..S-67, RELIABILITY 14..16)."""
+"""The adapter with the stand-in for the client (CLAUDE_CODE 3.1, S-09, S-60 to S-67, RELIABILITY 14 to 16)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_command_to_the_letter(house: House) -> None:
     assert call["stdin"] == SENTINEL + "\n\nMessage: hello @CLAUDE.md"
     env = {
         name: value for name, value in call["env"].items() if name != "LC_CTYPE"
-    }  # Python's own in the stand-in
+    }  # Python's own variable in the stand-in
     assert env == {
         "HOME": str(house.root / "home"),
         "PATH": house.stand_in.path(),
@@ -58,14 +58,14 @@ def test_the_command_to_the_letter(house: House) -> None:
 
 
 def test_never_bare_and_no_prompt_among_the_arguments() -> None:
-    """SPEC S-63: `--bare` refuses subscriptions; SPEC S-09: an argument is capped and visible in `ps`."""
+    """S-63: `--bare` refuses subscriptions; S-09: an argument is capped and visible in `ps`."""
     arguments = lean_arguments("haiku", "sys\0tem", "user")
     assert "--bare" not in arguments and "system" in arguments and not any("\0" in one for one in arguments)
     assert arguments[arguments.index("--setting-sources") + 1] == "user"
 
 
 def test_tiers_and_keys_are_configurable(house: House) -> None:
-    """DESIGN "The model": each tier's model; API keys only where pass_env names them; setting_sources."""
+    """DESIGN "Model": each tier's model; API keys only if pass_env names them; setting_sources."""
     model: Model = house.model(
         environ={"ANTHROPIC_API_KEY": "sk-fake", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"},
         smart="my-sonnet",
@@ -81,7 +81,7 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
 
 
 def test_counted_before_and_after(house: House) -> None:
-    """ANCHORS P1: what is in the log for a call, and that the ids of our sessions are remembered (SPEC S-61)."""
+    """ANCHORS P1: a call's records in the log; the ids of tacitd's own sessions are remembered (S-61)."""
     model = house.model()
     model.ask(Ask("a", "fast", "batch-7", purpose="extraction"))
     (begun,), (ended,) = house.records("begun"), house.records("ended")
@@ -97,13 +97,13 @@ def test_counted_before_and_after(house: House) -> None:
 
 
 def test_the_budget_refuses_before_a_process_is_started(house: House) -> None:
-    """SPEC S-64: over the cap nothing runs."""
+    """S-64: above the cap no process starts."""
     refused = house.model(caps={"calls_per_day": 0}).ask(Ask("a", "fast", "k"))
     assert why(refused) is Why.BUDGET and house.stand_in.calls() == [] and house.records("begun") == []
 
 
 def test_a_full_minute_is_waited_for(house: House) -> None:
-    """SPEC S-64: a burst is slowed down, not parked; nothing is on record while it waits."""
+    """S-64: a burst is slowed down and not parked; nothing is recorded while it waits."""
     clock = FakeClock()
     model = house.model(caps={"calls_per_minute": 2}, clock=clock)
     begun: list[int] = []
@@ -122,7 +122,7 @@ def test_a_full_minute_is_waited_for(house: House) -> None:
 
 
 def test_a_stop_ends_the_wait_for_the_minute(house: House) -> None:
-    """RELIABILITY 14: who waits for room leaves at once, and nothing is begun."""
+    """RELIABILITY 14: a call that waits for room ends at once, and nothing is begun."""
     model = house.model(caps={"calls_per_minute": 1}, clock=FakeClock())
     model.ask(Ask("a", "fast", "1"))
     model._pause = lambda seconds: True
@@ -130,17 +130,17 @@ def test_a_stop_ends_the_wait_for_the_minute(house: House) -> None:
 
 
 def test_nobody_waits_for_ever(house: House) -> None:
-    """SPEC S-64: where others take the room each time, the call is given back, and when to ask again."""
+    """S-64: if other calls take the room each time, the call is given up, with the time for the next try."""
     clock = FakeClock()
     model = house.model(caps={"calls_per_minute": 1}, clock=clock)
     model.ask(Ask("a", "fast", "1"))
-    refused = model.ask(Ask("b", "fast", "2"))  # the pauses take no time here: the minute stays full
+    refused = model.ask(Ask("b", "fast", "2"))  # the pauses take no time here, so the minute stays full
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
     assert refused.retry_at == clock.now() + 60.0 and house.pauses == [60.0] * WAITS
 
 
 def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
-    """RELIABILITY 16: a daemon killed now would find the begun call at its next start."""
+    """RELIABILITY 16: a daemon that is killed now finds the begun call at its next start."""
     seen: list[int] = []
     model = house.model()
     real = model._runner
@@ -155,7 +155,7 @@ def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
 
 
 def test_the_private_directory(house: House) -> None:
-    """SPEC S-60: 0700, empty whatever was put into it, and never a link."""
+    """S-60: mode 0700, empty whatever was put into it, and never a link."""
     work = house.root / "state" / "model"
     (work / ".claude").mkdir(parents=True)
     (work / ".claude" / "settings.json").write_text("{}")
@@ -174,7 +174,7 @@ def test_the_private_directory(house: House) -> None:
 
 
 def test_prompts_of_every_kind(house: House) -> None:
-    """CLAUDE_CODE 3.3: a leading slash, a lone surrogate, the largest; one that is larger is never sent."""
+    """CLAUDE_CODE 3.3: a leading slash, a lone surrogate, the longest prompt; a longer one is never sent."""
     house.stand_in.rules([{"fault": "echo"}])
     model = house.model()
     for prompt in ("/cost", "\ud800 @~/.ssh/id_rsa", "x" * (LONGEST_PROMPT - 200)):
@@ -186,7 +186,7 @@ def test_prompts_of_every_kind(house: House) -> None:
 
 
 def test_a_client_found_off_the_path_gets_its_directory(house: House) -> None:
-    """ANCHORS P7: service managers give a bare PATH, and a client from npm starts the `node` beside it."""
+    """ANCHORS P7: service managers give a bare PATH, and a client from npm starts the `node` in its own directory."""
     model = house.model(environ={"PATH": "/usr/bin:/bin"}, command=str(house.stand_in.program))
     assert isinstance(model.ask(Ask("a", "fast", "k")), Answer)
     assert house.stand_in.calls()[0]["env"]["PATH"].split(os.pathsep)[-1] == str(house.stand_in.directory)

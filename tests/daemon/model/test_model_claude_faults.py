@@ -17,7 +17,7 @@ from tacitd.model.process import run
 
 
 def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC S-08: absent is a state, costs nothing, and ends when it is installed."""
+    """S-08: an absent client is a state, costs nothing, and the state ends when it is installed."""
     monkeypatch.setattr("tacitd.model.find._places", lambda command, home: iter(()))
     program, away = house.stand_in.program, house.root / "away"
     model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
@@ -28,7 +28,7 @@ def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_client_that_cannot_be_started(house: House) -> None:
-    """A broken installation is not paid for, and raises nothing."""
+    """A broken installation costs nothing and raises nothing."""
     house.stand_in.program.write_text("#!/nowhere/node\n")
     assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.ABSENT
     assert house.records("ended")[0]["usd"] == 0.0
@@ -83,7 +83,7 @@ def test_a_client_is_asked_for_its_options_once_for_each_of_its_versions(house: 
     ],
 )
 def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
-    """CLAUDE_CODE 3.4: each with its reason, and tried once only (ANCHORS P7: no retries that burn quota)."""
+    """CLAUDE_CODE 3.4: each has its reason, and is tried once only (ANCHORS P7: no retries that use up the quota)."""
     house.stand_in.rules([{"fault": fault, "resets_at": 4_000_000_000}])
     outcome = house.model().ask(Ask("a", "fast", "k"))
     assert why(outcome) is expected and len(house.stand_in.calls()) == 1 and house.pauses == []
@@ -92,13 +92,13 @@ def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
 
 
 def test_an_old_client_is_said_to_be_old(house: House) -> None:
-    """CLAUDE_CODE 3.2: no private call is possible with it."""
+    """CLAUDE_CODE 3.2: it allows no private call."""
     house.stand_in.rules([], unknown=["--no-session-persistence"])
     assert why(house.model().ask(Ask("a", "fast", "k"))) is Why.TOO_OLD
 
 
 def test_overload_is_tried_again(house: House) -> None:
-    """CLAUDE_CODE 3.4: our own retry layer, two further tries with pauses, each of them counted."""
+    """CLAUDE_CODE 3.4: tacitd's own retries, two further tries with pauses, each of them counted."""
     house.stand_in.rules(
         [{"fault": "overloaded", "times": 1}, {"fault": "unreachable", "times": 1}, {"reply": "at last"}]
     )
@@ -111,7 +111,7 @@ def test_overload_is_tried_again(house: House) -> None:
 
 
 def test_a_stop_interrupts_the_pause(house: House) -> None:
-    """RELIABILITY 14: no new try when the daemon leaves."""
+    """RELIABILITY 14: no new try while the daemon stops."""
     house.stand_in.rules([{"fault": "overloaded"}])
     model = house.model()
     model._pause = lambda seconds: True
@@ -119,7 +119,7 @@ def test_a_stop_interrupts_the_pause(house: House) -> None:
 
 
 def test_a_hung_client_is_ended(house: House) -> None:
-    """RELIABILITY 15: its deadline, its whole group, and the call returns; what it may have cost is assumed."""
+    """RELIABILITY 15: at its deadline its whole group is killed and the call returns; a cost is assumed."""
     house.stand_in.rules([{"fault": "hang-family"}])
     model = house.model(timeout="100ms")
     model._runner = partial(run, grace=0.1, monotonic=starts_when(house.stand_in.hangs))
@@ -133,7 +133,7 @@ def test_a_hung_client_is_ended(house: House) -> None:
 
 
 def test_the_daemon_leaves_during_a_call(house: House) -> None:
-    """RELIABILITY 14: no orphan; and nothing is begun any more."""
+    """RELIABILITY 14: no process is left, and nothing more is begun."""
     house.stand_in.rules([{"fault": "hang"}])
     model = house.model()
     done: list[Answer | NoAnswer] = []
@@ -147,7 +147,7 @@ def test_the_daemon_leaves_during_a_call(house: House) -> None:
 
 
 def test_at_most_two_at_a_time(house: House) -> None:
-    """SPEC S-64: two children; the others wait for their turn and are answered."""
+    """S-64: two children at once; the other calls wait and are answered."""
     model = house.model()
     most: list[int] = []
     real, both = model._runner, threading.Barrier(2, timeout=PATIENCE)
@@ -167,7 +167,7 @@ def test_at_most_two_at_a_time(house: House) -> None:
 
 
 def in_threads(work: Callable[[int], Any], count: int) -> Sequence[Any]:
-    """What each of some threads at once came to."""
+    """The result of each of some threads at once."""
     results: list[Any] = []
     threads = [threading.Thread(target=lambda n=n: results.append(work(n))) for n in range(count)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The child's environment (CLAUDE_CODE 3.1, SPEC S-62, S-66, ANCHORS P1, P4, P7)."""
+"""The child's environment (CLAUDE_CODE 3.1, S-62, S-66, ANCHORS P1, P4, P7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THE_EIGHT = {
 
 
 def test_exactly_what_the_verified_command_has() -> None:
-    """CLAUDE_CODE 3.1: the account, the eight variables, our mark, and nothing else of what the parent has."""
+    """CLAUDE_CODE 3.1: the account, the eight variables, tacitd's mark, and no other variable of the parent."""
     parent = HOME | {
         "EDITOR": "vi",
         "SSH_AUTH_SOCK": "/x",
@@ -30,13 +30,13 @@ def test_exactly_what_the_verified_command_has() -> None:
 
 
 def test_a_hooks_variables_never_pass() -> None:
-    """SPEC S-66: not even when pass_env names them."""
+    """S-66: not even when pass_env names them."""
     parent = HOME | dict.fromkeys(NEVER, "1")
     assert not NEVER & set(child_environment(parent, NEVER))
 
 
 def test_keys_pass_only_when_named() -> None:
-    """ANCHORS P1: a key in the environment must not turn calls into a bill. A base URL is treated alike."""
+    """ANCHORS P1: a key in the environment must not make calls cost money. A base URL is treated alike."""
     keys = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t", "ANTHROPIC_BASE_URL": "http://gateway"}
     assert not set(keys) & set(child_environment(HOME | keys))
     assert child_environment(HOME | keys, ["ANTHROPIC_API_KEY"])["ANTHROPIC_API_KEY"] == "k"
@@ -44,7 +44,7 @@ def test_keys_pass_only_when_named() -> None:
 
 
 def test_logins_proxies_and_certificates_pass() -> None:
-    """DESIGN "The model": proxies, certificates, Bedrock and Vertex logins and the OAuth token pass by default."""
+    """DESIGN "Model": proxies, certificates, Bedrock and Vertex logins and the OAuth token pass by default."""
     passing = {
         "https_proxy": "http://p:1",
         "HTTPS_PROXY": "http://p:1",
@@ -74,18 +74,18 @@ def test_unset_and_empty_variables_are_not_made_up() -> None:
 
 
 def test_nothing_overrides_the_isolation() -> None:
-    """CLAUDE_CODE fact 3: attachments off, whatever the person's environment says."""
+    """CLAUDE_CODE fact 3: attachments are off, whatever the person's environment contains."""
     parent = HOME | dict.fromkeys(ISOLATION, "0")
     assert child_environment(parent, ISOLATION).items() >= THE_EIGHT.items()
 
 
 def test_what_a_service_manager_leaves_out() -> None:
-    """ANCHORS P7: without USER the client says "Not logged in"; then it comes from the passwd file."""
+    """ANCHORS P7: without USER the client reports "Not logged in"; then it comes from the passwd file."""
     child = child_environment({})
     assert all(child[name] for name in ("HOME", "USER", "LOGNAME", "PATH", "LANG"))
 
 
 def test_the_programs_own_directory_joins_the_path_once() -> None:
-    """A client installed by npm starts the `node` that lies beside it."""
+    """A client installed by npm starts the `node` in its own directory."""
     assert with_directory("/usr/bin:/bin", "/opt/n/bin") == "/usr/bin:/bin:/opt/n/bin"
     assert with_directory("/usr/bin:/bin", "/bin") == "/usr/bin:/bin"

@@ -11,7 +11,7 @@ from tacitd.model.find import find_command
 
 
 def put(path: Path) -> Path:
-    """A program at a path."""
+    """Create a program at a path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
@@ -19,7 +19,7 @@ def put(path: Path) -> Path:
 
 
 def test_the_path_comes_first(tmp_path: Path) -> None:
-    """What the person's shell would start is what is started."""
+    """The program that the person's shell would start is started."""
     put(tmp_path / "home/.local/bin/claude")
     first = put(tmp_path / "bin/claude")
     assert find_command("claude", {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path / "home")}) == first
@@ -27,7 +27,7 @@ def test_the_path_comes_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [".claude/local/claude", ".local/bin/claude", ".npm-global/bin/claude"])
 def test_well_known_places(tmp_path: Path, place: str) -> None:
-    """The installers' places are looked at where the PATH has none."""
+    """The installers' places are checked if PATH has none."""
     program = put(tmp_path / place)
     assert find_command("claude", {"PATH": "/nowhere", "HOME": str(tmp_path)}) == program
 
@@ -52,7 +52,7 @@ def test_a_path_is_only_looked_for_there(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_none_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No client is an ordinary state (DESIGN "The model": when it is absent)."""
+    """No client is an ordinary state (DESIGN "Model", S-08)."""
     monkeypatch.setattr(find, "_places", lambda command, home: iter([tmp_path / "x"]))
     (tmp_path / "claude").write_text("not executable")
     assert find_command("claude", {"PATH": str(tmp_path), "HOME": str(tmp_path)}) is None

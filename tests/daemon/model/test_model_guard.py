@@ -1,4 +1,4 @@
-"""Guards on the model's words (SPEC S-35, S-67, RELIABILITY 19)."""
+"""The sentinel and the check for echoes (S-35, S-67, RELIABILITY 19)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ INSTRUCTIONS = [
     ],
 )
 def test_an_echo_is_seen(answer: str) -> None:
-    """SPEC S-35: instruction sentences in the answer, whatever their case, spacing and Markdown."""
+    """S-35: instruction sentences in the answer, whatever their case, spacing and Markdown."""
     assert echoes(INSTRUCTIONS, answer)
 
 
 @pytest.mark.parametrize("answer", ["NONE", "Prefers pnpm to npm", "Extract only the changed lines", ""])
 def test_an_answer_is_no_echo(answer: str) -> None:
-    """SPEC S-35: words in common are not an echo."""
+    """S-35: words in common are not an echo."""
     assert not echoes(INSTRUCTIONS, answer)
 
 
 def test_every_prompt_begins_with_the_sentinel() -> None:
-    """CLAUDE_CODE 3.3 and ANCHORS P9: never a leading `/`, and the reader knows our own words."""
+    """CLAUDE_CODE 3.3 and ANCHORS P9: never a leading `/`, and the reader recognises tacitd's prompts."""
     assert framed("/cost").split("\n")[0] == SENTINEL
     own = Own("/nonexistent", SENTINEL, set())
     said = {text: judge(Line(type="user", message=Message(text)), own).words for text in ("x", framed("x"))}

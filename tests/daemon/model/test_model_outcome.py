@@ -1,4 +1,4 @@
-"""How a call is judged: the table of CLAUDE_CODE 3.4 and older wordings."""
+"""The outcome of a call: the table of CLAUDE_CODE 3.4 and older wordings."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def result(
 
 
 def finished(*objects: dict[str, Any] | str, code: int = 0, stderr: str = "", **more: Any) -> Finished:
-    """A child that printed these, one a line."""
+    """A child that printed these objects, one a line."""
     lines = [one if isinstance(one, str) else json.dumps(one) for one in objects]
     return Finished(code, "\n".join(lines).encode(), stderr.encode(), **more)
 
 
 def judged(*objects: dict[str, Any] | str, **more: Any) -> Answer | NoAnswer:
-    """The verdict at NOW."""
+    """The outcome at NOW."""
     return classify(finished(*objects, **more), now=NOW)
 
 
 def why(*objects: dict[str, Any] | str, **more: Any) -> Why:
-    """The reason, where there must be one."""
+    """The reason why there is no answer."""
     outcome = judged(*objects, **more)
     assert isinstance(outcome, NoAnswer), outcome
     return outcome.why
@@ -136,7 +136,7 @@ def test_a_rejected_limit_names_its_end() -> None:
 
 
 def test_an_allowed_limit_event_is_no_limit() -> None:
-    """Only `rejected` stops the work; with overage the call goes on."""
+    """Only `rejected` stops the work; with overage the call continues."""
     allowed = {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed_warning", "resetsAt": 5}}
     rejected = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "isUsingOverage": True}}
     assert isinstance(judged(allowed, rejected, result()), Answer)
@@ -161,14 +161,14 @@ def test_an_allowed_limit_event_is_no_limit() -> None:
     ],
 )
 def test_reset_times(text: str, at: str) -> None:
-    """The next such time; half an hour where it cannot be read."""
+    """The next such time; half an hour later if it cannot be read."""
     assert reset_time(text, NOW) == datetime.fromisoformat(at).timestamp()
 
 
 @examples(100)
 @given(st.text(max_size=30), st.integers(0, 99), st.integers(0, 99), st.sampled_from(["am", "pm", ""]))
 def test_a_reset_is_never_past_nor_far(noise: str, hour: int, minute: int, half: str) -> None:
-    """A wrong clock or wording must not park work for ever, nor hammer the API."""
+    """A wrong clock or wording must neither park work for ever nor cause calls without end."""
     for text in (f"resets {hour}:{minute:02d}{half} {noise}", f"resets Dec {hour} {minute}{half}", noise):
         assert NOW < reset_time(text, NOW) <= NOW + LONGEST
 
@@ -200,14 +200,14 @@ def test_an_empty_answer_is_bad() -> None:
 
 
 def test_plain_words_of_old_clients() -> None:
-    """Text where JSON was asked for: judged by its words when the client failed, never taken for an answer."""
+    """Plain text instead of JSON: judged by its words if the client failed, never used as an answer."""
     assert why("Invalid API key · Please run /login", code=1) is Why.LOGGED_OUT
     assert why("Session limit reached ∙ resets 6:25am", code=1) is Why.LIMIT
     assert why("Here is a plain answer") is Why.BAD_ANSWER
 
 
 def test_the_clients_words_are_no_answer_even_without_is_error() -> None:
-    """ANCHORS P7: read is_error and the text. A model that talks about logins is an answer."""
+    """ANCHORS P7: is_error and the text both count. An answer about logins is an answer."""
     assert why(result("Not logged in · Please run /login")) is Why.LOGGED_OUT
     assert isinstance(
         judged(result("The user prefers that limit reached errors show when it resets 5am")), Answer
@@ -215,7 +215,7 @@ def test_the_clients_words_are_no_answer_even_without_is_error() -> None:
 
 
 def test_our_own_kills() -> None:
-    """RELIABILITY 14, 15: 143 and 137 by our own hand."""
+    """RELIABILITY 14, 15: exit codes 143 and 137 after tacitd's own signals."""
     assert why(code=-15, timed_out=True) is Why.TIMED_OUT
     assert why(code=-9, stopped=True) is Why.STOPPING
     assert why(code=-9, capped=True) is Why.BAD_ANSWER
@@ -225,7 +225,7 @@ def test_our_own_kills() -> None:
 
 
 def test_details_are_short_and_safe() -> None:
-    """RELIABILITY 19: the client's words go to `status`; no escapes, no secrets, no novels."""
+    """RELIABILITY 19: the client's text goes to `status`: no escapes, no secrets, and not long."""
     key = "sk-ant-" + "api03-abcdefgh12345678"
     outcome = judged(result(f"odd \x1b[31m{key} " + "x" * 5000, error=True), code=1)
     assert isinstance(outcome, NoAnswer)
@@ -233,7 +233,7 @@ def test_details_are_short_and_safe() -> None:
 
 
 def test_sessions_and_odd_numbers() -> None:
-    """SPEC S-61: ids are remembered even from a killed call; a cost that is no number is unknown."""
+    """S-61: ids are remembered even from a killed call; a cost that is not a number is unknown."""
     report = read(b'{"type":"system","subtype":"init","session_id":"s-9","model":"m"}\n{"type":"resu')
     assert (report.sessions, report.complete, report.model) == (("s-9",), False, "m")
     for odd in ("NaN", "-1", '"x"', "1e999", "true", "null", "1" + "0" * 400):

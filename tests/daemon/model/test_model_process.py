@@ -1,4 +1,4 @@
-"""Real children: fed, read, bounded, killed with their group (SPEC S-65, RELIABILITY 14, 15, ANCHORS P3)."""
+"""Real children: input, output, limits, killing their group (S-65, RELIABILITY 14, 15, ANCHORS P3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def python(code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = PATIEN
 
 
 def test_in_and_out(tmp_path: Path) -> None:
-    """Input, both outputs, the exit status, the directory and the environment, to the letter."""
+    """Input, both outputs, the exit status, the directory and the environment, exactly."""
     code = "import os,sys; d=sys.stdin.buffer.read(); print(len(d), os.getcwd(), sorted(os.environ)); print('e', file=sys.stderr); sys.exit(3)"
     done = python(code, tmp_path, stdin=b"abc", env={"B": "1", "A": "2"})
     names = [word for word in ("A", "B", "LC_CTYPE") if word != "LC_CTYPE" or b"LC_CTYPE" in done.stdout]
@@ -41,26 +41,26 @@ def test_in_and_out(tmp_path: Path) -> None:
 
 
 def test_large_input_and_output_at_once(tmp_path: Path) -> None:
-    """A child that writes while it is being written to: neither side waits for ever."""
+    """A child that writes while it is written to: neither side blocks."""
     code = "import sys\nfor b in iter(lambda: sys.stdin.buffer.read(4096), b''): sys.stdout.buffer.write(b)"
     data = os.urandom(1 << 20)
     assert python(code, tmp_path, stdin=data).stdout == data
 
 
 def test_a_child_that_does_not_read(tmp_path: Path) -> None:
-    """Input that nobody takes is no error."""
+    """Input that the child does not read is not an error."""
     assert (
         python("import os; os.close(0); print('fine')", tmp_path, stdin=b"x" * (1 << 20)).stdout == b"fine\n"
     )
 
 
 def test_a_session_of_its_own(tmp_path: Path) -> None:
-    """A Ctrl-C at the daemon's terminal does not reach the child, and its group can be killed as one."""
+    """Ctrl-C at the daemon's terminal does not reach the child, and its group can be killed as one."""
     assert python("import os; print(os.getsid(0)==os.getpid()==os.getpgid(0))", tmp_path).stdout == b"True\n"
 
 
 def test_what_cannot_be_started(tmp_path: Path) -> None:
-    """No shell, no guessing: the system's own error."""
+    """No shell and no guessing: the system's own error is raised."""
     with pytest.raises(FileNotFoundError):
         run(["/nowhere/claude"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
     with pytest.raises(FileNotFoundError):
@@ -71,7 +71,7 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
 def test_no_child_is_left_where_it_cannot_be_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    """RELIABILITY 15: the system has no descriptor left; a child that is running by then is ended all the same."""
+    """RELIABILITY 15: the system has no descriptor left; a child that runs already is ended all the same."""
     begun: list[int] = []
 
     def refuse(*_: object, **__: object) -> None:
@@ -90,13 +90,13 @@ def test_no_child_is_left_where_it_cannot_be_watched(
 
 
 def test_a_deadline_ends_an_obedient_child(tmp_path: Path) -> None:
-    """SPEC S-65: SIGTERM is enough for most."""
+    """S-65: SIGTERM is enough for most."""
     done = python("import time; time.sleep(600)", tmp_path, deadline=0.1)
     assert (done.timed_out, done.returncode) == (True, -signal.SIGTERM)
 
 
 def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
-    """RELIABILITY 15: ignores SIGTERM, and a grandchild that ignores it too holds standard output."""
+    """RELIABILITY 15: it ignores SIGTERM, and so does a grandchild that keeps standard output open."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "hang-family"}])
     pids: list[int] = []
     done = run(
@@ -116,7 +116,7 @@ def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
 
 
 def test_an_answer_is_not_held_up_by_a_grandchild(tmp_path: Path) -> None:
-    """ANCHORS P3: a grandchild that keeps the pipe open is killed with the group, and the answer is there."""
+    """ANCHORS P3: a grandchild that keeps the pipe open is killed with the group, and the answer is complete."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "leave-family"}])
     done = run([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE)
     assert (done.stdout, done.returncode, done.timed_out) == (b"left\n", 0, False)
@@ -124,7 +124,7 @@ def test_an_answer_is_not_held_up_by_a_grandchild(tmp_path: Path) -> None:
 
 
 def test_a_flood_is_cut_off(tmp_path: Path) -> None:
-    """RELIABILITY 15: 100 MB on standard output; memory stays bounded and the child goes."""
+    """RELIABILITY 15: 100 MB on standard output; memory is bounded and the child is ended."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "flood"}])
     argv = [str(stand_in.program), "-p"]
     done = run(argv, env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE, output_cap=100_000)
@@ -146,7 +146,7 @@ def test_the_daemon_leaves(tmp_path: Path) -> None:
 
 
 def test_a_call_may_finish_while_the_daemon_leaves(tmp_path: Path) -> None:
-    """RELIABILITY 14: what is nearly done is not thrown away."""
+    """RELIABILITY 14: what is nearly done is not discarded."""
     stop = threading.Event()
     stop.set()
     done = python("print('done')", tmp_path, stop=stop, stop_grace=PATIENCE)
@@ -154,13 +154,13 @@ def test_a_call_may_finish_while_the_daemon_leaves(tmp_path: Path) -> None:
 
 
 def test_no_descriptor_is_left(tmp_path: Path) -> None:
-    """RELIABILITY 18: descriptors constant, whatever way a call ends."""
+    """RELIABILITY 18: the number of descriptors is constant, however a call ends."""
 
     def count() -> int:
         return len(os.listdir("/proc/self/fd"))
 
     python("pass", tmp_path)
-    gc.collect()  # what other tests left to be closed is not closed in between
+    gc.collect()  # closes what other tests left, so that it is not closed in between
     before = count()
     python("print(1)", tmp_path)
     python("import time; time.sleep(600)", tmp_path, deadline=0.05)
@@ -170,7 +170,7 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
 
 
 def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
-    """A process that an earlier daemon may have left, or a stranger's."""
+    """A process that an earlier daemon may have left, or one that has nothing to do with tacitd."""
     env = ENV | ({"TACITD_CHILD": "1"} if marked else {})
     argv = [sys.executable, "-IS", "-c", "import time; print('up', flush=True); time.sleep(600)"]
     child = subprocess.Popen(argv, env=env, cwd=cwd, start_new_session=True, stdout=subprocess.PIPE)
@@ -181,7 +181,7 @@ def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
-    """ANCHORS P3: reap at start; only what is recorded with its start time, or works in our directory, and is marked."""
+    """ANCHORS P3: reaped at start only if it is marked, and recorded with its start time or in tacitd's directory."""
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     work.mkdir()
     elsewhere.mkdir()
@@ -205,7 +205,7 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
-    """ANCHORS P3: a pid alone proves nothing; another start time is another process."""
+    """ANCHORS P3: a pid alone proves nothing; another start time means another process."""
     children = Children(tmp_path / "children")
     later = sleeper(tmp_path, marked=True)
     try:
@@ -218,7 +218,7 @@ def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
 
 
 def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
-    """Own files 0600 in 0700 directories; nothing is left of a child that ended."""
+    """Own files are 0600 in 0700 directories; nothing is left of a child that ended."""
     children = Children(tmp_path / "children")
     modes: list[int] = []
 

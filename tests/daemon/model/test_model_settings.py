@@ -9,7 +9,7 @@ from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 
 def test_defaults_are_those_of_the_documents() -> None:
-    """DESIGN "The model": haiku, sonnet, opus; small caps; no key passed, no settings read."""
+    """DESIGN "Model": haiku, sonnet, opus; small caps; no key passed, no settings read."""
     claude, budget = ClaudeSettings(), BudgetSettings()
     assert (claude.command, claude.fast, claude.smart, claude.accurate) == (
         "claude",
@@ -47,6 +47,6 @@ def test_what_is_not_allowed_is_refused(wrong: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("wrong", [{"calls_per_day": -1}, {"usd_per_day": "nan"}, {"usd_per_month": "inf"}])
 def test_a_cap_is_a_number(wrong: dict[str, object]) -> None:
-    """A cap that is not a number would be no cap (RELIABILITY 16)."""
+    """RELIABILITY 16: a cap that is not a number would not limit anything."""
     with pytest.raises(ValidationError):
         BudgetSettings.model_validate(wrong)

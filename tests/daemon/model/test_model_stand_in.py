@@ -1,4 +1,4 @@
-"""The stand-in itself: what the other tests rely on."""
+"""The stand-in itself, on which the other tests rely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def call(
 
 
 def test_version_help_and_login(tmp_path: Path) -> None:
-    """CLAUDE_CODE, fact 19: what `doctor` asks."""
+    """CLAUDE_CODE, fact 19: what `doctor` calls."""
     stand_in = install_stand_in(tmp_path, version="2.0.76", logged_in=False)
     assert call(stand_in, "--version").stdout == "2.0.76 (Claude Code)\n"
     assert "--no-session-persistence" in call(stand_in, "--help").stdout
