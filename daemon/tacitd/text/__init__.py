@@ -1,1 +1,1 @@
-"""Rules for text as such: sanitising and redacting. Pure; imports nothing of tacitd outside this package."""
+"""Rules for text: sanitising, redacting, shortening. Pure; imports nothing of tacitd outside this package."""

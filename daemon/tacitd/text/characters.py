@@ -2,7 +2,7 @@
 
 Sources: DerivedCoreProperties.txt (Default_Ignorable_Code_Point), DerivedJoiningType.txt, emoji-data.txt,
 emoji-variation-sequences.txt and emoji-zwj-sequences.txt of the Unicode Character Database; UTS #51 for the form of
-emoji sequences; RFC 5892, appendix A.1 and A.2, for the joiners. What is done with the sets belongs in `sanitize`.
+emoji sequences; RFC 5892, appendix A.1 and A.2, for the joiners. What is removed or kept is decided in sanitize.py.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _INVISIBLE = (
     "2800 FFF9-FFFC 13430-1343F 16FE4 1D159"
 )
 _VISIBLE_FORMATS = "600-605 6DD 70F 890-891 8E2 110BD 110CD"
-"""Prepended_Concatenation_Mark: of category Cf, but drawn, such as the sign of a verse's end in the Quran."""
+"""Prepended_Concatenation_Mark: of category Cf, but visible, such as the sign of a verse's end in the Quran."""
 _ASSIGNED_LATER = "1F000-1FAFF 2EBF0-2EE5D 31350-33479"
-"""Emoji (also those reserved, Extended_Pictographic) and ideographs, which an older `unicodedata` calls unassigned."""
+"""Emoji (also reserved ones, Extended_Pictographic) and ideographs that an older `unicodedata` reports as unassigned."""
 
 _invisible = re.compile(f"[{_character_class(_INVISIBLE)}]")
 _visible_format = re.compile(f"[{_character_class(_VISIBLE_FORMATS)}]")
@@ -41,10 +41,10 @@ _assigned_later = re.compile(f"[{_character_class(_ASSIGNED_LATER)}]")
 
 @lru_cache(maxsize=4096)
 def is_hidden(char: str) -> bool:
-    """Whether a character shows nothing by itself, controls how others are shown, or has no agreed meaning.
+    """Whether a character is invisible, controls how others are shown, or has no agreed meaning.
 
-    Control and format characters, default ignorable and blank ones, surrogates, private use, unassigned, line and
-    paragraph separators. White space other than those separators is not hidden.
+    These are control and format characters, default ignorable and blank ones, surrogates, private use, unassigned, and line
+    and paragraph separators. White space other than those separators is not hidden.
     """
     if _invisible.match(char):
         return True
@@ -93,17 +93,17 @@ _virama = _character_class(_VIRAMA)
 _joins_next = _character_class(f"{_JOINS_BOTH} {_JOINS_NEXT}")
 _joins_before = _character_class(f"{_JOINS_BOTH} {_JOINS_BEFORE}")
 _VOWEL_SIGNS = r"[\u064b-\u065f\u0670]"
-"""Arabic marks that may stand between a letter and a joiner."""
+"""Arabic marks that may be between a letter and a joiner."""
 JOINER = (
     rf"(?<=[{_virama}])[{ZWNJ}{ZWJ}]"
     rf"|(?<=[\u09b0\u0cb0]){ZWJ}(?=[{_virama}])"  # RA that keeps its form, Bengali and Kannada
     rf"|(?:(?<=[{_joins_next}])|(?<=[{_joins_next}]{_VOWEL_SIGNS})){ZWNJ}(?={_VOWEL_SIGNS}?[{_joins_before}])"
 )
-"""A joiner where the script demands it: one, between the characters that it separates or joins."""
+"""A joiner where the script requires it: one, between the characters that it separates or joins."""
 
 # --- emoji --------------------------------------------------------------------------------------------------
 
-_STYLED = (  # the characters of emoji-variation-sequences.txt, but digits, which need a keycap
+_STYLED = (  # the characters of emoji-variation-sequences.txt without the digits, which need a keycap
     "A9 AE 203C 2049 2122 2139 2194-2199 21A9-21AA 231A-231B 2328 23CF 23E9-23F3 23F8-23FA 24C2 25AA-25AB 25B6 25C0 "
     "25FB-25FE 2600-2604 260E 2611 2614-2615 2618 261D 2620 2622-2623 2626 262A 262E-262F 2638-263A 2640 2642 "
     "2648-2653 265F-2660 2663 2665-2666 2668 267B 267E-267F 2692-2697 2699 269B-269C 26A0-26A1 26A7 26AA-26AB "
@@ -170,4 +170,4 @@ EMOJI = (
     rf"|{_SINGLE}"
     rf"|[{_character_class(_STYLED)}][{TEXT_STYLE}{EMOJI_STYLE}]"
 )
-"""An emoji that contains characters which are hidden elsewhere: the recommended sequences of UTS #51."""
+"""An emoji with characters that are hidden in other places: the recommended sequences of UTS #51."""

@@ -1,10 +1,12 @@
-"""Values that look like secrets, taken out of text. Pure.
+"""Removes values that look like secrets from text. Pure (S-67).
 
-By the shape of known tokens, by what stands before a value, by checksum and by entropy; used before words go to the
-model and again before words of the model are written (SPEC S-67, ANCHORS P15). What is *not* a secret matters as much,
-or people's ordinary sentences would get holes: hashes, uuids, paths, identifiers, placeholders, names of variables.
+A secret is found by the shape of known tokens, by the text before a value, by a checksum, or by entropy. Redaction is
+applied before text goes to the model, and again before the model's text is written (ANCHORS P15). What is *not* a secret
+matters as much: hashes, uuids, paths, identifiers, placeholders and names of variables must stay, so that ordinary
+sentences are kept whole.
 
-What is looked for is in `secret_shapes`, `secret_context`, `secret_commands`, `secret_numbers` and `secret_library`.
+Only the combination belongs here. The rules are in secret_shapes.py, secret_context.py, secret_commands.py,
+secret_numbers.py and secret_library.py.
 """
 
 from __future__ import annotations
@@ -27,20 +29,20 @@ _HASH = re.compile(r"[0-9a-fA-F-]+|sha(?:1|224|256|384|512)[-_].*", re.DOTALL)
 _TELLING = re.compile(
     r"[\d=:\"'`]|[^\x00-\x7f]|[a-z][A-Z]|[A-Za-z]{20}|sk-ant|-----BEGIN|\s-[a-zA-Z-]|(?:[a-z]{3,8}[ \t\r\n,]{1,3}){11}"
 )
-"""Without any of these a text contains no secret that could be recognised."""
+"""A text that contains none of these has no secret that the rules recognise."""
 
 Spans = list[tuple[int, int]]
 
 
 def redact(text: str) -> tuple[str, int]:
-    """Given text, return it with `[secret]` in place of each secret's value, and how many there were.
+    """Given text, return it with `[secret]` in place of each secret's value, and the number of secrets.
 
-    Doing it again changes nothing.
+    It is idempotent.
     """
     count = 0
     while spans := _merge(
         _find(text), text
-    ):  # each round replaces at least one value that is not `[secret]` yet
+    ):  # each round replaces at least one value that is not `[secret]` yet, so this ends
         parts: list[str] = []
         end = 0
         for start, stop in spans:
@@ -52,7 +54,7 @@ def redact(text: str) -> tuple[str, int]:
 
 
 def has_secret(text: str) -> bool:
-    """Whether something in the text looks like a secret's value."""
+    """Whether anything in the text looks like a secret's value."""
     return bool(_merge(_find(text), text))
 
 
@@ -71,7 +73,7 @@ def _find(text: str) -> Spans:
 
 
 def _merge(spans: Spans, text: str) -> Spans:
-    """In order, overlapping ones as one; without those that are nothing but `[secret]`."""
+    """The spans in order, with overlapping ones merged, without those that are only `[secret]`."""
     merged: Spans = []
     for start, end in sorted(spans):
         if text[start:end].strip() in ("", SECRET) or text[start - 1 : end + 1] == SECRET:
@@ -84,9 +86,10 @@ def _merge(spans: Spans, text: str) -> Spans:
 
 
 def _is_random(found: re.Match[str]) -> bool:
-    """A long run of mixed letters and digits that is not a hash, uuid, path, identifier or dated name.
+    """Whether this is a long run of mixed letters and digits, but not a hash, uuid, path, identifier or dated name.
 
-    Words of an identifier are long; in a random token the kind of character changes about every second one.
+    The words of an identifier are long. In a random token about every second character is of another kind than the one
+    before it.
     """
     token = found[0]
     if (

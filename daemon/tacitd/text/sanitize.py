@@ -1,10 +1,11 @@
-"""The one sanitizer: for every text that is stored or shown and was not written by tacitd itself (SPEC S-67).
+"""The sanitizer for every text that is stored or shown and was not written by tacitd itself (S-67). Pure.
 
-A text from a model or a file can hide words from a person that an agent reads: in tag characters, in runs of variation
-selectors, in zero-width characters; or change what a terminal shows. What is removed shows nothing by itself.
-Scripts and emoji that need a joiner or a selector keep exactly those. Doing it again changes nothing.
+A text from a model or a file can contain words that an agent reads and a person does not see: in tag characters, in runs
+of variation selectors, in zero-width characters. It can also change what a terminal shows. Only characters that are
+invisible by themselves are removed. Scripts and emoji that need a joiner or a selector keep exactly those. Everything
+here is idempotent.
 
-What belongs here: which characters may stay. What the words mean, and how long they are, belongs to others.
+Which characters may stay belongs here. The meaning of words and limits of length do not.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from tacitd.text.characters import EMOJI, JOINER, is_hidden, is_mark
 MOST_MARKS = 8
 """Combining marks on one character. Burmese and Tibetan need up to seven."""
 MOST_ACCENTS = 4
-"""Of the general accents on one character. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
+"""General accents on one character. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
 
 _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
-    r"|\x1b[#%(-/][0-~]"  # character sets; of shorter escapes only ESC goes, as what follows may be a word
+    r"|\x1b[#%(-/][0-~]"  # character sets; of shorter escapes only ESC is removed, because what follows may be a word
 )
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _OTHER_SPACE = re.compile(r"[^\S\t\n]")
@@ -33,7 +34,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-
 
 
 def sanitize_line(text: str) -> str:
-    """Given any text, return it on one line: no hidden characters, one space for each run of white space."""
+    """Given any text, return it on one line, without hidden characters, with one space for each run of white space."""
     if not text.isascii() or not text.isprintable():
         text = _strip_hidden(" ".join(_ANSI.sub("", text).split()))
     return " ".join(text.split())
@@ -42,7 +43,7 @@ def sanitize_line(text: str) -> str:
 def sanitize_text(text: str) -> str:
     """Given any text, return its lines without hidden characters and without white space at their ends.
 
-    Lines end with `\\n`. Tabs stay, every other white space becomes a space.
+    Lines end with `\\n`. Tabs are kept; other white space becomes a space.
     """
     lines = _LINE_END.split(_ANSI.sub("", text))
     return "\n".join(_strip_hidden(_OTHER_SPACE.sub(" ", line)).rstrip() for line in lines)
@@ -51,8 +52,8 @@ def sanitize_text(text: str) -> str:
 def escape(text: str) -> str:
     """Given any text, return it for a terminal: one line in which hidden characters are shown as escapes.
 
-    `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs stay. For names and words that
-    a person must recognise exactly; a backslash stays as it is, so the result is not meant to be read back.
+    `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs are kept. For names and words that
+    a person must recognise exactly. A backslash is not escaped, so the result cannot be decoded.
     """
     if text.isprintable() and not any(map(is_hidden, set(text))):
         return text
@@ -65,9 +66,9 @@ def escape(text: str) -> str:
 
 
 def find_control(text: str) -> int | None:
-    """The offset of the first character that controls a terminal or the direction of writing, or is half a character.
+    """The offset of the first character that controls a terminal or the direction of writing, or is a lone surrogate.
 
-    None if there is none. White space is none.
+    None if there is none. White space does not count.
     """
     found = _CONTROL.search(text)
     return found.start() if found else None
@@ -78,14 +79,18 @@ def _escaped(char: str) -> str:
 
 
 def _strip_hidden(text: str) -> str:
-    """Remove what is hidden and what exceeds the limits of marks, until nothing more is."""
+    """Remove hidden characters and combining marks above the limits, until nothing changes.
+
+    One removal can make another necessary: without a hidden character, the marks around it may exceed a limit, and
+    without a mark, a joiner may have lost its place.
+    """
     if text.isascii() and text.isprintable():
         return text
     for _ in range(4):
         before, text = text, _cut_marks(_remove_hidden(text))
         if text == before:
             return text
-    # Only a text made to be awkward gets here: without joiners and selectors one more round settles it.
+    # Only a text made for this purpose gets here. Without joiners and selectors, one more round is enough.
     return _cut_marks("".join(char for char in text if not is_hidden(char)))
 
 
@@ -105,7 +110,7 @@ def _remove_hidden(text: str) -> str:
 
 
 def _cut_marks(text: str) -> str:
-    """Cut runs of combining marks, which can hide a line below them or cover the lines around."""
+    """Shorten runs of combining marks, which can cover the lines above and below."""
     marks = "".join(filter(is_mark, set(text)))
     if not marks:
         return text

@@ -1,7 +1,7 @@
 """Passwords in command lines and in the files of programs that log in: `mysql -psecret`, `curl -u`, `.pgpass`. Pure.
 
 A program that takes a password in an option is one entry of `_OPTIONS`; any other form is one of `_COMMANDS`. Values
-behind a name or in an address belong in `secret_context`.
+after a name or in an address belong in secret_context.py.
 """
 
 from __future__ import annotations
@@ -59,12 +59,13 @@ _OPTIONS: tuple[tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]], ...] =
         re.compile(r"\bsmbclient\b"),
     ),
 )
-"""What a text must contain, an option with its value, and the program that must stand before it in the same command.
+"""For each option: what a text must contain, the option with its value, and the program that must precede it in the same
+command.
 
-The option is looked for first: programs are named far more often than one of these options has a value of this form.
+The option is searched first, because programs are named far more often than one of these options has such a value.
 """
 _REACH = 300
-"""Characters before an option in which its program is looked for."""
+"""How many characters before an option are searched for its program."""
 _COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     (("sshpass",), re.compile(rf"sshpass\s+-p\s*{_Q}(?P<sshpass>[^\s\"']+)")),
     (("htpasswd",), re.compile(rf"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+{_Q}(?P<htpasswd>[^\s\"']+)")),
@@ -102,7 +103,7 @@ _COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""What a text must contain (small letters, one of them), and what it looks like."""
+"""What a text must contain (one of these, in small letters), and the pattern."""
 _PGPASS = re.compile(
     r"^[\w.*-]{1,200}:(?:\d{2,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<pgpass>[^\s:]{4,})$", re.MULTILINE
 )
@@ -112,7 +113,7 @@ Spans = list[tuple[int, int]]
 
 
 def find_in_commands(text: str) -> Spans:
-    """The spans of values that an option or a line of such a file gives; they may overlap."""
+    """The spans of values of such options and lines; they may overlap."""
     small = text.replace("İ", "I").lower()
     spans: Spans = []
     for words, option, program in _OPTIONS:
@@ -131,7 +132,7 @@ def find_in_commands(text: str) -> Spans:
 
 
 def _command_before(text: str, at: int) -> str:
-    """What precedes an option in the same command, without the white space before it."""
+    """The text before an option in the same command, without trailing white space."""
     before = text[max(0, at - _REACH) : at - 1]
     return before[max(map(before.rfind, "\n|;")) + 1 :]
 
@@ -157,7 +158,7 @@ def _is_command(found: re.Match[str]) -> bool:
 
 
 def _is_login(value: str) -> bool:
-    """Whether base64 holds `user:password`, as the configuration of docker does."""
+    """Whether this is base64 of `user:password`, as in docker's configuration."""
     try:
         return b":" in b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (Base64Error, ValueError):

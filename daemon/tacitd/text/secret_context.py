@@ -1,8 +1,8 @@
-"""Values that are secrets because of what stands before them: a name, a command's option, a header, an address.
+"""Values that are secrets because of the text before them: a name, a command's option, a header, an address. Pure.
 
-How people write counts as much as how files do: "the password is hunter2", `mysql -psecret`, `DB_PASS=…`, in the
+What people write counts as much as what is in files: "the password is hunter2", `mysql -psecret`, `DB_PASS=…`, in the
 languages of `_PASSWORD`. The less the context proves, the more the value itself must look like a secret, so that
-sentences about passwords stay whole. Each rule is a pattern with the group `value`, and a judgement of that value.
+sentences about passwords are kept whole. Each rule is a pattern with the group `value`, and a judgement of that value.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ Judgement = Callable[[re.Match[str]], bool]
 def find_in_context(text: str) -> Spans:
     """The spans of values that their context makes secrets; they may overlap.
 
-    The words of a rule are looked for as plain strings first, which is ten times as fast as its pattern.
+    The words of a rule are searched as plain strings first, which is ten times as fast as its pattern.
     """
-    small = text.replace("İ", "I").lower()  # the one letter whose small form is longer
+    small = text.replace("İ", "I").lower()  # its small form is longer, which would shift offsets
     spans = _find_named(text, small)
     for stems, pattern, is_secret in _PLACED:
         spans += _find_at(_places(small, stems), text, pattern, is_secret)
@@ -151,7 +151,7 @@ def find_in_context(text: str) -> Spans:
 
 
 def _find_named(text: str, small: str) -> Spans:
-    """What stands behind a name."""
+    """The values after a name."""
     places = [at for at in _places(small, _STEMS) if _HEAD.match(text, at)]
     return [span for pattern, is_secret in _NAMED for span in _find_at(places, text, pattern, is_secret)]
 
@@ -161,7 +161,7 @@ def _find_at(places: list[int], text: str, pattern: re.Pattern[str], is_secret: 
     spans: Spans = []
     end = 0
     for at in places:
-        # A place within the last match is left out, or a long run of names would take quadratic time.
+        # A place within the last match is skipped. Otherwise a long run of names would take quadratic time.
         if at >= end and (found := pattern.match(text, at)):
             end = found.end()
             if is_secret(found):
@@ -170,7 +170,7 @@ def _find_at(places: list[int], text: str, pattern: re.Pattern[str], is_secret: 
 
 
 def _places(small: str, stems: tuple[str, ...]) -> list[int]:
-    """Where one of the stems begins, in order."""
+    """The offsets at which one of the stems begins, in order."""
     places: set[int] = set()
     for stem in stems:
         at = small.find(stem)
@@ -181,7 +181,7 @@ def _places(small: str, stems: tuple[str, ...]) -> list[int]:
 
 
 def value_span(found: re.Match[str]) -> tuple[int, int]:
-    """The value, without quotes and what ends a sentence."""
+    """The span of the value, without quotes and what ends a sentence."""
     group = found.lastgroup if "value" not in found.re.groupindex else "value"
     if found.re is _USER and found["value"] is None:
         group = "lone"
@@ -192,18 +192,18 @@ def value_span(found: re.Match[str]) -> tuple[int, int]:
 
 
 def is_random(value: str) -> bool:
-    """Letters and digits so mixed that they are no words: of a token the kind of character changes every second one."""
+    """Whether letters and digits are so mixed that they are not words: about every second character changes the kind."""
     words = _RANDOM_WORDS.findall(value)
     return any(map(str.isdigit, value)) and bool(words) and len(value) / len(words) < 3.5
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value is a variable, a type, a call or a word that is put where a secret will be."""
+    """Whether a value is a variable, a type, a call, or a word in place of a secret."""
     return _PLACEHOLDER.fullmatch(value) is not None or value == "" or set(value) <= set("xX*.-_•")
 
 
 def is_mixed(value: str) -> bool:
-    """Letters together with digits or signs, as no word of a sentence has them."""
+    """Whether letters are mixed with digits or signs, as in no word of a sentence."""
     inner = value.rstrip(_TRAILING)
     signs = sum(not char.isalnum() and char not in "-_./'’" for char in inner)
     return any(map(str.isalpha, inner)) and (signs > 0 or any(map(str.isdigit, inner)))
@@ -232,7 +232,7 @@ def _is_assigned(found: re.Match[str]) -> bool:
     if sep == "=":
         if not _is_plain(value):
             return len(value) >= 4 and not (_CODE.fullmatch(value) and not is_random(value))
-        return name.isupper() and len(value) >= 3  # DB_PASS=geheim: an environment, not code
+        return name.isupper() and len(value) >= 3  # DB_PASS=geheim: an environment file, not code
     return not _is_plain(value) and len(inner) >= 6 and is_mixed(value) and is_no_code(inner)
 
 
@@ -257,7 +257,7 @@ def _is_said(found: re.Match[str]) -> bool:
 
 
 def _is_beside(found: re.Match[str]) -> bool:
-    """Nothing but a space between name and value: only what no sentence has there."""
+    """With only a space between name and value, the value must look like nothing that occurs in a sentence."""
     value = found["value"]
     if is_placeholder(value) or _TECHNICAL.fullmatch(value) or _is_name(value):
         return False
@@ -416,7 +416,7 @@ _STEMS = (
     "connection",
     "pin",
 )
-"""What the names of `_PASSWORD` and `_TOKEN` begin with, in small letters."""
+"""The beginnings of the names of `_PASSWORD` and `_TOKEN`, in small letters."""
 _NAMED: tuple[tuple[re.Pattern[str], Judgement], ...] = (
     (_ASSIGNED, _is_assigned),
     (_SAID, _is_said),
@@ -432,7 +432,7 @@ _PLACED: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
     ),
     (("accountkey=", "sharedaccesskey=", "accesskey=", "sig="), _KEPT_IN_AZURE, _always),
 )
-"""What a match begins with, in small letters; the pattern; the judgement."""
+"""The beginning of a match, in small letters; the pattern; the judgement."""
 _KEY_AND_HEX = re.compile(r"key[^\n]{0,9}?[0-9a-f]{32}")
 _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
     (("://",), _USER, _is_user),

@@ -1,10 +1,10 @@
-"""The rules of detect-secrets (Yelp, Apache-2.0), used on a text in memory.
+"""The rules of detect-secrets (Yelp, Apache-2.0), applied to a text in memory.
 
-Only the patterns of its plugins are used: no file is scanned and no secret is verified over a network. The library
-imports `requests`, so it is loaded when a text first has something that its rules could match (some 0.2 s and 6 MB).
+Only the patterns of its plugins are used: no file is scanned, and no secret is verified over a network. The library
+imports `requests`, so it is loaded only when a text has something that its rules could match (about 0.2 s and 6 MB).
 
-Left out: `BasicAuth`, `JWT` and `PrivateKey`, which take quadratic time on a hostile text and which `secret_shapes` and
-`secret_context` cover; keywords and entropy, made for source code and not for sentences; addresses, which are no secrets.
+Left out are `BasicAuth`, `JWT` and `PrivateKey`, which take quadratic time on a hostile text and which secret_shapes.py
+and secret_context.py cover; keywords and entropy, which are made for source code; and addresses, which are not secrets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 
 _NAMED = re.compile(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}")
-"""A name with a long value, in small letters: what `cloudant`, `ibm_cloud_iam` and `softlayer` look for."""
+"""A name with a long value, in small letters: what `cloudant`, `ibm_cloud_iam` and `softlayer` search for."""
 _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
     "artifactory": ("ArtifactoryDetector", ("AKC", "AP")),
     "aws": ("AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws")),
@@ -38,7 +38,7 @@ _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
 }
 """Module -> its detector, and what a text must contain for it to be tried: a word, or a pattern of its small letters.
 
-A word with capitals is looked for in the text as it is, any other in its small letters.
+A word with capitals is searched in the text as it is, any other in its small letters.
 """
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/_=-]{11}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -63,7 +63,7 @@ def find_library_secrets(text: str) -> list[tuple[int, int]]:
 
 
 def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
-    """The span of the last group that took part, of the whole match without one; None for words of a language."""
+    """The span of the last group that matched, or of the whole match; None if it is part of a longer word, or consists of words."""
     group = max((at for at in range(1, found.re.groups + 1) if found[at]), default=0)
     start, end = found.span(group)
     while start < end and found.string[start] in " \t\r\n\"'=:":
@@ -74,7 +74,7 @@ def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
         return None  # within a longer word or hash
     value = found.string[start:end]
     if group and len(value) >= 20 and value.isalpha() and value.islower():
-        return start, end  # a key of small letters behind a name that the rule asks for
+        return start, end  # a key of small letters after a name that the rule requires
     words = _WORDS.findall(value)
     return (start, end) if words and len(value) / len(words) < 4.0 else None
 

@@ -1,6 +1,6 @@
-"""Numbers and words that carry a checksum or come from a fixed list: payment cards, bank accounts, seed phrases. Pure.
+"""Secrets with a checksum or from a fixed list of words: payment cards, bank accounts, seed phrases. Pure.
 
-The checksum is what keeps order numbers, timestamps and identifiers apart from them.
+The checksum distinguishes them from order numbers, timestamps and identifiers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CARD = re.compile(
     r"|3(?:0[0-5]|[68]\d)\d(?P<gap_diners>[ -]?)\d{6}(?P=gap_diners)\d{4}"
     r")(?![\w/=-]|\.\d)"
 )
-"""Visa, Mastercard, Discover, UnionPay, JCB; American Express; Diners Club: what their numbers begin with, and how long."""
+"""Visa, Mastercard, Discover, UnionPay, JCB; American Express; Diners Club: the beginning and length of their numbers."""
 
 IBAN = re.compile(
     r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)(?![A-Za-z0-9])"
@@ -119,16 +119,16 @@ _WORD_RUN = re.compile(
     r"[a-z](?<![\w.'’-][a-z])[a-z]{2,7}+(?![\w'’-])"
     r"(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}+(?![\w'’-]))*+"
 )
-"""As many such words as there are. It takes no character twice, so a text is read once, however many words it has."""
+"""As many such words as there are. It reads no character twice, so the time is linear in the text's length."""
 _SHORTEST_PHRASE = 12 * 3 + 11
 WORDS = re.compile(
     r"(?<![\w.'’-])[a-z]{3,8}(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}){11,23}(?![\w'’-])"
 )
-"""Twelve to twenty-four short words without anything between them: a seed phrase, or a plain sentence."""
+"""Twelve to twenty-four short words with only white space between them: a seed phrase, or a plain sentence."""
 
 
 def is_card(number: str) -> bool:
-    """Whether the Luhn checksum of a card's number is right. Spaces and hyphens do not count."""
+    """Whether the Luhn checksum of a card's number is right. Spaces and hyphens are ignored."""
     digits = [int(char) for char in number if char.isdigit()]
     doubled = [
         digit if at % 2 == 0 else (digit * 2 - 9 if digit > 4 else digit * 2)
@@ -161,7 +161,7 @@ def find_seed_phrases(text: str) -> list[tuple[int, int]]:
 def find_seed_phrase(words: str) -> str | None:
     """Given what `WORDS` matched, return the longest seed phrase at its beginning or end, or None.
 
-    All words of a seed phrase are among the 2,048 of BIP-39; of an English sentence not twelve in a row are.
+    All words of a seed phrase are among the 2,048 of BIP-39. An English sentence does not have twelve of them in a row.
     """
     if not _is_seed_word(words.split(None, 1)[0].strip(",")) and not _is_seed_word(words.rsplit(None, 1)[-1]):
         return None
@@ -174,7 +174,7 @@ def find_seed_phrase(words: str) -> str | None:
             best = run
     if len({one[0] for one in best}) < max(
         8, len(best) * 3 // 4
-    ):  # "very very very …" is not drawn at random
+    ):  # "very very very …" is not a random choice
         return None
     return words[best[0].start() : best[-1].end()]
 
@@ -185,7 +185,7 @@ def _is_seed_word(word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _seed_words() -> frozenset[str]:
-    """Loaded when the first text has twelve short words in a row."""
+    """The word list. Loaded when the first text has twelve short words in a row."""
     from mnemonic import Mnemonic
 
     return frozenset(Mnemonic("english").wordlist)

@@ -1,8 +1,8 @@
-"""Tokens that are recognised by their own shape, whatever stands around them: the formats that issuers publish.
+"""Tokens that are recognised by their own shape, in any context: the formats that issuers publish. Pure.
 
-`detect-secrets` knows some of them too (see `secret_library`); those here are bounded so that no text takes quadratic
-time, and reach the many issuers that it does not know. A new format is one line here; the test takes its samples from
-the pattern. Values that only a name before them makes a secret belong in `secret_context`.
+`detect-secrets` knows some of them too (secret_library.py). Those here are bounded, so that no text takes quadratic time,
+and cover the many issuers that it does not know. A new format is one line here; the test takes its samples from the
+pattern. Values that are secrets only because of a name before them belong in secret_context.py.
 """
 
 from __future__ import annotations
@@ -81,23 +81,25 @@ SHAPES: dict[str, str] = {
     "wallet": r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,}",
     "xai": rf"xai-{_MIXED}{{60,}}",
 }
-"""Issuer -> what its tokens look like. Begins where no letter, digit, `_` or `-` precedes."""
+"""Issuer -> the pattern of its tokens. A match begins where no letter, digit, `_` or `-` precedes."""
 
 KEY_BLOCK = (
     r"-----BEGIN (?P<kind>[^-\n]{0,40}PRIVATE KEY(?: BLOCK)?)-----.*?"
     r"(?:-----END (?P=kind)-----|\Z)"
     r"|PuTTY-User-Key-File-\d:.*?(?:Private-MAC: ?[0-9a-f]{1,80}|\Z)"
 )
-"""Private keys in PEM, OpenSSH, PGP and PuTTY form, also where the end was cut off."""
+"""Private keys in PEM, OpenSSH, PGP and PuTTY form, also with the end cut off."""
 
 _KEY_BLOCK = re.compile(KEY_BLOCK, re.DOTALL)
 _TOKEN = re.compile(
     rf"(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
-    # What a name was glued to: `token_ghp_…`. Only shapes that cannot fail after a long scan.
+    # A token after a name: `token_ghp_…`. Only shapes that cannot fail after a long scan.
     rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']})"
 )
 _RUN = re.compile(r"[A-Za-z0-9_.:+/=~-](?:[A-Za-z0-9_.:+/=~-]{10,}+)")
-"""What a token consists of, and as long as the shortest is. The pattern of all tokens is slow, so only runs are given to it."""
+"""The characters of a token, at least as many as the shortest has. The pattern of all tokens is slow, so it is applied only
+to such runs.
+"""
 
 
 def find_shapes(text: str) -> list[tuple[int, int]]:

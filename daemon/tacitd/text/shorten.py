@@ -1,4 +1,4 @@
-"""Cut one line to a number of characters. Pure."""
+"""Shortens one line to a number of characters. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from tacitd.text.sanitize import sanitize_line
 
 
 def shorten(line: str, limit: int) -> str:
-    """Given one sanitised line, return at most `limit` characters of it, ended at a word and with `…`.
+    """Given one sanitised line, return at most `limit` characters of it, cut at a word and ended with `…`.
 
-    An emoji or a cluster of which only a part would fit leaves no joiner or selector behind.
+    An emoji or a cluster that would fit only in part leaves no joiner or selector behind.
     """
     if len(line) <= limit:
         return line

@@ -1,4 +1,4 @@
-"""Secrets are taken out, ordinary words are not (SPEC S-67, ANCHORS P15)."""
+"""Secrets are removed, ordinary words are kept (S-67, ANCHORS P15)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.text.redact import SECRET, has_secret, redact
 
-# Assembled, so that no scanner takes this file for a leak.
+# Assembled, so that no scanner reports this file as a leak.
 SECRETS = {
     "anthropic": "sk-ant-" + "api03-AbCdEf123456_789",
     "openai": "sk-" + "proj-a1B2c3D4e5F6g7H8i9J0",
@@ -32,7 +32,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_known_shapes_go(name: str) -> None:
-    """Value-shaped secrets are replaced, the sentence around them stays."""
+    """Values with a known shape are replaced; the sentence around them is kept."""
     assert redact(f"use {SECRETS[name]}, please") == (f"use {SECRET}, please", 1)
 
 
@@ -52,12 +52,12 @@ def test_known_shapes_go(name: str) -> None:
     ],
 )
 def test_named_values_go(text: str, left: str) -> None:
-    """A value with a secret's name before it is replaced; name and place stay readable."""
+    """A value with a secret's name before it is replaced; the name is kept."""
     assert redact(text) == (left, 1)
 
 
 def test_a_private_key_goes_whole() -> None:
-    """PEM blocks go from the first line to the last, also where the end was cut off."""
+    """PEM blocks are removed from the first line to the last, also with the end cut off."""
     begin = "-----BEGIN " + "OPENSSH PRIVATE KEY-----"
     end = "-----END " + "OPENSSH PRIVATE KEY-----"
     assert redact(f"a\n{begin}\nb3BlbnNzaC1rZXk\nAAAA\n{end}\nz")[0] == f"a\n{SECRET}\nz"
@@ -97,7 +97,7 @@ def test_a_private_key_goes_whole() -> None:
     ],
 )
 def test_ordinary_words_stay(text: str) -> None:
-    """Sentences about code, hashes, uuids, paths, identifiers, addresses and placeholders are left alone."""
+    """Sentences about code, hashes, uuids, paths, identifiers, addresses and placeholders are not changed."""
     assert redact(text) == (text, 0)
     assert not has_secret(text)
 
@@ -108,20 +108,20 @@ _FRAGMENTS = [*SECRETS.values(), "password=", "token: ", SECRET, "://a:", "@", "
 @examples(150)
 @given(st.lists(st.sampled_from(_FRAGMENTS) | st.text(string.printable, max_size=8), max_size=8).map("".join))
 def test_twice_is_once(text: str) -> None:
-    """Words are redacted before the model and again before the write: the second time changes nothing."""
+    """Words are redacted before the model and again before the write; the second time changes nothing."""
     once, count = redact(text)
     assert redact(once) == (once, 0)
     assert (count > 0) == (once != text) == has_secret(text)
 
 
 def test_most_random_tokens_go() -> None:
-    """A 40-character base62 token is recognised nearly always; words of a language never are."""
+    """A 40-character base62 token is recognised nearly always; the words of a language never are."""
     rng = random.Random(7)
     tokens = ["".join(rng.choices(string.ascii_letters + string.digits, k=40)) for _ in range(500)]
     assert sum(has_secret(token) for token in tokens) >= 480
 
 
 def test_a_large_text_takes_no_time() -> None:
-    """A 400 KB prompt of one repeated character costs no quadratic time."""
+    """A 400 KB prompt of one repeated character does not take quadratic time."""
     for text in ("a" * 400_000, "token" * 80_000, "://a:" * 80_000, "-----BEGIN " * 30_000, "aB1" * 130_000):
         redact(text)

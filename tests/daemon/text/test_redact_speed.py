@@ -1,4 +1,4 @@
-"""Redaction costs the same for each character, whatever stands in a text."""
+"""Redaction takes the same time for each character of any text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_repetition_takes_linear_time(part: str) -> None:
-    """A text eight times as long may take eight times as long, not sixty-four times (SPEC S-67)."""
+    """A text eight times as long may take eight times as long, not sixty-four times (S-67)."""
 
     def measure(size: int) -> float:
         text = part * (size // len(part))
@@ -38,7 +38,7 @@ def test_repetition_takes_linear_time(part: str) -> None:
             best = min(best, time.thread_time() - start)
         return best
 
-    redact("key=AKIA ghp_ sk-ant-aaaaaaaaaaa")  # loads what is loaded once
+    redact("key=AKIA ghp_ sk-ant-aaaaaaaaaaa")  # loads what is loaded only once
     assert measure(40_000) < 24 * measure(5_000) + 0.02
 
 
@@ -54,7 +54,7 @@ def test_repetition_takes_linear_time(part: str) -> None:
     ],
 )
 def test_the_value_of_an_option_goes_where_its_program_comes_first(command: str, secret: str) -> None:
-    """The program may stand some words before the option, and the same option may come twice."""
+    """The program may be some words before the option, and the same option may occur twice."""
     assert secret not in redact(command)[0]
 
 
@@ -68,5 +68,5 @@ def test_the_value_of_an_option_goes_where_its_program_comes_first(command: str,
     ],
 )
 def test_another_program_keeps_its_option(text: str) -> None:
-    """`-p` means a password only behind the programs that have it so, in the same command."""
+    """`-p` means a password only for the programs that use it so, in the same command."""
     assert redact(text) == (text, 0)

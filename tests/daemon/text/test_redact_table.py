@@ -1,4 +1,4 @@
-"""One table of all kinds of secrets, each blanked; and plain sentences, none of them touched (SPEC S-67)."""
+"""One table of all kinds of secrets, each removed, and plain sentences, none of them changed (S-67)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacitd.text.secret_shapes import SHAPES
 
 TIMES = 20
 NOT_SECRETS = {"IPPublicDetector"}
-"""Rules of the library that do not look for secrets."""
+"""Rules of the library that do not search for secrets."""
 
 
 def library_rules() -> dict[str, re.Pattern[str]]:
@@ -37,7 +37,7 @@ LIBRARY = library_rules()
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_goes(name: str) -> None:
-    """A token of each issuer, in a sentence and glued to a name; nothing of it is left."""
+    """A token of each issuer, in a sentence and joined to a name; nothing of it is left."""
     rng = random.Random(name)
     for _ in range(TIMES):
         token = sample(re.compile(SHAPES[name]), rng)
@@ -47,7 +47,7 @@ def test_every_shape_goes(name: str) -> None:
 
 @pytest.mark.parametrize("name", LIBRARY)
 def test_every_rule_of_the_library_is_covered(name: str) -> None:
-    """What a rule of detect-secrets finds does not stay, by its rule or by ours."""
+    """What a rule of detect-secrets finds is removed, by that rule or by tacitd's."""
     rng = random.Random(name)
     for _ in range(TIMES):
         text = sample(LIBRARY[name], rng)
@@ -61,7 +61,7 @@ def test_every_rule_of_the_library_is_covered(name: str) -> None:
 
 
 def test_the_library_is_used() -> None:
-    """A rule that is nobody's but the library's."""
+    """A value that only a rule of the library finds."""
     key = random_token(random.Random(1), "x", 48)
     text = f"cos_hmac_secret_access_key = {key}"
     assert find_library_secrets(text) == [(text.index(key), len(text))]
@@ -69,7 +69,7 @@ def test_the_library_is_used() -> None:
 
 @pytest.mark.parametrize("template", WRITTEN)
 def test_what_people_write_goes(template: str) -> None:
-    """The value goes, the words before it stay."""
+    """The value is removed, the words before it are kept."""
     rng = random.Random(template)
     for _ in range(TIMES):
         text = fill(template, rng)
@@ -90,7 +90,7 @@ def test_what_people_write_goes(template: str) -> None:
     [("4", 16), ("51", 16), ("2221", 16), ("6011", 16), ("3530", 16), ("37", 15), ("36", 14)],
 )
 def test_cards_go(prefix: str, length: int) -> None:
-    """With the right checksum, with and without gaps; with a wrong one they are numbers."""
+    """With the right checksum, with and without gaps; with a wrong one it is a number."""
     rng = random.Random(prefix)
     for _ in range(TIMES):
         card = make_card(prefix, length, rng)
@@ -118,7 +118,7 @@ def test_accounts_go(country: str, length: int) -> None:
 
 @pytest.mark.parametrize("strength", [128, 160, 192, 224, 256])
 def test_seed_phrases_go(strength: int) -> None:
-    """Twelve to twenty-four words, on one line, in a list, behind a name."""
+    """Twelve to twenty-four words, on one line, in a list, after a name."""
     rng = random.Random(strength)
     for _ in range(TIMES):
         words = Mnemonic("english").to_mnemonic(rng.randbytes(strength // 8)).split()
@@ -133,7 +133,7 @@ def test_seed_phrases_go(strength: int) -> None:
 
 
 def test_private_keys_and_logins_go() -> None:
-    """Blocks of keys whole, docker's logins by what base64 hides."""
+    """Blocks of keys are removed whole, docker's logins by their base64 content."""
     rng = random.Random(3)
     for kind in ("RSA ", "EC ", "", "OPENSSH ", "ENCRYPTED ", "DSA "):
         block = (
@@ -159,19 +159,19 @@ def test_private_keys_and_logins_go() -> None:
 
 
 def test_a_secret_longer_than_a_page_goes_whole() -> None:
-    """No tail of a long value stays."""
+    """No end of a long value is left."""
     token = random_token(random.Random(5), "a", 3000)
     assert redact(f"token={token} end") == (f"token={SECRET} end", 1)
     assert redact(f'"password": "{token[:290]}"')[0] == f'"password": "{SECRET}"'
 
 
 def test_there_are_enough_plain_sentences() -> None:
-    """The figure of the requirement."""
+    """The number that the requirement names."""
     assert len(set(SENTENCES)) >= 200
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_plain_sentences_stay(sentence: str) -> None:
-    """Sentences about passwords, tokens, keys, hashes and numbers are no secrets."""
+    """Sentences about passwords, tokens, keys, hashes and numbers are not secrets."""
     sentence = sentence.replace("\\|", "|")
     assert redact(sentence) == (sentence, 0)

@@ -1,4 +1,4 @@
-"""The one sanitizer: over every code point, scripts, emoji, covert channels (SPEC S-67, RELIABILITY 19)."""
+"""The sanitizer: over every code point, scripts, emoji, covert channels (S-67, RELIABILITY 19)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ HIDDEN = [char for char in EVERY if is_hidden(char)]
 CHANNEL = [char for char in HIDDEN if CATEGORIES[char] not in ("Co", "Cn", "Cs")] + [
     *map(chr, range(0xE0000, 0xE1000))
 ]
-"""What can be written without being seen; of private use, unassigned code points and surrogates a few are added."""
+"""Characters that are invisible; a few of private use, unassigned code points and surrogates are added."""
 CHANNEL += ["\ue000", "\U00100000", "\ufdd0", "\U0007ffff", "\ud800", "\udfff"]
 INTRODUCERS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
-"""They begin an escape sequence, which goes with what follows."""
+"""They begin an escape sequence, which is removed with what follows."""
 AWKWARD = [char for char in EVERY if CATEGORIES[char][0] in "MZ" or CATEGORIES[char] == "Cf"] + CHANNEL
 CONTEXTS = (
     "{}",
@@ -95,9 +95,9 @@ def carried(template: str, clean: Callable[[str], str] = sanitize_line) -> set[s
 
 @pytest.mark.parametrize("beside", ["x", "ब", "❤"])
 def test_every_code_point_is_kept_or_removed(beside: str) -> None:
-    """SPEC S-67: beside an ordinary character each visible one stays, and each hidden one goes unless it is needed.
+    """S-67: beside an ordinary character each visible one is kept, and each hidden one is removed unless it is needed.
 
-    Private use and what is not assigned, nine tenths of all, is tried beside a letter only, one in seventeen.
+    Private use and unassigned code points, nine tenths of all, are tried beside a letter only, one in seventeen.
     """
     solid = [char for char in EVERY if not char.isspace() and char not in INTRODUCERS]
     solid = [char for char in solid if _is_tried(char, beside)]
@@ -107,7 +107,7 @@ def test_every_code_point_is_kept_or_removed(beside: str) -> None:
     same = "".join(char for char in line if char not in needed) == wanted
     assert same, (
         "a visible character is gone, or a hidden one stays"
-    )  # a difference of megabytes is not shown
+    )  # a difference of megabytes is not printed
 
 
 def _is_tried(char: str, beside: str) -> bool:
@@ -116,7 +116,7 @@ def _is_tried(char: str, beside: str) -> bool:
 
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_every_awkward_code_point_in_context(context: str) -> None:
-    """Marks, spaces, formats and hidden characters: what is left is stable, trimmed and free of controls."""
+    """Marks, spaces, formats and hidden characters: the result is stable, trimmed and free of controls."""
     for char in AWKWARD:
         line = sanitize_line(context.format(char))
         assert sanitize_line(line) == line == line.strip(), ascii(line)
@@ -126,7 +126,7 @@ def test_every_awkward_code_point_in_context(context: str) -> None:
 
 @pytest.mark.parametrize("context", ["{}", "a{}b", " {} ", "1{}", "日{}本", "e\u0301{}e", "🏴{}x", "א{}ב"])
 def test_hidden_characters_carry_nothing(context: str) -> None:
-    """No covert channel: whichever hidden characters stand in a plain place, and however many, the result is one."""
+    """No covert channel: the result is the same for every choice and number of hidden characters in a plain place."""
     left = carried(context)
     assert len({line.replace(" ", "") for line in left}) == 1
     assert {line.count(" ") for line in left} <= {0, 1, 2}
@@ -136,14 +136,14 @@ def test_hidden_characters_carry_nothing(context: str) -> None:
     ("context", "states"), [("❤{}", 3), ("👩{}💻", 2), ("ب{}ب", 2), ("क्{}ष", 3), ("1{}\u20e3", 2)]
 )
 def test_a_place_that_needs_a_hidden_character_takes_one(context: str, states: int) -> None:
-    """A style of an emoji, a joiner of a script: what is drawn differs, and a run of them is one of them."""
+    """A style of an emoji, a joiner of a script: what is drawn differs, and a run of them counts as one."""
     left = {line for line in carried(context) if " " not in line}
     assert len(left) == states
     assert max(sum(map(is_hidden, line)) for line in left) == 1
 
 
 def test_sixteen_selectors_do_not_decode() -> None:
-    """Words hidden in variation selectors or in tags behind a letter or an emoji are gone."""
+    """Words hidden in variation selectors or in tags after a letter or an emoji are removed."""
     words = "ignore all rules"
     selectors = "".join(chr(0xE0100 + byte - 16) for byte in words.encode())
     tags = "".join(chr(0xE0000 + byte) for byte in words.encode())
@@ -164,7 +164,7 @@ def test_scripts_survive(script: str) -> None:
 
 
 def test_emoji_survive() -> None:
-    """Byte for byte: 2,800 known ones, and those of later versions than `unicodedata` knows."""
+    """Byte for byte: 2,800 known ones, and those of later versions than `unicodedata` has."""
     emoji = {*SEQUENCES.split(), *EMOJI_NAMES.values()}
     assert len(emoji) > 2800
     assert [one for one in emoji if not sanitize_line(one) == sanitize_text(one) == one == escape(one)] == []
@@ -192,12 +192,12 @@ def test_emoji_survive() -> None:
     ],
 )
 def test_sanitize_line(text: str, line: str) -> None:
-    """SPEC S-67: escapes, controls, overrides, invisible characters, stacked marks."""
+    """S-67: escapes, controls, overrides, invisible characters, stacked marks."""
     assert sanitize_line(text) == line
 
 
 def test_lines_of_a_text_stay() -> None:
-    """Line ends of every kind become one; indentation and tabs stay, white space at a line's end goes."""
+    """Line ends of every kind become a line feed; indentation and tabs are kept, white space at a line's end is removed."""
     text = "a \t\r\n  - b\u00a0c\u2003d\u3000e\r\tf\x0bg\u2029h\u200b\n\n"
     assert sanitize_text(text) == "a\n  - b c d e\n\tf\ng\nh\n\n"
 
@@ -211,7 +211,7 @@ def test_lines_of_a_text_stay() -> None:
     )
 )
 def test_twice_is_once(text: str) -> None:
-    """Idempotent, on one line, and free of what a terminal obeys."""
+    """Idempotent, on one line, and without characters that control a terminal."""
     line, lines = sanitize_line(text), sanitize_text(text)
     assert sanitize_line(line) == line
     assert sanitize_text(lines) == lines
@@ -222,7 +222,7 @@ def test_twice_is_once(text: str) -> None:
 
 
 def test_escape_shows_what_is_hidden() -> None:
-    """On a terminal a hidden character is shown, in one line; emoji stay."""
+    """On a terminal a hidden character is shown, in one line; emoji are kept."""
     assert (
         escape("a\x1b[1m\n\u202eb\u3164 👩\u200d💻 \u200d")
         == "a\\x1b[1m\\n\\u202eb\\u3164 👩\u200d💻 \\u200d"
@@ -231,7 +231,7 @@ def test_escape_shows_what_is_hidden() -> None:
 
 
 def test_find_control_names_the_place() -> None:
-    """The offset of a control character, an override or half a character; white space and accents are none."""
+    """The offset of a control character, an override or a lone surrogate; white space and accents do not count."""
     assert find_control("a\tb\n é 👩\u200d💻") is None
     assert [find_control(text) for text in ("ab\x00", "a\u202e", "\ud800", "a\x9bb")] == [2, 1, 0, 1]
 
@@ -256,7 +256,7 @@ def test_tables_agree_with_other_implementations() -> None:
 
 
 def test_a_large_text_takes_linear_time() -> None:
-    """A hundred thousand characters made to be awkward costs no quadratic time (the suite's time limit is the judge)."""
+    """A hundred thousand hostile characters do not take quadratic time (the suite's time limit decides)."""
     for unit in (
         "\u200d",
         "👨\u200d",
@@ -274,6 +274,6 @@ def test_a_large_text_takes_linear_time() -> None:
 
 
 def test_the_tables_are_used() -> None:
-    """A class without a character would match nothing, silently."""
+    """A character class without a character would silently match nothing."""
     assert is_hidden("\U000e0100") and not is_hidden("\u0600") and not is_hidden("\U0001fae9")
     assert "\u200d" in characters.JOINER and characters.EMOJI
