@@ -1,1 +1,3 @@
-"""Bytes to lines to records to sessions and projects. What is done with them is a handler's; nothing here writes."""
+"""Bytes to lines to records to sessions and projects (DESIGN "Sources"). Nothing here writes; handlers decide what is done
+with the records.
+"""

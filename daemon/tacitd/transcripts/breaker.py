@@ -1,12 +1,12 @@
-"""The growth breaker: sessions that begin faster than a person can start them are a program's, maybe our own.
+"""The growth breaker: if sessions begin faster than a person can start them, a program starts them, possibly tacitd itself.
 
-It is the last of several guards against the daemon learning from itself, and the only one that does not depend on how
-the others work (DESIGN "Model"). Pure but for the clock. It decides what the model may be asked about; reading, and
-everything that costs nothing, goes on. What waits is not lost.
+It is the last of several guards against tacitd reading its own model calls (DESIGN "Model"), and the only one that does
+not depend on how the others work. Pure except for the clock. It decides which work may use the model; reading continues,
+and so does everything that costs nothing. Waiting work is not lost.
 
 Two rates are counted over an hour: new sessions in one working directory, and new sessions in all directories whose own
-rate is not exceeded. A session that a running interactive client vouches for counts for that client only, because a
-person with many terminals starts many sessions; one client vouches for as many as one directory may have.
+rate is not exceeded. A session that a running interactive client vouches for counts only for that client, because a
+person with many terminals starts many sessions. One client vouches for as many sessions as one directory may have.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tacitd.handler import Degradation
 
 HOUR = 3600.0
 LIMIT = 30
-"""New sessions from one working directory within an hour that a person may still start."""
+"""How many new sessions an hour from one working directory a person may still start."""
 LIMIT_OF_ALL = 90
 """The same for all working directories together: three in two minutes, for an hour."""
 SHOWN = 3
-"""Directories that a degradation names; the others are counted."""
+"""How many directories a degradation names; the others are counted."""
 
 
 @dataclass(slots=True)
@@ -33,15 +33,15 @@ class _Rate:
 
     limit: int
     known: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By session, oldest first: the time of its newest record when it was counted, and the monotonic time then."""
+    """By session, oldest first: the time of its newest record (seconds since 1970), and the monotonic time of counting it."""
     times: list[float] = field(default_factory=list)
-    """The times of the records, sorted. They may lie in the past: the daemon catches up."""
+    """The times of the records, sorted. They may be in the past, when the daemon reads old transcripts."""
     closed: bool = False
     held: dict[str, str] = field(default_factory=dict)
-    """What waits if it is closed: the sessions that closed it and those that were counted since, with their directories."""
+    """While it is closed, the waiting sessions with their directories: those that closed it and those counted since."""
 
     def add(self, session: str, cwd: str, at: float, now: float) -> None:
-        """Count a session, once. Closing goes by the records' own times."""
+        """Count a session once. Closing depends on the records' own times."""
         if session not in self.known:
             self.known[session] = at, now
             insort(self.times, at)
@@ -49,13 +49,13 @@ class _Rate:
             self.closed = self.closed or _busiest_hour(self.times, at) > self.limit
 
     def remove(self, session: str) -> None:
-        """Count a session no longer."""
+        """No longer count a session."""
         self.held.pop(session, None)
         if session in self.known:
             del self.times[bisect_left(self.times, self.known.pop(session)[0])]
 
     def forget(self, since: float) -> None:
-        """Drop what came to be known before `since`, and open if fewer than half of the limit are left."""
+        """Drop what was counted before `since` (monotonic), and open if fewer than half of the limit are left."""
         for session, (at, seen) in list(self.known.items()):
             if seen > since:
                 break
@@ -69,13 +69,15 @@ class _Rate:
 
     def opens_at(self) -> float:
         """The monotonic time at which it opens if no further session is counted."""
+        # It opens when fewer than half of the limit are left (`forget`). So the oldest session that must expire for that
+        # decides.
         kept = math.ceil(self.limit / 2) - 1
         seen = [seen for _, seen in self.known.values()]
         return seen[len(seen) - kept - 1] + HOUR
 
 
 class Breaker:
-    """Counts new sessions by working directory, and all together. `monotonic` is a clock's `monotonic`."""
+    """Counts new sessions by working directory and in total. `monotonic` is a clock's `monotonic`, in seconds."""
 
     def __init__(
         self,
@@ -96,13 +98,13 @@ class Breaker:
         self._places: dict[str, _Rate] = {}
         self._clients: dict[str, _Rate] = {}
         self._excused: dict[str, float] = {}
-        """Sessions that a person let go on, with the monotonic time of that."""
+        """Sessions that a person allowed, with the monotonic time of that."""
 
     def note(self, cwd: str, session: str, at: float, client: str = "") -> None:
         """Count a new session in this directory; may be repeated.
 
-        `at`: the time of its newest record, seconds since 1970. By that a week of ordinary work that is read in one go
-        closes nothing. `client`: identifies the running interactive client that vouches for the session, "" if none.
+        `at`: the time of its newest record, seconds since 1970. Because it decides, a week of ordinary work that is read at
+        once closes nothing. `client` identifies the running interactive client that vouches for the session; "" if none.
         """
         self._forget()
         now = self._monotonic()
@@ -118,20 +120,21 @@ class Breaker:
         if not place.closed:
             self._all.add(session, cwd, at, now)
             return
-        # The directory is closed by itself: its sessions are no reason to close others.
+        # The directory's own rate is exceeded, so its sessions do not count towards the total that would close others.
         for one in place.held:
             self._all.remove(one)
 
     def closed(self, cwd: str, session: str = "", client: str = "") -> bool:
-        """Whether the model must not be asked about work of this session in this directory.
+        """Whether the model must not be used for work of this session in this directory.
 
-        Without a session: about work in this directory that belongs to none.
+        Without a session: for work in this directory that belongs to no session.
         """
         return self._closed_by(cwd, session, client) is not None
 
     def reason(self, cwd: str, session: str = "", client: str = "") -> tuple[str, float] | None:
-        """Why it is closed, as words that follow "more new sessions an hour than a person starts", and in how many seconds
-        it opens if no more begin; None: it is open."""
+        """Why it is closed, as text that follows "more new sessions an hour than a person starts", and in how many seconds it
+        opens if no more sessions begin. None if it is open.
+        """
         rate = self._closed_by(cwd, session, client)
         if rate is None:
             return None
@@ -145,9 +148,11 @@ class Breaker:
         return [*shut, *(dict.fromkeys(self._all.held.values()) if self._all.closed else ())]
 
     def open(self, within: Callable[[str, str], bool]) -> bool:
-        """A person lets go on what waits in the places of which `within(cwd, session)` is true; returns whether anything
-        did. Those sessions are no longer counted; new ones are, from none on. Raises what `on_open` raises: then nothing
-        changes."""
+        """Allow the waiting sessions for which `within(cwd, session)` is true, because a person asked for it.
+
+        They are no longer counted; new ones are counted from zero. Returns whether anything was closed.
+        Raises what `on_open` raises; then nothing changes.
+        """
         self._forget()
         now = self._monotonic()
         held = [
@@ -168,7 +173,7 @@ class Breaker:
         return changed
 
     def degradations(self) -> list[Degradation]:
-        """One for the directories that are closed, one for all together, or none."""
+        """The degradations for the closed directories and for the total; [] if nothing is closed."""
         self._forget()
         shut = [f"{cwd} ({len(place.known)})" for cwd, place in self._places.items() if place.closed]
         if len(shut) > SHOWN:
@@ -180,7 +185,7 @@ class Breaker:
                 f"in {places} directories together ({len(self._all.known)}, limit {self._all.limit})"
             )
         hint = (
-            "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin. "
+            "`tacitd resume` asks the model about them now; the work also continues by itself when no more begin. "
             "If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
         )
         return [
@@ -203,7 +208,7 @@ class Breaker:
         return session in self._excused or session in self._resumed
 
     def _forget(self) -> None:
-        """Drop what came to be known more than an hour ago, and open what is quiet."""
+        """Drop what was counted more than an hour ago, and open what is below half of its limit."""
         since = self._monotonic() - HOUR
         self._all.forget(since)
         for rates in (self._places, self._clients):
@@ -218,6 +223,6 @@ class Breaker:
 
 
 def _busiest_hour(times: list[float], at: float) -> int:
-    """Given sorted times that hold `at`, return the most of them that lie in any one hour with `at` in it."""
+    """Given sorted times that include `at`, return the highest number of them within any one hour that includes `at`."""
     first, last = bisect_right(times, at - HOUR), bisect_left(times, at + HOUR)
     return max(bisect_left(times, times[i] + HOUR) - i for i in range(first, last) if times[i] <= at)

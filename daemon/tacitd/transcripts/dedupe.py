@@ -1,16 +1,16 @@
-"""Which prompts were seen before, in this file or any other. No disk, no clock.
+"""Which prompts were seen before, in this transcript or any other. No disk, no clock.
 
-Claude Code writes the same words more than once: a fork copies a whole session with the same uuids and a new
-session id; a message typed while the model worked stands in the queue, in an attachment, and maybe as a user
-line (CLAUDE_CODE section 0 facts 13 and 16, section 6). So a prompt is known again
+Claude Code writes the same text more than once. A fork copies a whole session with the same uuids and a new session id.
+A message typed while the model worked is in the queue, in an attachment, and sometimes in a user line (CLAUDE_CODE
+section 0 facts 13 and 16, section 6). So a prompt counts as seen
 
-- by its id, across all files;
-- else by (session, normalised text) within ten minutes, where one of the two has no uuid or came through the
-  queue. Two typed lines with different uuids are two prompts, also when both say "yes".
+- if its id was seen, in any file;
+- otherwise, if its (session, normalised text) was seen within ten minutes and one of the two has no uuid or came through
+  the queue. Two typed lines with different uuids are two prompts, even if both are "yes".
 
-Clients up to 1.0.83 copied the history of a resumed session with new uuids, new times and a new session id.
-Nothing in such a record tells it from new words, so with `copies` a prompt is known by (working directory,
-normalised text) alone: a repetition in transcripts that old is not counted as said anew.
+Clients up to 1.0.83 copied the history of a resumed session with new uuids, new times and a new session id. Nothing in
+such a record distinguishes it from new text. So with `copies` a prompt is identified by (working directory, normalised
+text) alone, and a repetition in transcripts that old does not count as a new prompt.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from unicodedata import normalize
 from tacitd.events import Prompt
 
 WINDOW = 600.0
-"""Seconds in which the same words of one session are the same prompt."""
+"""Seconds within which the same text in one session is the same prompt."""
 
 _KEPT = 20_000
-"""Texts of each class that are remembered; ids are remembered for good, 16 bytes each."""
+"""How many texts of each class are kept. Ids are kept without limit, 16 bytes each."""
 
 _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
-"""`bare` has no uuid, `queue` came through the queue, `line` is a record of its own: what each may repeat."""
+"""For each class, those that it can repeat. `bare` has no uuid, `queue` came through the queue, `line` is a record."""
 
 
 def normalised(text: str) -> str:
-    """Given words, return them as they are compared: NFKC, case folded, white space folded."""
+    """Given text, return it as it is compared: NFKC, case folded, white space folded. Idempotent."""
     folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
     return " ".join(folded.split())
 
@@ -42,7 +42,7 @@ def _digest(text: str, more: str = "") -> bytes:
 
 
 class Seen:
-    """The prompts that were seen. Remembers digests, never words."""
+    """The prompts that were seen. Keeps digests, never text."""
 
     def __init__(self) -> None:
         self._ids: set[bytes] = set()
@@ -50,13 +50,13 @@ class Seen:
 
     @classmethod
     def restore(cls, ids: Iterable[str]) -> Seen:
-        """Given what `ids` returned before, or plain `Prompt.id`s out of a log, return what knows them."""
+        """Given what `ids` returned before, or plain `Prompt.id`s from a log, return an instance that has seen them."""
         seen = cls()
         seen.load(ids)
         return seen
 
     def load(self, ids: Iterable[str]) -> None:
-        """The same, into what is known already."""
+        """Add what `ids` returned before, or plain `Prompt.id`s."""
         for item in ids:
             if item.startswith("="):
                 self._ids.add(bytes.fromhex(item[1:]))
@@ -68,7 +68,7 @@ class Seen:
 
     @classmethod
     def keys(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
-        """Given prompts, return what a log must keep so that `load` knows them again."""
+        """Given prompts, return what a log must keep so that `load` restores them."""
         some = cls()
         for prompt in prompts:
             some.add(prompt, copies)
@@ -76,11 +76,11 @@ class Seen:
 
     @staticmethod
     def key(id: str) -> str:
-        """What a log must keep so that `load` knows this id again, whatever it looks like."""
+        """What a log must keep so that `load` restores this id, whatever characters it has."""
         return "=" + _digest(id).hex()
 
     def ids(self) -> Iterator[str]:
-        """All that is known, as short strings for a log: `=<hex>` an id, `~<class>~<hex>~<seconds>` a text."""
+        """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
         for digest in self._ids:
             yield "=" + digest.hex()
         for kind, said in self._said.items():
@@ -92,7 +92,7 @@ class Seen:
         return _digest(id) in self._ids
 
     def has(self, prompt: Prompt, copies: bool = False) -> bool:
-        """Whether this prompt was added before, under its id or as the same words said once."""
+        """Whether this prompt was added before, with the same id or as the same text."""
         if self.knows(prompt.id):
             return True
         if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
@@ -103,7 +103,7 @@ class Seen:
         return self._said_once(prompt, _digest(prompt.session, words))
 
     def first(self, prompt: Prompt) -> bool:
-        """Whether this prompt is new; then it is remembered. For every typed line: each digest is made once."""
+        """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
         id, key = _digest(prompt.id), _digest(prompt.session, normalised(prompt.text))
         if id in self._ids or self._said_once(prompt, key):
             return False
@@ -119,7 +119,7 @@ class Seen:
         return False
 
     def add(self, prompt: Prompt, copies: bool = False) -> None:
-        """Remember this prompt."""
+        """Add this prompt."""
         self._ids.add(_digest(prompt.id))
         words = normalised(prompt.text)
         self._remember(_class(prompt), _digest(prompt.session, words), prompt.time)

@@ -1,6 +1,6 @@
-"""Why a line of a transcript was read as a person's words, or left out: `tacitd prompts --explain`.
+"""Why a line of a transcript was read as a person's words or not: `tacitd prompts --explain`.
 
-Reads a whole file through the same `Tail` as the engine, so that what it says is what happens.
+It reads a whole file through the same `Tail` as the engine, so that its result is what the engine does.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from tacitd.transcripts.reading import Judged
 from tacitd.transcripts.tail import Tail
 
 UNFINISHED = 0
-"""The rule's number for bytes that no rule can judge."""
+"""The rule number for bytes that no rule can judge."""
 _MOST = 10_000
-"""Verdicts that may wait for one queued message, before it is taken as said."""
+"""How many verdicts may wait for one queued message before that message counts as said."""
 
 
 def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
-    """Given a transcript, yield each of its lines that might hold a person's words, with its verdict.
+    """Given a transcript, yield each line that might contain a person's words, with its verdict.
 
-    In file order, after deduplication within the file, in bounded memory. Lines of the types user, attachment
-    (queued commands) and queue-operation; at the end, bytes that are not a complete record. Raises FileNotFoundError, FileRefusedError.
+    In file order, after deduplication within the file, in bounded memory. These are lines of the types user, attachment
+    (queued commands) and queue-operation, and at the end bytes that are not a complete record. Raises FileNotFoundError
+    and FileRefusedError.
     """
     tail = Tail(path, 0, own, explain=True)
     more = True
@@ -35,7 +36,7 @@ def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
     tail.release()
     yield from _final(tail)
     if left:
-        reason = f"the last {left} bytes are not a complete record: it is still being written, or was cut off"
+        reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
         verdict = Verdict(UNFINISHED, (), reason)
         yield Judged(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
 

@@ -1,14 +1,14 @@
-"""Truth about transcripts: which changed, vanished or are new, also where every hint was lost.
+"""Which transcripts changed, vanished or are new. Correct even if every hint was lost (DESIGN "Sources").
 
-Here belongs when what is compared. What a stamp is stands in `listing.py`, what was known in `known.py`, where
-hints come from in `watch.py`; nothing here opens a file.
+When which file is compared belongs here. Stamps are in listing.py, what was known before in known.py, and hints come from
+watch.py. Nothing here opens a file.
 
-The measure is DESIGN "Hints and truth": a hint is looked at in the next poll; files that changed within the hour
-every 2 s; everything every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or
-when asked. Directories that have no watch are listed every 2 to 4 s.
+A hinted file is compared in the next poll. Files that changed within the hour are compared every 2 s, all files every
+60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. Directories without a watch
+are listed every 2 to 4 s.
 
-One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one
-tick of the kernel's clock (4 ms) has the stamp it had.
+One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
+the kernel's clock (4 ms) keeps its stamp.
 """
 
 from __future__ import annotations
@@ -28,27 +28,29 @@ from tacitd.transcripts.watch import Watcher, limit_hint
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
 DEAF_AT_MOST = 4.0
-"""Seconds within which a change below an unwatched directory is seen, however slow listing is."""
+"""Longest time in seconds until a change below an unwatched directory is seen, however slow listing is."""
 ALL_EVERY = 60.0
-"""Seconds between two comparisons of everything."""
+"""Seconds between two comparisons of all files."""
 JUMP = 5.0
-"""Seconds by which the two clocks may disagree, or a poll be late, before nothing is taken for granted."""
+"""Seconds by which the two clocks may differ, or a poll may be late, before everything is compared."""
 
 
 @dataclass(slots=True)
 class _Root:
-    """One watched root and what is known of its watching."""
+    """One watched root and the state of its watches."""
 
     top: str
     watcher: Watcher
     there: bool = False
     unwatched: dict[str, int] = field(default_factory=dict)
-    """Directories without a watch: how many times they were found so."""
+    """The directories without a watch, with how many times in a row they were found so."""
 
 
 class Follower:
-    """Follows all transcripts below some roots (`~/.claude`). Call it from one thread, whenever `next_in` or
-    `wake` says so; `degradations` may be read from others."""
+    """Follows all transcripts below some roots (`~/.claude`).
+
+    Call it from one thread, at `next_in` or when `wake` is called; `degradations` may be read from other threads.
+    """
 
     def __init__(
         self,
@@ -67,20 +69,21 @@ class Follower:
         self._full_at = self._hot_at = self._deaf_at = 0.0
 
     def start(self) -> None:
-        """Begin to watch. The first `poll` after it is a full one, so that nothing falls between the two."""
+        """Start watching. The first `poll` afterwards compares everything, so that no change between the two is missed."""
         for root in self._roots:
             root.watcher.start()
 
     def stop(self) -> None:
-        """End all watching."""
+        """Stop watching."""
         for root in self._roots:
             root.watcher.stop()
 
     def poll(self, *, full: bool = False) -> Changes:
-        """Look at what may have changed (at everything, with `full`), and return what did."""
+        """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()
         lost = [root.watcher.check() for root in self._roots]
         hints = [{str(hint) for hint in root.watcher.drain()} for root in self._roots]
+        # Hints are drained before the comparison: one that comes during it stays for the next poll.
         if full or self._first or any(lost) or self._jumped(now) or now >= self._full_at:
             self._compare_all(now)
         else:
@@ -89,7 +92,7 @@ class Follower:
         return self._known.news()
 
     def next_in(self) -> float:
-        """Seconds until the next poll is due if no hint comes before: 0 if it is overdue, 60 at most."""
+        """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
         due = self._full_at
         if self._known.hot:
             due = min(due, self._hot_at)
@@ -99,33 +102,37 @@ class Follower:
 
     @property
     def well(self) -> bool:
-        """Whether hints come from each root, or it is known why not: it is missing, or the system refused."""
+        """Whether each root gives hints, or the reason is known: it is missing, or the system refused the watch."""
         return all(
             root.watcher.alive or not root.there or bool(root.watcher.problems()) for root in self._roots
         )
 
     @property
     def stamps(self) -> Mapping[Path, Stamp]:
-        """Every transcript that is known, with its last stamp. A live view."""
+        """Every known transcript with its last stamp. A live view."""
         return Stamps(self._known.stamps)
 
     def degradations(self) -> list[Degradation]:
-        """What is not as it should be, and what cures it."""
+        """The present problems, each with a hint."""
         found = [problem for root in self._roots for problem in root.watcher.problems()]
         for root in self._roots:
             found += _root_problems(root, first=self._first)
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
-        found += _list_problem("transcripts.odd", "left alone", self._odd, _ODD_HINT)
+        found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found
 
     def _jumped(self, now: float) -> bool:
-        """Whether the machine slept, its clock was set, or this process stood still."""
+        """Whether the machine slept, its clock was set, or this process was stopped since the last poll.
+
+        Time in sleep, and a set clock, move the wall clock and the monotonic clock differently; a stopped process polls late.
+        In each case hints may have been lost or times may be wrong, so everything is compared.
+        """
         wall, monotonic = self._last
         late = now - max(monotonic, min(self._full_at, self._hot_at if self._known.hot else self._full_at))
         return abs((self._clock.now() - wall) - (now - monotonic)) > JUMP or late > JUMP
 
     def _compare_all(self, now: float) -> None:
-        """List everything below all roots."""
+        """List and compare everything below all roots."""
         whole = Listing()
         for root in self._roots:
             listing = scan_below([root.top], top=root.top)
@@ -139,7 +146,7 @@ class Follower:
         self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
 
     def _compare_some(self, hints: Sequence[Iterable[str]], now: float) -> None:
-        """Look at what was hinted at, and at what is due."""
+        """Compare the hinted files and those that are due."""
         deaf_due = now >= self._deaf_at
         for root, paths in zip(self._roots, hints, strict=True):
             folders = [path for path in paths if self._look(path, now)]
@@ -151,11 +158,12 @@ class Follower:
                 if not self._same(path):
                     self._look(path, now)
         if deaf_due:
+            # The slower the listing, the less often it is done, so that unwatched directories cost little CPU time.
             took = self._clock.monotonic() - now
             self._deaf_at = now + min(DEAF_AT_MOST, max(HOT_EVERY, 40 * took))
 
     def _same(self, path: str) -> bool:
-        """Whether a file is as it was. Two thousand are asked every 2 s: this is all that an idle engine does."""
+        """Whether a file has its known stamp. An idle engine does only this, for up to two thousand files every 2 s."""
         try:
             status = os.lstat(path)
         except OSError:
@@ -165,13 +173,13 @@ class Follower:
         return known == now and stat.S_ISREG(status.st_mode)
 
     def _look(self, path: str, now: float) -> bool:
-        """Compare one path. True: it is a directory."""
+        """Compare one path. Returns whether it is a directory."""
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             self._known.gone(path)
             return False
-        except OSError:  # unknown, not gone: the next full pass says what is the matter
+        except OSError:  # unknown, which does not mean gone; the next full comparison reports the reason
             return False
         if stat.S_ISREG(status.st_mode) and path.endswith(SUFFIX):
             self._known.take(path, stamp_of(status), now)
@@ -182,14 +190,14 @@ class Follower:
         return stat.S_ISDIR(status.st_mode)
 
     def _list_again(self, root: _Root, directories: set[str], now: float) -> None:
-        """List directories that are new or have no watch, with all below."""
+        """List directories that are new or have no watch, with everything below."""
         listing = scan_below([root.top] if root.top in directories else sorted(directories), top=root.top)
         for path, stamp in listing.stamps.items():
             self._known.take(path, stamp, now)
         self._note_unwatched(root, listing.directories, afresh=False)
 
     def _note_unwatched(self, root: _Root, directories: set[str], *, afresh: bool) -> None:
-        """Remember which of these directories give no hints; with `afresh`, of all."""
+        """Record which of these directories give no hints; `afresh`: replace the records of all directories."""
         before = root.unwatched
         kept = {} if afresh else {path: n for path, n in before.items() if path not in directories}
         root.unwatched = kept | {
@@ -197,17 +205,16 @@ class Follower:
         }
 
 
-_UNREADABLE_HINT = (
-    "Give the user that runs tacitd the right to read them; what is below goes on by itself then."
+_UNREADABLE_HINT = "Make them readable for the user that runs tacitd; reading then continues by itself."
+_ODD_HINT = (
+    "If these are not transcripts, nothing is lost; otherwise put the real file or folder in their place."
 )
-_ODD_HINT = "Nothing is lost if these are no transcripts; else put the real file or folder in their place."
 
 
 def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
-    """That a root is missing, or partly without watches.
+    """The problems of a root: it is missing, or partly without watches.
 
-    A directory is only spoken of when it was found unwatched twice: one that was just made may get its watch
-    a moment later.
+    A directory is reported only after it was found unwatched twice, because a new one may get its watch a moment later.
     """
     if not root.there:
         if first:
@@ -217,12 +224,12 @@ def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
     deaf = sum(1 for times in list(root.unwatched.values()) if times > 1)
     if not deaf or root.watcher.problems():
         return []
-    what = f"{deaf} folder(s) below {root.top} have no watch, and are polled every few seconds instead"
+    what = f"{deaf} folder(s) below {root.top} have no watch and are polled every few seconds instead"
     return [Degradation("watch.limit", what, limit_hint(28))]
 
 
 def _list_problem(id: str, verb: str, items: Mapping[str, str], hint: str) -> list[Degradation]:
-    """One degradation for a list of paths with reasons, or none."""
+    """One degradation for a list of paths with reasons; [] if the list is empty."""
     if not items:
         return []
     shown = [f"{_printable(path)}: {why}" for path, why in list(items.items())[:3]]
@@ -231,5 +238,5 @@ def _list_problem(id: str, verb: str, items: Mapping[str, str], hint: str) -> li
 
 
 def _printable(path: str) -> str:
-    """Given a path that may hold undecodable bytes, return text that can be printed anywhere."""
+    """Given a path that may contain undecodable bytes, return text that can be printed anywhere."""
     return path.encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""The records of one transcript that handlers may still want, in file order. No file, no rule."""
+"""A buffer of one transcript's records that handlers may still need, in file order. No file, no rules."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from tacitd.transcripts.records import TEXT_LIMIT
 from tacitd.transcripts.spoken import Spoken, record_of
 
 _OVERHEAD = 400
-"""Bytes that a kept record costs beside its text."""
+"""Bytes that a kept record needs besides its text."""
 
 
 class Kept:
-    """Records from `start` on, until they are forgotten."""
+    """Records from `start` on, until `forget`."""
 
     def __init__(self, own: Own, start: int) -> None:
         self.bytes = 0
-        """About how much memory they take: hardly more than their lines."""
+        """Roughly the memory they use: little more than the size of their lines."""
         self._own = own
         self._start = start
         self._kept: list[Record | Spoken] = []
 
     def hold(self, start: int, end: int, raw: bytes) -> None:
-        """Keep a line in which the assistant speaks, as it is. Lines come in file order."""
+        """Keep an assistant's line undecoded. Lines come in file order."""
         if start >= self._start:
             self.bytes += end - start + _OVERHEAD
             self._kept.append(Spoken(start, end, raw))
 
     def add(self, record: Record) -> None:
-        """Keep a record, wherever it stands; two records of one damaged line become one: a line is the unit."""
+        """Insert a record at its place. Two records of one damaged line at the same offset become one."""
         if record.start < self._start:
             return
         at = bisect_left(self._kept, record.start, key=_start)
@@ -43,7 +43,7 @@ class Kept:
             self._kept.insert(at, record)
 
     def records(self, after: int, upto: int) -> tuple[Record, ...]:
-        """The kept records with start >= after and end <= upto."""
+        """The kept records with start >= after and end <= upto. Decodes the assistant's lines among them."""
         first, last = self._between(after, upto)
         for at in range(first, last):
             spoken = self._kept[at]
@@ -53,13 +53,13 @@ class Kept:
         return tuple(one for one in held if not one.empty)
 
     def prompts(self, after: int, upto: int) -> tuple[Prompt, ...]:
-        """The prompts of these records. Looks into nothing that the assistant said."""
+        """The prompts of these records. Does not decode the assistant's lines."""
         first, last = self._between(after, upto)
         held = (one for one in self._kept[first:last] if isinstance(one, Record) and one.end <= upto)
         return tuple(prompt for record in held for prompt in record.prompts)
 
     def forget(self, before: int) -> None:
-        """Let go of the records that begin before this offset."""
+        """Drop the records that begin before this offset."""
         last = bisect_left(self._kept, before, key=_start)
         self.bytes -= sum(map(_size, self._kept[:last]))
         del self._kept[:last]

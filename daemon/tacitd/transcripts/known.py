@@ -1,6 +1,6 @@
-"""What is known of every transcript, and which of them are hot. Bookkeeping only: no disk, no clock.
+"""The known state of every transcript, and which of them are hot. No disk, no clock.
 
-`follow.py` looks at files and tells this what it saw; this says what is new about it.
+follow.py reads the files' stamps and passes them on; this module decides what has changed.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal
 from tacitd.transcripts.listing import Listing, Stamp, as_paths
 
 HOT = 3600.0
-"""Seconds for which a file that changed is compared often."""
+"""Seconds for which a changed file is hot, that is, compared often."""
 MANY = 2000
-"""Up to so many hot files are all compared at every pass: 5 ms, a quarter of a percent of a core."""
+"""Up to this many hot files are all compared in every pass: 5 ms, a quarter of a percent of a core."""
 AT_ONCE = 500
-"""Where more are hot, so many of the newest are compared at every pass, and as many of the others by turns."""
+"""If more are hot, this many of the newest are compared in every pass, and as many of the others in rotation."""
 
 Kind = Literal["changed", "vanished", "born"]
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one poll found. No path is in two of them, and each change of a stamp is reported once."""
+    """What one poll found. No path is in two of the fields, and each change of a stamp is reported once."""
 
     changed: tuple[Path, ...] = ()
     vanished: tuple[Path, ...] = ()
@@ -35,7 +35,7 @@ class Changes:
 
 
 class Known:
-    """The last stamp of every transcript, and when each was last seen to change."""
+    """The last stamp of every transcript, and when each last changed."""
 
     def __init__(self) -> None:
         self.stamps: dict[str, Stamp] = {}
@@ -44,20 +44,21 @@ class Known:
         self._news: dict[str, Kind] = {}
 
     def take(self, path: str, stamp: Stamp, at: float) -> None:
-        """A file was seen with this stamp, at `at` (monotonic seconds)."""
+        """Record a file's stamp, seen at `at` (monotonic seconds)."""
         before = self.stamps.get(path)
         if before == stamp:
             return
         self.stamps[path] = stamp
         self._warm(path, at)
         reported = self._news.get(path)
+        # Several changes between two polls become one: vanished and born again is "changed", born and changed is "born".
         if before is None and reported != "vanished":
             self._news[path] = "born"
         elif reported != "born":
             self._news[path] = "changed"
 
     def gone(self, path: str) -> None:
-        """Nothing stands at this path, or nothing that is a transcript."""
+        """Record that the path does not exist or is not a transcript."""
         if self.stamps.pop(path, None) is None:
             return
         self._hot.pop(path, None)
@@ -67,9 +68,10 @@ class Known:
             self._news[path] = "vanished"
 
     def compare(self, listing: Listing, at: float, *, wall: float | None = None) -> None:
-        """Take a listing of everything. What lies below an unreadable directory is kept: unknown is not gone.
+        """Record a listing of everything. Files below an unreadable directory are kept, because they are unknown and not gone.
 
-        With `wall` (seconds since 1970) it is the first one: how hot a file is then comes from its mtime.
+        `at`: monotonic seconds. With `wall` (seconds since 1970) it is the first listing: a file's mtime decides then how
+        long it stays hot.
         """
         for path in [path for path in self.stamps if path not in listing.stamps]:
             if not _below_any(path, listing.unreadable):
@@ -81,7 +83,7 @@ class Known:
         self._cool(at)
 
     def news(self) -> Changes:
-        """What is new since the last call."""
+        """The changes since the last call."""
         kinds: dict[Kind, list[str]] = {"changed": [], "vanished": [], "born": []}
         for path, kind in self._news.items():
             kinds[kind].append(path)
@@ -104,17 +106,17 @@ class Known:
         return newest + (rest + rest)[start : start + AT_ONCE]
 
     def _warm(self, path: str, at: float) -> None:
-        """Put a path at the hot end."""
+        """Move a path to the newest place."""
         self._hot.pop(path, None)
         self._hot[path] = at
 
     def _cool(self, at: float) -> None:
-        """Forget what has not changed for an hour. Monotonic time, so that no clock jump cools anything."""
+        """Drop what has not changed for an hour. The time is monotonic, so no clock jump affects it."""
         self._hot = {path: since for path, since in self._hot.items() if at - since < HOT}
 
 
 class Stamps(Mapping[Path, Stamp]):
-    """All known transcripts and their stamps, read-only: a view, so that no paths are made until asked for."""
+    """All known transcripts and their stamps, read-only. A view, so that `Path` objects are only made on request."""
 
     def __init__(self, stamps: Mapping[str, Stamp]) -> None:
         self._stamps = stamps
@@ -135,6 +137,6 @@ def _below_any(path: str, directories: Mapping[str, str]) -> bool:
 
 
 def _hot_by_mtime(stamps: Mapping[str, Stamp], at: float, wall: float) -> dict[str, float]:
-    """How hot files are that were there before us. A time in the future counts as now."""
+    """The hot files of the first listing, with their monotonic times. An mtime in the future counts as now."""
     aged = [(max(0.0, wall - stamp.mtime_ns / 1e9), path) for path, stamp in stamps.items()]
     return {path: at - age for age, path in sorted(aged, reverse=True) if age < HOT}

@@ -1,13 +1,17 @@
 """Bytes to lines: opening a transcript, reading bounded slices of it, and salvaging damaged lines.
 
-Knows newlines, byte offsets and where one JSON object ends. Does not know what a record means.
+Newlines, byte offsets and the end of a JSON object belong here. What a record means does not.
 
-What Claude Code promises: a flush is one `write` of whole lines on an O_APPEND descriptor, nothing is ever
-rewritten. What real files hold all the same (CLAUDE_CODE section 0 fact 7, section 13): a last line that is
-still being written, two records glued without a newline, a truncated record with the next one on the same
-line, runs of NUL bytes, U+2028 inside strings, lines of a megabyte. So: split on b"\\n" only, consume only
-up to the last one while the file grows, and the complete records behind it when its session is over, never hold a line above `LONGEST`, and look into a line that does not parse for every
-complete record that stands in it.
+What Claude Code guarantees: one flush is one `write` of whole lines on an O_APPEND descriptor, and nothing is rewritten
+(CLAUDE_CODE fact 6). What real files contain nevertheless (fact 7, section 13): a last line that is still being written,
+two records without a newline between them, a truncated record followed by the next one on the same line, runs of NUL
+bytes, U+2028 inside strings, lines of a megabyte. So:
+
+- Lines are split at b"\\n" only.
+- While a file grows, only bytes up to the last newline are consumed. The complete records after it are consumed when the
+  session is over.
+- A line above `LONGEST` is never kept in memory.
+- A line that does not parse is searched for every complete record in it.
 """
 
 from __future__ import annotations
@@ -24,13 +28,13 @@ import msgspec
 from tacitd.errors import FileRefusedError
 
 LONGEST = 8 << 20
-"""Bytes. A longer line is streamed over, counted and addressed, never held."""
+"""Bytes. A longer line is skipped in pieces and counted, its offsets are recorded, and it is never kept in memory."""
 
 _CHUNK = 1 << 20
 _TRIES = 400_000
-"""Candidate starts that are tried in one damaged line; with `_WORK` this bounds a hostile line."""
+"""How many possible beginnings of a record are tried in one damaged line. With `_WORK` it bounds a hostile line."""
 _WORK = 32
-"""Bytes that may be decoded in salvaging a line, as a multiple of its length."""
+"""How many bytes may be decoded to salvage a line, as a multiple of its length."""
 
 _NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta", "attribution-snapshot"})
 """Record types that Claude Code writes without a `sessionId`."""
@@ -38,18 +42,18 @@ _NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Complete lines of a transcript, and what was behind them."""
+    """Complete lines of a transcript, and maybe the beginning of the next one."""
 
     start: int
     """Byte offset of `data[0]`."""
     data: bytes
     """Whole lines, and maybe the beginning of one more."""
     cut: int
-    """How much of `data` is whole lines: just after the last newline, 0 if there is none."""
+    """The length of the whole lines in `data`: the offset after the last newline, or 0."""
     size: int
-    """The file's size, in bytes, when it was read."""
+    """The file's size in bytes when it was read."""
     long: bool
-    """The line at `start` has no newline within `LONGEST`: pass over it with `skip_line`."""
+    """The line at `start` has no newline within `LONGEST`. Skip it with `skip_line`."""
 
     @property
     def end(self) -> int:
@@ -64,8 +68,8 @@ class Slice:
 def open_transcript(path: Path) -> int:
     """Given a path, return a descriptor to read from; the caller closes it.
 
-    Never follows a symbolic link and never waits for the writer of a FIFO. Raises FileNotFoundError where it
-    is gone, FileRefusedError for everything that is no readable regular file.
+    It does not follow a symbolic link (O_NOFOLLOW) and does not block on a FIFO (O_NONBLOCK). Raises FileNotFoundError if
+    the file does not exist, FileRefusedError if it is not a readable regular file.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -83,20 +87,23 @@ def open_transcript(path: Path) -> int:
 
 def _refusal(path: Path, error: OSError) -> FileRefusedError:
     if error.errno in (errno.ELOOP, errno.EMLINK):
-        return FileRefusedError(f"{path} is a symbolic link", "transcripts are only read where they stand")
-    hint = f"check who may read it: ls -l '{path}'" if isinstance(error, PermissionError) else ""
+        return FileRefusedError(
+            f"{path} is a symbolic link", "put the file itself there; links are not followed"
+        )
+    hint = f"check its permissions: ls -l '{path}'" if isinstance(error, PermissionError) else ""
     return FileRefusedError(f"{path} cannot be opened: {error.strerror}", hint)
 
 
 def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Slice:
     """Given an offset at a line's start, return the complete lines of about `limit` bytes after it.
 
-    Reads further, up to `longest`, only where a single line is longer than `limit`.
+    It reads more, up to `longest`, only if a single line is longer than `limit`. Raises OSError.
     """
     want = min(max(limit, 1), longest + 1)
     while True:
         data = os.pread(fd, want, offset)
         cut = data.rfind(b"\n") + 1
+        # Without a newline in a full read, this line is longer than `want`: read four times as much of it.
         if cut or len(data) < want or want > longest:
             break
         want = min(want * 4, longest + 1)
@@ -105,9 +112,9 @@ def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Slic
 
 
 def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
-    """Look for the newline after `offset` in at most `limit` bytes, holding none of them.
+    """Search the newline after `offset` in at most `limit` bytes, without keeping them.
 
-    Returns (offset just after it, True), or (offset up to which there is none, False).
+    Returns (offset after it, True), or (offset up to which there is none, False). Raises OSError.
     """
     left = limit
     while left > 0:
@@ -126,7 +133,7 @@ def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
 
 
 class _Head(msgspec.Struct, gc=False):
-    """What tells a record from an object inside one. Raw: whatever stands there, it never fails."""
+    """The fields that distinguish a record from a nested object. They are Raw, so their content never fails to decode."""
 
     type: msgspec.Raw = msgspec.Raw()
     sessionId: msgspec.Raw = msgspec.Raw()
@@ -152,13 +159,15 @@ def mend(line: bytes) -> bytes:
 def salvage(line: bytes) -> list[tuple[int, int]]:
     """Given a line that does not parse, return the (start, end) of every complete record in it.
 
-    A record is an object with a `type` and a `sessionId` (or of a type that has none). An object inside
-    another is none: where it stands after a truncated one, it counts only if nothing goes on behind it as an
-    enclosing object would. Text inside a string cannot be taken for a record, because its quotes are escaped.
+    A record is an object with a `type` and a `sessionId`, or of a type that has none. An object nested in another is not
+    a record. After a truncated object nothing proves which object encloses the next one, so that one counts only if the
+    bytes after it do not continue an enclosing object. Text inside a string cannot be mistaken for a record, because its
+    quotes are escaped.
     """
     line = mend(line)
     found: list[tuple[int, int]] = []
     budget = _WORK * len(line) + _CHUNK
+    # `clean`: everything before `edge` was complete records, so an object at `edge` is not nested in another one.
     clean, edge = True, 0
     at = line.find(b'{"')
     for _ in range(_TRIES):
@@ -178,12 +187,12 @@ def salvage(line: bytes) -> list[tuple[int, int]]:
 
 
 def leading_objects(data: bytes) -> list[tuple[int, int]]:
-    """Given bytes that begin where a record begins, return the (start, end) of the complete JSON objects that follow each
-    other from the first byte on.
+    """Given bytes that begin where a record begins, return the (start, end) of the complete JSON objects that follow each other
+    from the first byte on.
 
-    Nothing that is appended later can change them: bytes after a complete object belong to the next record. Objects
-    behind a torn one are left out, because what follows might show that they are parts of it (`salvage` judges whole
-    lines only).
+    What is appended later cannot change them, because bytes after a complete object belong to the next record. Objects
+    after a torn one are left out, because later bytes may show that they are parts of it (`salvage` judges whole lines
+    only).
     """
     data = mend(data)
     found: list[tuple[int, int]] = []
@@ -199,11 +208,11 @@ def leading_objects(data: bytes) -> list[tuple[int, int]]:
 
 
 def _object_at(line: bytes, start: int) -> tuple[bool, int]:
-    """Whether a complete object starts here, and where it ends, or how far it was followed.
+    """Whether a complete object starts here, and where it ends, or how far it was decoded.
 
-    msgspec says in its message how many bytes it took, the one that it stumbled over included: "trailing
-    characters (byte N)" behind a complete value, "(byte N)" where the syntax broke. That is a scanner at the
-    speed of C; tests guard the wording and the counting.
+    msgspec's error message has the number of the byte that it failed at: "trailing characters (byte N)" after a complete
+    value, "(byte N)" at a syntax error. So msgspec finds the end of an object at the speed of C. Tests check the wording
+    and the counting.
     """
     try:
         _HEAD.decode(memoryview(line)[start:])
@@ -222,7 +231,7 @@ def _object_at(line: bytes, start: int) -> tuple[bool, int]:
 
 
 def _goes_on(line: bytes, end: int) -> bool:
-    """Whether an enclosing object goes on here: then the one that ended was a part of it."""
+    """Whether an enclosing object continues here, so that the object before was nested in it."""
     rest = line[end : end + 64].lstrip(b"\0 \t\r")
     return rest[:1] in (b",", b"}", b"]", b":")
 

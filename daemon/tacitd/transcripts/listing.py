@@ -1,10 +1,10 @@
 """One pass over `projects/**/*.jsonl` below a root: which transcripts there are, and the stamp of each.
 
-Here belongs looking at directories and at what `lstat` says. What changed since the last look is `follow.py`'s
-business, and nothing here ever opens a file: a FIFO named `x.jsonl` would hang whoever did.
+Listing directories and `lstat` belong here. What changed since the last pass is in follow.py and known.py. Nothing here
+opens a file, because opening a FIFO named `x.jsonl` would block.
 
-Paths are kept as `str` in the form of `os.fsdecode` (undecodable bytes survive as surrogates), because twenty
-thousand `Path` objects cost more time and memory than the whole pass.
+Paths are `str` in the form of `os.fsdecode` (undecodable bytes become surrogates), because twenty thousand `Path`
+objects take more time and memory than the whole pass.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 SUFFIX = ".jsonl"
-"""What a transcript's name ends with."""
+"""The suffix of a transcript's name."""
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is not what it was: any difference counts (DESIGN "Hints and truth").
+    """What identifies a file's state: any difference means that the file changed (DESIGN "Sources").
 
-    A tuple and no dataclass: one is made for every file at every pass, and this is three times as fast.
+    A tuple and not a dataclass: one is made for every file in every pass, and a tuple is three times as fast.
     """
 
     size: int
@@ -31,35 +31,34 @@ class Stamp(NamedTuple):
     mtime_ns: int
     """Last write: nanoseconds since 1970, UTC."""
     ctime_ns: int
-    """Last change of the inode, nanoseconds since 1970, UTC; the one that a program cannot set back."""
+    """Last change of the inode: nanoseconds since 1970, UTC. A program cannot set it back."""
     inode: int
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a pass found. Keys are paths as `os.fsdecode` gives them."""
+    """What a pass found. Keys are paths in the form of `os.fsdecode`."""
 
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Every transcript that is a regular file."""
     directories: set[str] = field(default_factory=set)
-    """Every directory that could be listed, the top included."""
+    """Every directory that could be listed, including the top."""
     odd: dict[str, str] = field(default_factory=dict)
-    """What is named like a transcript (or like a project's folder) and is none: path to reason. Never opened."""
+    """What has the name of a transcript (or of a project's folder) and is not one: path to reason. Never opened."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """What could not be looked at: path to reason. What is below is unknown, not gone."""
+    """What could not be read: path to reason. What is below is unknown, which does not mean gone."""
 
 
 def top_of(root: str | os.PathLike[str]) -> str:
-    """Given a root (`~/.claude`), return the directory that holds its transcripts.
+    """Given a root (`~/.claude`), return the directory that contains its transcripts.
 
-    The root and its `projects` may themselves be links, because people move them to other disks; below, none
-    is followed.
+    The root and its `projects` may be links, because people move them to other disks. Links below are not followed.
     """
     return os.path.join(os.fspath(root), "projects")  # noqa: PTH118 - str on purpose, see above
 
 
 def scan(root: str | os.PathLike[str]) -> Listing:
-    """Given a root, return all transcripts below its `projects`. A missing directory is an empty listing.
+    """Given a root, return all transcripts below its `projects`. A missing directory gives an empty listing.
 
     Takes about 100 ms for 20,000 files. Raises nothing: what cannot be read is in `.unreadable`.
     """
@@ -67,7 +66,7 @@ def scan(root: str | os.PathLike[str]) -> Listing:
 
 
 def scan_below(directories: Iterable[str], *, top: str) -> Listing:
-    """Given directories at or below `top`, return what is in them and below, each looked at once."""
+    """Given directories at or below `top`, return what is in them and below. Each directory is listed once."""
     found = Listing()
     waiting = list(directories)
     while waiting:
@@ -78,21 +77,21 @@ def scan_below(directories: Iterable[str], *, top: str) -> Listing:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Given the answer of `lstat`, return the stamp."""
+    """Given the result of `lstat`, return the stamp."""
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def odd_kind(mode: int) -> str:
-    """Given the mode of something that is no regular file, return what it is, for a person."""
+    """Given the mode of something that is not a regular file, return what it is, in words for a person."""
     if stat.S_ISLNK(mode):
         return "a symbolic link; links below the root are not followed"
     if stat.S_ISDIR(mode):
         return "a directory"
-    return "a FIFO, which would hang whoever opens it" if stat.S_ISFIFO(mode) else "no regular file"
+    return "a FIFO, which would block its reader" if stat.S_ISFIFO(mode) else "not a regular file"
 
 
 def _list_one(directory: str, found: Listing, *, at_top: bool) -> list[str]:
-    """Put one directory's transcripts into `found`, and return its subdirectories."""
+    """Add one directory's transcripts to `found`, and return its subdirectories."""
     below: list[str] = []
     try:
         with os.scandir(directory) as entries:
@@ -113,7 +112,7 @@ def _list_one(directory: str, found: Listing, *, at_top: bool) -> list[str]:
 
 
 def _take(entry: os.DirEntry[str], found: Listing) -> None:
-    """Put the stamp of one transcript into `found`, or the reason why it has none."""
+    """Add the stamp of one transcript to `found`, or the reason why it has none."""
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""What did the person say? The fourteen rules of CLAUDE_CODE section 6, first match wins.
+"""What a person said in one record: the fourteen rules of CLAUDE_CODE section 6; the first match decides (S-05).
 
-`judge` looks at one record and nothing else: no file, no clock, no neighbour. What needs the records after it
-(is a queued message taken back?) is `person_queue`; what needs the ones before it (was it said already?) is
-`dedupe`.
+`judge` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
+queued message taken back?) is in person_queue.py; what depends on earlier ones (was it said before?) is in dedupe.py.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ from tacitd.transcripts.records import (
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """By what the daemon knows its own calls of the client. Each guard is enough by itself."""
+    """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
 
     cwd: str = ""
     """The private directory that its calls run in; "" for none."""
     sentinel: str = ""
-    """What all its prompts begin with; "" for none."""
+    """The beginning of all its prompts; "" for none."""
     sessions: Container[str] = field(default_factory=frozenset)
     """Its own session ids; may be a set that grows."""
 
@@ -58,19 +57,19 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of a person, as they stand in one record."""
+    """A person's words in one record."""
 
     kind: PromptKind
     text: str
     pasted: int = 0
-    """Characters of marked pastes taken out of `text`."""
+    """Length in characters of the marked pastes that were removed from `text`."""
     context: str | None = None
-    """The question that they answer; None: what the assistant said before is the context."""
+    """The question that they answer. None: the assistant's text before is the context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which rule decided, which words there are, and why, in a sentence a person can read."""
+    """The number of the rule that decided, the words, and the reason in a sentence for a person."""
 
     rule: int
     words: tuple[Words, ...]
@@ -82,7 +81,7 @@ def _no(rule: int, reason: str) -> Verdict:
 
 
 _SIDECHAIN = _no(1, "a sub-agent's record: its prompts are the main model's")
-_OTHER_TYPE = _no(2, "a record of a type that holds no one's words, or copies of them")
+_OTHER_TYPE = _no(2, "a record type without a person's words, or with copies of them")
 _TOOL_RESULT = _no(8, "a tool's result")
 _NO_TEXT = _no(14, "no text in it")
 
@@ -90,7 +89,7 @@ _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 
 
 def judge(line: Line, own: Own) -> Verdict:
-    """Given a record and what is the daemon's own, return what the person said in it."""
+    """Given a record and what identifies the daemon's own calls, return what the person said in it."""
     if line.is_sidechain or line.agent_id:
         return _SIDECHAIN
     if line.type not in _PERSON_TYPES:
@@ -106,7 +105,7 @@ def judge(line: Line, own: Own) -> Verdict:
 
 
 def plain_tool_result(line: Glance) -> bool:
-    """Whether a user record is one tool's result and certainly nothing else: 86 in 100 are (rule 8)."""
+    """Whether a user record is certainly one tool's result and nothing else (rule 8). 86 % of them are."""
     message, result = line.message, line.tool_use_result
     if isinstance(result, GlanceResult) and present(result.answers):
         return False
@@ -118,7 +117,7 @@ def plain_tool_result(line: Glance) -> bool:
 
 
 def headless(line: Line) -> bool | None:
-    """Whether a program wrote this session's prompts; None where the record does not say (rule 3)."""
+    """Whether a program wrote this session's prompts (rule 3); None if the record does not tell."""
     if line.entrypoint:
         return line.entrypoint.startswith("sdk")
     if line.prompt_source or line.turn_origin:
@@ -207,7 +206,7 @@ def _user(line: Line, own: Own) -> Verdict:
 
 
 def _beside_tools(blocks: list[Block], texts: list[str], line: Line) -> Verdict:
-    """Rule 8. One record may hold words of all three kinds; none is left out for another."""
+    """Rule 8. One record may contain words of all three kinds; each kind is kept."""
     words: list[Words] = []
     for block in blocks:
         if block.type == "tool_result" and block.is_error:
@@ -216,7 +215,7 @@ def _beside_tools(blocks: list[Block], texts: list[str], line: Line) -> Verdict:
     for text in texts:
         if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
             words += _words(8, "steer", text, "").words
-    return Verdict(8, tuple(words), "said beside a tool's result") if words else _TOOL_RESULT
+    return Verdict(8, tuple(words), "a person's words beside a tool's result") if words else _TOOL_RESULT
 
 
 def _answers(line: Line) -> list[Words]:
@@ -244,7 +243,7 @@ def _note(annotation: Any) -> str:
 
 
 def _typed(texts: list[str], line: Line, own: Own) -> Verdict:
-    """Rules 9 to 14: the first block that is no context decides."""
+    """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
     if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
         return _no(3, "tacitd's own call")
@@ -268,7 +267,7 @@ def _typed(texts: list[str], line: Line, own: Own) -> Verdict:
 
 
 def _words(rule: int, kind: PromptKind, text: str, reason: str, without: str = "no text in it") -> Verdict:
-    """The verdict on a text that is the person's, once pastes and private parts are out of it."""
+    """The verdict on a person's text, after pastes and private parts are removed."""
     own, pasted = own_words(text)
     if own:
         return Verdict(rule, (Words(kind, own, pasted),), reason)

@@ -1,11 +1,10 @@
-"""Rule 4: what becomes of messages that were typed while the model worked.
+"""Rule 4: the messages that were typed while the model worked.
 
-A state machine over the records of one transcript, in file order; no clock, no file. Claude Code writes
-`enqueue` with the words, and later exactly one of: `remove` (delivered in the middle of the turn; up to
-2.1.42 nothing else holds the words), `dequeue` (the same words follow as a user line), `popAll` (taken back
-for editing). Only `remove` and `popAll` name the words, and not in every version. The queue is first in, first
-out but for priorities, and task notifications stand in it too, so a `dequeue` waits for the user line that
-follows before it decides which message it meant.
+A state machine over the records of one transcript, in file order; no clock, no file. Claude Code writes `enqueue` with
+the words, and later exactly one of these: `remove` (delivered in the middle of the turn; up to 2.1.42 the words are
+nowhere else), `dequeue` (the same words follow as a user line), `popAll` (taken back for editing). Only `remove` and
+`popAll` contain the words, and not in every version. The queue is first in, first out except for priorities, and it
+contains task notifications too. So after a `dequeue`, the user line that follows decides which message it meant.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from dataclasses import dataclass
 from tacitd.transcripts.person import Verdict
 
 _MOST = 1000
-"""Messages that may wait; beyond it the oldest are taken as said."""
+"""How many messages may wait; beyond it the oldest count as said."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A message in the queue: where it stands and what was judged of it when it was typed."""
+    """A message in the queue: its line's offsets, and the verdict when it was typed."""
 
     start: int
     end: int
@@ -31,16 +30,16 @@ class Entry:
     context: str
     uuid: str = ""
     given: bool = False
-    """Its words were given out already (`release`)."""
+    """Whether its words became a prompt already (`release`)."""
 
 
 class Queue:
-    """The messages that wait, oldest first."""
+    """The waiting messages, oldest first."""
 
     def __init__(self) -> None:
         self._waiting: list[Entry] = []
         self._due = 0
-        """Dequeues whose user line has not come; below 0: user lines whose dequeue has not come."""
+        """How many dequeues wait for their user line; below 0, how many user lines came before their dequeue."""
 
     @property
     def empty(self) -> bool:
@@ -48,23 +47,26 @@ class Queue:
         return not self._waiting
 
     def pin(self, start: int) -> int | None:
-        """The offset of the oldest message, from `start` on, whose fate is open; None if there is none."""
+        """The offset of the oldest message, from `start` on, that may still be taken back or delivered; None if there is none.
+
+        A position must not pass it: after a restart the message would not be read again, although it was not decided.
+        """
         return next(
             (e.start for e in self._waiting if e.start >= start and e.verdict.words and not e.given), None
         )
 
     def enqueue(self, entry: Entry) -> list[Entry]:
-        """A message was typed. Returns those that have waited too long to be still watched."""
+        """Add a typed message. Returns the oldest ones beyond the limit, which count as said."""
         self._waiting.append(entry)
         late, self._waiting = self._waiting[:-_MOST], self._waiting[-_MOST:]
         return late
 
     def remove(self, text: str) -> Entry | None:
-        """A message was delivered in mid-turn. Returns it, None where it does not stand in the queue."""
+        """Remove a message that was delivered in the middle of the turn. Without text, the oldest. None if it is not there."""
         return self._take(text) if text else self._first()
 
     def pop_all(self, text: str) -> list[Entry]:
-        """Messages were taken back for editing: the one that is named (one record for each), else all."""
+        """Remove messages that were taken back for editing: the one with this text (one record for each), otherwise all."""
         named = self._take(text) if text else None
         if named is not None:
             return [named]
@@ -73,24 +75,25 @@ class Queue:
         return taken
 
     def dequeue(self, text: str) -> Entry | None:
-        """A message is about to come as a user line. Returns it where it is named."""
+        """A message will follow as a user line. Returns it if the record names it; otherwise the next user line decides."""
         named = self._take(text) if text else None
         if named is None:
             self._due += 1
         return named
 
     def attached(self, text: str) -> Entry | None:
-        """An attachment with this text was written. Returns the message, if it still waited."""
+        """An attachment with this text was written. Returns the waiting message with that text, if any."""
         return self._take(text)
 
     def delivered(self, text: str) -> list[Entry]:
-        """A user line with this text was written. Returns what it delivered; nothing waits for it any more."""
+        """A user line with this text was written. Returns the messages that it delivered, which no longer wait."""
         same = self._take(text)
         if same is not None:
             self._due = max(self._due - 1, -3)
             return [same]
         if self._due <= 0:
             return []
+        # One user line may contain several dequeued messages. If it contains none of them, the queue's order decides.
         merged = [e for e in self._waiting if e.text.strip() and e.text.strip() in text][: self._due]
         taken = merged or self._waiting[:1]
         self._waiting = [e for e in self._waiting if e not in taken]
@@ -98,9 +101,9 @@ class Queue:
         return taken
 
     def release(self) -> tuple[list[Entry], list[Entry]]:
-        """Nothing more will come for now. Returns (those that were dequeued, those that count as said).
+        """Nothing more is expected for now. Returns (those that were dequeued, those that count as said).
 
-        The latter stay, so that a user line that comes after all is known to be theirs.
+        The latter are kept, so that a user line that follows later is recognised as theirs.
         """
         gone, self._waiting = self._waiting[: max(self._due, 0)], self._waiting[max(self._due, 0) :]
         self._due = 0

@@ -1,6 +1,6 @@
-"""What inside a text a person typed: the envelopes, markers and boilerplate of Claude Code taken off.
+"""The part of a text that a person typed, without the envelopes, markers and boilerplate of Claude Code. Pure.
 
-Pure functions from strings to strings. Which record a text stands in is `person`'s business.
+Functions from strings to strings belong here. Which record contains a text is decided in person.py.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 CONTEXT_TAGS = ("<ide_opened_file>", "<ide_selection>", "<system-reminder>")
-"""Rule 9: a block that begins so is context that the client added; the next block is looked at."""
+"""Rule 9: a block that begins with one of these is context that the client added; the next block is checked."""
 
 MACHINE_STARTS = (
     "<bash-stdout>",
@@ -28,13 +28,13 @@ MACHINE_STARTS = (
     "Operation stopped by hook:",
     "Base directory for this skill:",
 )
-"""Rule 12: a text that begins so was written by a program."""
+"""Rule 12: a program wrote a text that begins with one of these."""
 
 NOTIFICATIONS = ("<task-notification", "<agent-notification")
-"""Rules 4 and 5: not a message that a person queued."""
+"""Rules 4 and 5: a program and not a person queued a message that begins with one of these."""
 
 PLAN_START = "Implement the following plan:"
-"""Rule 13: the model wrote it, the person accepted it."""
+"""Rule 13: the model wrote such a plan and the person accepted it."""
 
 _ARGS = re.compile(r"<command-args>(.*)</command-args>", re.S)
 _NAME = re.compile(r"<command-name>([^<>]{1,200})</command-name>")
@@ -46,7 +46,7 @@ _REJECTIONS = (
     "To tell you how to proceed, the user said:",
     "The user provided the following reason for the rejection:",
 )
-"""Rule 8a: what stands before a person's words in a rejected tool's result (the second: editor extensions)."""
+"""Rule 8a: what precedes a person's words in a rejected tool's result (the second: editor extensions)."""
 
 _NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 """Appended after the words by clients with auto memory."""
@@ -55,14 +55,13 @@ _NOT_SAID = (
     "The user wants to clarify these questions.",
     "The user has indicated they have provided enough answers for the plan interview.",
 )
-"""What the client says in a person's name when "Chat about this" or "Skip interview" was chosen."""
+"""The client's own text for "Chat about this" and "Skip interview", written as if the person had said it."""
 
 
 def own_words(text: str) -> tuple[str, int]:
-    """Given a typed text, return it without marked pastes and `<private>` parts, and the pastes' length.
+    """Given a typed text, return it without marked pastes and `<private>` parts, and the pastes' length in characters.
 
-    A paste that is not closed stays: it cannot be told where it ends. A `<private>` that is not closed
-    goes to the end of the text.
+    A paste without a closing tag is kept, because its end is unknown. A `<private>` without one extends to the end.
     """
     text, pasted = _without_pastes(text)
     return (_PRIVATE.sub("", text) if "<" in text else text).strip(), pasted
@@ -90,7 +89,7 @@ def _without_pastes(text: str) -> tuple[str, int]:
 
 
 def _close(text: str, opened: re.Match[str]) -> tuple[int, int]:
-    """Where the paste ends, and where the text goes on after its closing tag; (-1, -1) if it is not closed."""
+    """The end of the paste, and where the text continues after its closing tag; (-1, -1) if there is no closing tag."""
     ends = (
         (text.find(tag, opened.end()), len(tag))
         for tag in (f'</pasted_content id="{opened[1]}">', "</pasted_content>")
@@ -100,9 +99,9 @@ def _close(text: str, opened: re.Match[str]) -> tuple[int, int]:
 
 
 def command_args(text: str) -> str | None:
-    """Given a text, return the arguments if it is the envelope of a slash command, None if it is none.
+    """Given a text, return the arguments if it is the envelope of a slash command, "" if that has none; otherwise None.
 
-    Both orders occur: name, message, args, and message, name, args. "" where it has no arguments.
+    Both orders occur: name, message, args, and message, name, args.
     """
     if not text.startswith(("<command-name>", "<command-message>")) or "<command-name>" not in text:
         return None
@@ -111,23 +110,23 @@ def command_args(text: str) -> str | None:
 
 
 def command_name(text: str) -> str:
-    """Given the envelope of a slash command, return the command's name without its slash; "" where it has none."""
+    """Given the envelope of a slash command, return the command's name without its slash; "" if it has none."""
     found = _NAME.search(text)
     return found[1].strip().removeprefix("/") if found else ""
 
 
 def bash_command(text: str) -> str | None:
-    """Given a text, return the shell command if it is the envelope of one, None if it is none."""
+    """Given a text, return the shell command if it is the envelope of one, otherwise None."""
     if not text.startswith("<bash-input>"):
         return None
     return text.removeprefix("<bash-input>").partition("</bash-input>")[0].strip()
 
 
 def said_in_rejection(text: str) -> str:
-    """Given the error text of a rejected tool, return what the person said with it; "" if nothing.
+    """Given the error text of a rejected tool, return the person's words in it; "" if there are none.
 
-    The marker stands on the first line, after one fixed sentence: a tool's own error that quotes a transcript
-    is no rejection.
+    The marker must be on the first line, after one fixed sentence. So a tool's own error that quotes a transcript does
+    not count as a rejection.
     """
     for marker in _REJECTIONS:
         head, found, words = text.partition(marker)

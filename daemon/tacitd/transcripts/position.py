@@ -1,9 +1,9 @@
-"""A position in a transcript: an offset, and a mark by which it is known again.
+"""A position in a transcript: an offset, and a mark that identifies the bytes before it (DESIGN "Sources").
 
-Pure but for reading the file it is asked about. Does not store positions; the engine's log does.
+Only computing and checking marks belongs here; the consumers' logs store positions.
 
-A position belongs to a path. The inode is no identity: a restored home or a changed device number must not
-make the past look new. What stood before the offset is: up to 256 bytes, as a CRC.
+A position belongs to a path. The inode does not identify a file: after a restored home or a changed device number, old
+records must not look new. The bytes before the offset identify it: up to 256, as a CRC-32.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zlib import crc32
 from tacitd.transcripts.lines import open_transcript
 
 MARK = 256
-"""Bytes before the offset that the mark covers."""
+"""How many bytes before the offset the mark covers."""
 
 _CHUNK = 1 << 16
 
@@ -26,8 +26,9 @@ class Position:
     """How far a transcript was handled."""
 
     offset: int
-    """Bytes: 0, or where a record ends or begins. That is after a newline, but for records on one line and a last one
-    without a newline."""
+    """Bytes: 0, or the end of a record. It follows a newline, unless two records are on one line or the last record has no
+    newline.
+    """
     crc: int
     """CRC-32 of the up to 256 bytes before `offset`."""
 
@@ -48,7 +49,7 @@ def position_at(path: Path, offset: int) -> Position:
 
 
 def valid(path: Path, position: Position) -> bool:
-    """Whether what was before the position is still there: the file is not shorter and the mark is equal.
+    """Whether the bytes before the position are unchanged: the file is not shorter, and the mark is equal.
 
     Raises FileNotFoundError, FileRefusedError.
     """
@@ -60,10 +61,10 @@ def valid(path: Path, position: Position) -> bool:
 
 
 def baseline(path: Path) -> Position:
-    """The position just after the last newline that the file has now; at 0 if it has none.
+    """The position after the last newline that the file has now; offset 0 if it has none.
 
-    Everything before it is taken as read. Looks backwards in small chunks, so the memory is bounded.
-    Raises FileNotFoundError, FileRefusedError.
+    Used at the first start, when everything before it counts as read. Reads backwards in small chunks, so memory is
+    bounded. Raises FileNotFoundError, FileRefusedError.
     """
     fd = open_transcript(path)
     try:

@@ -1,8 +1,8 @@
 """Which client processes run a session on this machine: `sessions/<pid>.json`, and when a process started.
 
-Here belongs what is read of the system. What follows from it for a session is `sessions.py`'s business.
-Claude Code writes the file in place while a session is open, removes it at exit, and leaves it behind after a
-SIGKILL (Claude Code 2.1.328): a file that is half written, or that names a dead process, is ordinary.
+Reading the system belongs here. What follows for a session is in sessions.py. Claude Code writes the file in place while
+a session is open, removes it at exit, and leaves it behind after a SIGKILL (Claude Code 2.1.328). So half-written files
+and files that name a dead process are normal.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ LARGEST = 65536
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a session file says: this process runs this session."""
+    """The content of a session file: this process runs this session."""
 
     pid: int
     session: str
     cwd: str
     interactive: bool = True
-    """Whether a person sits at it, as far as the file says."""
+    """Whether a person uses it, according to the file."""
 
 
 def claims(config_dir: Path) -> list[Claim]:
-    """Given `~/.claude`, return what its session files say now. What cannot be read or parsed is left out."""
+    """Given `~/.claude`, return the claims of its session files. Files that cannot be read or parsed are left out."""
     try:
         with os.scandir(config_dir / "sessions") as entries:
             names = [entry.path for entry in entries if entry.name.endswith(".json")]
@@ -41,7 +41,7 @@ def claims(config_dir: Path) -> list[Claim]:
 
 
 def process_start(pid: int) -> str | None:
-    """Given a process id, return what tells this process from a later one of the same id; None if there is none.
+    """Given a process id, return what distinguishes this process from a later one with the same id; None if there is none.
 
     Linux: the start time in clock ticks since boot. macOS and others: the start time as `ps` prints it.
     """
@@ -53,7 +53,7 @@ def process_start(pid: int) -> str | None:
 
 
 def parse_proc_stat(line: bytes) -> str | None:
-    """Given `/proc/<pid>/stat`, return field 22. The name in field 2 may hold spaces and parentheses."""
+    """Given `/proc/<pid>/stat`, return field 22. The name in field 2 may contain spaces and parentheses."""
     fields = line[line.rfind(b")") + 1 :].split()
     dead = not fields or fields[0] in (b"Z", b"X")
     return None if dead or len(fields) < 20 else fields[19].decode("ascii", "replace")
@@ -92,7 +92,7 @@ def _read_claim(path: str) -> Claim | None:
 
 
 def parse_claim(data: bytes) -> Claim | None:
-    """Given the bytes of a session file, return what it says; None for anything half written or unknown."""
+    """Given the bytes of a session file, return its claim; None if it is half written or unknown."""
     try:
         said = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""From a record's working directory to the project it belongs to, or to the reason why it is none.
+"""From a record's working directory to its project, or to the reason why it has none (S-10).
 
-Here belongs the rule of DESIGN "Where it writes": what is never a project is decided here and nowhere else. No
-process is started, nothing is written. Questions about a repository that is already known are `tacitd.git`'s.
+The rule of DESIGN "Where it writes" belongs here: only this module decides what is never a project. It starts no process
+and writes nothing. Questions about a known repository are answered by `tacitd.git`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tacitd.clock import Clock
 from tacitd.events import NoProject, Project
 
 TTL = 10.0
-"""Seconds for which an answer is kept: `git init` and a removed directory are noticed after that."""
+"""Seconds for which an answer is kept. `git init` and a removed directory are noticed after that."""
 KEPT = 1024
 """How many answers are kept."""
 NEVER_INSIDE = (".git", "node_modules")
 _UNIX = "/etc /usr /bin /sbin /var /opt /lib /lib32 /lib64 /libx32 /boot /dev /proc /sys /run /snap /nix"
 _MAC = "/System /Library /Applications /private/etc /private/var /cores /usr /bin /sbin /etc /var /opt /dev"
 SYSTEM = tuple((_MAC if sys.platform == "darwin" else _UNIX).split())
-"""System directories: neither they nor anything below is a project, but for a home below them."""
+"""System directories: they and everything below are not projects, except for a home directory below them."""
 
 
 def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
@@ -37,10 +37,10 @@ def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 class Projects:
-    """Answers `of(cwd)`, from memory where it was asked lately.
+    """Finds projects with `of(cwd)`; answers are cached.
 
-    `excludes`: paths (with all below) and globs, `~` allowed; a pattern without `/` is one for the name of any
-    folder on the way. `private`: `~/.claude` and the daemon's own directories.
+    `excludes`: paths (with everything below) and globs; `~` is allowed; a pattern without `/` matches the name of any
+    folder on the path. `private`: `~/.claude` and the daemon's own directories.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Projects:
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
     def exclude(self, excludes: Sequence[str]) -> None:
-        """These are no projects from now on, instead of those that were named before."""
+        """Replace the configured exclusions."""
         self._excludes = [_pattern(text, self._given) for text in excludes]
         self._answers = {}
 
     def of(self, cwd: str) -> Project | NoProject:
-        """Given a working directory as a record names it, return its project. An answer is kept for 10 s."""
+        """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
         now = self._clock.monotonic()
         kept = self._answers.get(cwd)
         if kept is not None and now - kept[0] < TTL:
@@ -115,7 +115,7 @@ class Projects:
         if root == self._home:
             return "it is the home directory"
         if self._home.is_relative_to(root):
-            return "it is a directory that holds homes"
+            return "it contains home directories"
         for tmpdir in self._tmpdirs:
             if root == tmpdir:
                 return "it is a directory for temporary files"
@@ -130,7 +130,7 @@ class Projects:
         return ""
 
     def _at_home(self, root: Path, than: Path = Path("/")) -> bool:
-        """Whether it is below the home directory, and that is below `than`."""
+        """Whether it is in the home directory, and that is below `than`."""
         return root.is_relative_to(self._home) and self._home != than and self._home.is_relative_to(than)
 
     def _in_system(self, root: Path) -> bool:
@@ -138,7 +138,7 @@ class Projects:
 
 
 def _existing(place: Path) -> Path:
-    """The nearest directory on the way up that exists."""
+    """The nearest existing directory on the way up."""
     return next(one for one in (place, *place.parents) if one.is_dir())
 
 
@@ -147,14 +147,14 @@ def _real(path: Path) -> Path:
 
 
 def _pattern(text: str, home: Path) -> str:
-    """Given an exclusion as configured, return it with `~` and, where it is a plain path, its links resolved."""
+    """Given an exclusion as configured, return it with `~` resolved and, for a plain path, its links too."""
     whole = os.fspath(home) + text[1:] if text == "~" or text.startswith("~/") else text
     plain = whole.startswith("/") and not any(mark in whole for mark in "*?[")
     return os.path.realpath(whole) if plain else whole.rstrip("/")
 
 
 def _matches(path: Path, pattern: str) -> bool:
-    """Whether a pattern names this path or any folder on the way to it."""
+    """Whether a pattern matches this path or any folder above it."""
     if "/" not in pattern:
         return any(fnmatchcase(part, pattern) for part in path.parts)
     return any(

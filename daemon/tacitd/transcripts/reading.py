@@ -1,8 +1,7 @@
-"""The records of one transcript, in file order, to what handlers are given. No file, no clock.
+"""The assembler: the records of one transcript, in file order, turned into what handlers get. No file, no clock.
 
-Holds what a record needs of its neighbours: which session and directory it belongs to, what the assistant
-said before it, whether a queued message was taken back, whether the same words were there already. Each
-record's own verdict is `person.judge`'s.
+What a record needs from its neighbours belongs here: its session and directory, the assistant's text before it, whether a
+queued message was taken back, whether the same words came before. The verdict on a single record is in person.py.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from tacitd.transcripts.spoken import CONTEXT, HELD, Speech, says, spoken_record
 _SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
 _UNKNOWN = 100
-"""Unknown record types that are counted by name."""
+"""How many unknown record types are counted by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A line that might hold a person's words, and what became of it."""
+    """A line that might contain a person's words, with its verdict and its prompts."""
 
     start: int
     """Byte offset of the line."""
@@ -47,12 +46,12 @@ class Judged:
     """Seconds since 1970, UTC."""
     cwd: str
     verdict: Verdict
-    """`words` are empty where they were left out; `reason` says why."""
+    """Without `words` if they were left out; `reason` has the cause."""
     prompts: tuple[Prompt, ...]
 
 
 class Reading:
-    """What is known of a transcript after the records that were taken so far."""
+    """The state after the records taken so far."""
 
     def __init__(self, own: Own, start: int = 0, explain: bool = False) -> None:
         self.own = own
@@ -76,14 +75,14 @@ class Reading:
 
     @property
     def pin(self) -> int | None:
-        """The offset that nothing may pass yet: a message in the queue whose fate is open."""
+        """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
         return self._queue.pin(self.start)
 
     def settle(self, start: int, raw: memoryview, line: Glance) -> bool:
-        """A first look at the next record; whether that was enough. Otherwise `take` the whole of it.
+        """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `take`.
 
-        The hot path: nine lines in ten end here, so it does no more than it must. What the assistant said is
-        kept as it is and looked at when somebody asks for it.
+        This is the fast path: nine of ten lines end here, so it does only what it must. An assistant's line is kept undecoded
+        and decoded on request.
         """
         kind = line.type
         if line.cwd is None or line.session_id is None:
@@ -113,7 +112,7 @@ class Reading:
         return True
 
     def catch_up(self, line: Glance | Line | None = None) -> None:
-        """Take the session, directory and time from the lines that were passed by, then from this one."""
+        """Take the session, directory and time from the last line of the fast path, then from this one."""
         passed, self._passed = self._passed, None
         if passed is not None:
             self._neighbours(passed)
@@ -121,7 +120,7 @@ class Reading:
             self._neighbours(line)
 
     def take(self, start: int, end: int, line: Line) -> None:
-        """The next record, and the offsets of the line that it stands in."""
+        """Take the next record. `start` and `end` are the offsets of its line."""
         self.catch_up(line)
         driven = headless(line)
         if driven is not None:
@@ -140,7 +139,7 @@ class Reading:
             self._count_unknown(line.type)
 
     def release(self) -> None:
-        """The session is over or idle: what still waits in the queue counts as said."""
+        """The session is over or idle: messages that still wait in the queue count as said."""
         gone, said = self._queue.release()
         for entry in gone:
             self._drop(entry, "delivered as a prompt of its own")
@@ -182,6 +181,7 @@ class Reading:
     def _user(self, start: int, end: int, line: Line) -> None:
         verdict = judge(line, self.own)
         given = False
+        # A typed line delivers a queued message; the client's lines (rule 6) and tools' results (rule 8) do not.
         if verdict.rule not in (6, 8) and not self._queue.empty:
             delivered = self._queue.delivered(_raw_text(line))
             given = any(entry.given for entry in delivered)
@@ -228,8 +228,8 @@ class Reading:
     def _removed(self, start: int, end: int, line: Line, text: str) -> None:
         entry = self._queue.remove(text)
         if entry is None and text:
-            # Why: a dequeue without a name may have taken the wrong message out. These words are the person's
-            # and may stand nowhere else, so they are taken from here; `Seen` drops them if they do.
+            # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
+            # and may be nowhere else, so they are taken from this record. `Seen` drops them if they are.
             typed = Line(type="queue-operation", operation="enqueue", content=line.content)
             entry = self._entry(start, end, line, text, judge(typed, self.own))
         if entry is not None and not entry.given:
@@ -267,7 +267,7 @@ class Reading:
     def _judge(
         self, start: int, end: int, line: Line, verdict: Verdict, uuid: str, context: str | None = None
     ) -> None:
-        """Make prompts of a verdict's words, but for those that were there before, and keep them."""
+        """Make prompts of a verdict's words, without those that came before, and keep them."""
         command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
         if not verdict.words:
             if command:
@@ -284,7 +284,7 @@ class Reading:
             self.prompted = True
             self.kept.add(self._record(start, end, line, prompts=fresh, command=command))
         else:
-            verdict = Verdict(verdict.rule, (), "the same words, or the same record, were there before")
+            verdict = Verdict(verdict.rule, (), "the same words, or the same record, came before")
         self._explain(start, line, verdict, fresh)
 
     def _prompt(
@@ -349,5 +349,5 @@ def _raw_text(line: Line) -> str:
 def _copies(version: str) -> bool:
     """Whether this client copied histories with new uuids: up to 1.0.83."""
     parts = version.split(".")[:3]
-    # int() refuses more than 4300 digits, and a version is whatever a line says.
+    # int() refuses more than 4300 digits, and a version can be any text.
     return all(part.isdecimal() and len(part) < 9 for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)

@@ -1,9 +1,10 @@
-"""One line of JSON to the few fields of it that are used. No rules about persons, no files.
+"""One line of JSON to the fields of it that are used. No rules about persons, no files.
 
-Everything else in a line is skipped by the decoder without building it. Raw is used for what is rarely
-needed; it points into the line, so a `Line` lives as long as its line is looked at and never longer.
-The format is internal to Claude Code and changes: a field of an unexpected shape never raises, it is left
-out (`decode` falls back to looking at each field by itself).
+The decoder skips all other fields without building them. Rarely needed fields are `Raw`, which refers to the line's
+bytes, so a `Line` must not be kept longer than its line.
+
+The format is internal to Claude Code and changes (S-05). A field with an unexpected shape never raises; it is left out
+(`decode` falls back to decoding each field separately).
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from msgspec import Raw, Struct
 from tacitd.events import ToolUse
 
 SKIPPED = (b'{"type":"api-request', b'{"type":"file-history')
-"""Lines that begin so are never decoded. A changed spacing only costs time."""
+"""Lines with one of these beginnings are never decoded. If the client changes its spacing, that only costs time."""
 
 _ENDS = (b"}}", b'"isSnapshotUpdate":false}')
 _DIGEST = b'"requestDigest":"'
 _DIGEST_AT = len(_DIGEST) + 64 + len(b'"}\n')
 
 TEXT_LIMIT = 64 << 10
-"""Characters of an assistant's text or of a summary that are kept."""
+"""How many characters of an assistant's text or of a summary are kept."""
 
 INPUT_LIMIT = 256 << 10
-"""Bytes of a tool call's input that are kept."""
+"""How many bytes of a tool call's input are kept."""
 
 _KNOWN = (
     "user assistant system attachment progress queue-operation last-prompt summary ai-title custom-title "
@@ -39,17 +40,16 @@ _KNOWN = (
     "artifact-autoreact-ledger"
 )
 KNOWN_TYPES = frozenset(_KNOWN.split())
-"""Record types known up to Claude Code 2.1.328. Another one is counted and skipped."""
+"""Record types known up to Claude Code 2.1.328. Other types are counted and skipped."""
 
 _NONE = Raw()
 
 
 def never_matters(data: bytes, start: int, end: int) -> bool:
-    """Whether the line at data[start:end], its newline included, begins and ends as one that needs no decoding.
+    """Whether the line at data[start:end], including its newline, begins and ends as one that needs no decoding.
 
-    The end is looked at because a truncated record may have another one glued behind it. What a person says
-    ends in `"}`; lines of these types end otherwise, or in a digest. Whatever is spelled differently is
-    decoded, so only time can be lost.
+    The end is checked because another record may follow a truncated one on the same line. A person's record ends with
+    `"}`; lines of these types end otherwise, or with a digest. Any other spelling is decoded, so only time can be lost.
     """
     return data.startswith(SKIPPED, start) and (
         data.endswith(_ENDS, start, end - 1) or data.startswith(_DIGEST, end - _DIGEST_AT)
@@ -69,27 +69,27 @@ class Block(Struct, gc=False):
 
 
 class Message(Struct, gc=False):
-    """What was said, by whom."""
+    """A message of any role, with its content."""
 
     content: str | list[Block] | None = None
     model: str | None = None
 
 
 class Origin(Struct, gc=False):
-    """Who caused a turn: `human`, or one of many programs."""
+    """The cause of a turn: `human`, or one of many programs."""
 
     kind: str | None = None
 
 
 class ToolResult(Struct, gc=False):
-    """The two fields that the answers to AskUserQuestion come in."""
+    """The two fields that contain the answers to AskUserQuestion."""
 
     answers: Raw = _NONE
     annotations: Raw = _NONE
 
 
 class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_meta": "isMeta"}):
-    """What a record of the type `attachment` carries; only `queued_command` is of interest."""
+    """The content of an `attachment` record; only `queued_command` is used."""
 
     type: str | None = None
     prompt: Raw = _NONE
@@ -100,7 +100,7 @@ class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_me
 
 
 class Line(Struct, gc=False, rename="camel"):
-    """A record of a transcript: the fields that are used, in Claude Code's names (here with underscores)."""
+    """A record of a transcript: the fields that are used, with Claude Code's names in snake case."""
 
     type: str | None = None
     uuid: str | None = None
@@ -133,34 +133,34 @@ class Line(Struct, gc=False, rename="camel"):
 
 
 class GlanceBlock(Struct, gc=False):
-    """Which kind of block it is."""
+    """The kind of a block."""
 
     type: str = ""
     is_error: bool | None = None
 
 
 class GlanceMessage(Struct, gc=False):
-    """Which kinds of blocks it has."""
+    """The kinds of a message's blocks."""
 
     content: str | list[GlanceBlock] | None = None
 
 
 class GlanceResult(Struct, gc=False):
-    """Whether a tool's result may hold a person's answers."""
+    """Whether a tool's result may contain a person's answers."""
 
     answers: Raw = _NONE
 
 
 class GlanceAttachment(Struct, gc=False):
-    """Which kind of attachment it is."""
+    """The kind of an attachment."""
 
     type: str | None = None
 
 
 class Glance(Struct, gc=False, rename="camel"):
-    """The fields that settle most lines; only where somebody may have said something is the `Line` decoded.
+    """The fields that are enough for most lines. A `Line` is decoded only if a person may have said something in it.
 
-    Every field costs each unknown key of every line a comparison: that is why they are two structs.
+    Two structs, because each field of a struct costs a comparison with every unknown key of every line.
     """
 
     is_sidechain: bool | None = None
@@ -175,16 +175,16 @@ class Glance(Struct, gc=False, rename="camel"):
 
 
 glance = msgspec.json.Decoder(Glance).decode
-"""Given a line, return the first look at it. Raises ValueError or RecursionError; then `decode` it."""
+"""Given a line, return its header. Raises ValueError or RecursionError; then `decode` it."""
 
 _DECODER = msgspec.json.Decoder(Line)
 
 
 def decode(raw: bytes | memoryview) -> Line | None:
-    """Given one line, return its record; None where it is JSON but no object.
+    """Given one line, return its record; None if it is JSON but not an object.
 
-    Raises ValueError (msgspec's, or UnicodeDecodeError) or RecursionError where it is no whole JSON: then
-    `lines.salvage` finds what stands in it.
+    Raises ValueError (msgspec's, or UnicodeDecodeError) or RecursionError if it is not complete JSON; then
+    `lines.salvage` finds the records in it.
     """
     try:
         return _DECODER.decode(raw)
@@ -193,7 +193,7 @@ def decode(raw: bytes | memoryview) -> Line | None:
 
 
 def decode_damaged(raw: bytes) -> Line | None:
-    """Given the span of a record, return it with what is no UTF-8 replaced; None where it is no record at all."""
+    """Given the bytes of a record, return it with invalid UTF-8 replaced; None if it is not a record."""
     for attempt in (raw, raw.decode("utf-8", "replace").encode()):
         try:
             return decode(attempt)
@@ -203,14 +203,14 @@ def decode_damaged(raw: bytes) -> Line | None:
 
 
 def spoken_text(message: Message) -> str:
-    """Given an assistant's message, return what it says: its text blocks, without thinking."""
+    """Given an assistant's message, return its text blocks, without thinking."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(block.text for block in message.content or () if block.type == "text" and block.text)
 
 
 def called_tools(message: Message) -> tuple[ToolUse, ...]:
-    """Given an assistant's message, return the tools that it calls, their inputs cut loose from the line."""
+    """Given an assistant's message, return its tool calls, with inputs that no longer refer to the line."""
     if isinstance(message.content, str):
         return ()
     return tuple(_called(block) for block in message.content or () if block.type == "tool_use")
@@ -222,7 +222,7 @@ def _called(block: Block) -> ToolUse:
 
 
 def present(raw: Raw) -> bool:
-    """Whether a rarely used field is there and neither null nor false nor empty."""
+    """Whether a rarely used field is present and neither null nor false nor empty."""
     return raw is not _NONE and bytes(raw) not in (b"", b"null", b"false", b'""')
 
 
@@ -235,12 +235,12 @@ def text_of(raw: Raw) -> str:
 
 
 def object_of(raw: Raw) -> dict[str, Any]:
-    """Given a field, return it if it is an object; empty for anything else."""
+    """Given a field, return it if it is an object; otherwise {}."""
     found = _fit(raw, dict[str, Any])
     return found if isinstance(found, dict) else {}
 
 
-# --- the tolerant way: each field by itself ----------------------------------------------------------------
+# --- the tolerant way: each field separately ---------------------------------------------------------------
 
 
 def _loose(kind: type[Struct]) -> msgspec.json.Decoder[Any]:
@@ -264,7 +264,7 @@ def _tolerant(raw: bytes | memoryview) -> Line | None:
 
 
 def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
-    """Given an object, return it as this struct with the fields that fit; None where it is no object."""
+    """Given an object, return it as this struct with the fields that fit; None if it is not an object."""
     decoder, fields = _LOOSE[kind]
     try:
         loose = decoder.decode(raw)
@@ -297,7 +297,7 @@ _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
 
 
 def _blocks(raw: Raw) -> list[Block] | None:
-    """Given a list of which some elements are no blocks, return those that are; a bare string counts as text."""
+    """Given a list, return those elements that are blocks; a bare string counts as text."""
     parts = _fit(raw, list[Raw])
     if parts is None:
         return None

@@ -1,12 +1,12 @@
-"""When a session is live, and when it has ended. Bookkeeping: no transcript is read here.
+"""When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
-A session ends by quiet (`session.idle` without growth, of its own transcript or of its sub-agents'), or sooner
-when the client that ran it is gone. Gone only counts for a process that was seen alive here before, with its
-start time: in a container or on a shared home every process looks dead. Growth after an end begins it anew. The
-session files are read when a session begins, because its client may be gone before the next look, and every few
-seconds while a session is live.
+A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
+sooner if the client that ran it is gone. A client counts as gone only if it was seen alive here before, with its start
+time, because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
+The session files are read when a session begins, because its client may be gone at the next check, and every few seconds
+while a session is live.
 
-Quiet is measured in monotonic time, so that no clock jump ends anything.
+Idle time is monotonic, so no clock jump ends a session.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tacitd.clock import Clock
 from tacitd.transcripts.processes import Claim, claims
 
 GONE_FOR = 120.0
-"""Seconds for which a process must have been gone before its session counts as ended."""
+"""Seconds for which a process must be gone before its session counts as ended."""
 LOOK_EVERY = 10.0
-"""Seconds between two looks at the session files while a session is live."""
+"""Seconds between two checks of the session files while a session is live."""
 LOOK_AT_MOST_EVERY = 5.0
-"""Seconds between two looks, however often `tick` is called."""
+"""Minimum seconds between two checks, however often `tick` is called."""
 FORGET = 3600.0
-"""Seconds after which nothing is remembered of a session that ended."""
+"""Seconds after which an ended session is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Session:
 
 @dataclass(slots=True)
 class _Client:
-    """A process that was seen alive here, running a session."""
+    """A process that was seen alive on this machine, running a session."""
 
     start: str
     cwd: str
@@ -75,9 +75,9 @@ class _Client:
 
 
 class Sessions:
-    """All sessions that are live, or ended within the hour.
+    """All sessions that are live, or that ended within the hour.
 
-    `process_start` answers as `processes.process_start` does.
+    `process_start` is `processes.process_start` or a replacement for it.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class Sessions:
     def grew(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
     ) -> None:
-        """A session's transcript grew. `last_time`: of its newest record, seconds since 1970.
+        """A session's transcript grew. `last_time`: the time of its newest record, seconds since 1970.
 
-        `mtime` (seconds since 1970) says that the growth was not watched, only found: at the start of the
-        daemon. The quiet then counts from it; a time in the future counts as now.
+        `mtime` (seconds since 1970) means that the growth was not observed but found when the daemon started. The idle time
+        then counts from it; a time in the future counts as now.
         """
         session = self._begun(session_id, watched=mtime is None)
         session.path, session.cwd = path, cwd or session.cwd
@@ -106,19 +106,19 @@ class Sessions:
         self._alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
 
     def touched(self, session_id: str) -> None:
-        """A sub-agent of this session worked: it is live, though its own transcript did not grow."""
+        """A sub-agent of this session worked: the session is live, although its own transcript did not grow."""
         session = self._begun(session_id, watched=True)
         session.at = max(session.at, self._clock.now())
         self._alive(session, 0.0)
 
     def client(self, session_id: str) -> str:
-        """What identifies the interactive client that was seen alive here running this session; "" if none was."""
+        """Identifies the interactive client that was seen alive running this session; "" if there was none."""
         return next(
             (f"{pid}:{one.start}" for pid, one in self._of(session_id).items() if one.interactive), ""
         )
 
     def endings(self) -> list[Ending]:
-        """When each live session that has a transcript will have ended, soonest first."""
+        """When each live session with a transcript will have ended, soonest first."""
         wall, monotonic = self._clock.now(), self._clock.monotonic()
         found = [
             Ending(name, one.path, one.cwd, wall + max(0.0, self._ends_at(name, one) - monotonic))
@@ -128,7 +128,7 @@ class Sessions:
         return sorted(found, key=lambda ending: ending.at)
 
     def tick(self) -> list[Ended]:
-        """The sessions that ended since the last call, each once until it grows again."""
+        """The sessions that ended since the last call. Each is reported once until it grows again."""
         now = self._clock.monotonic()
         if self._worth_a_look() and now - self._looked >= LOOK_AT_MOST_EVERY:
             self._look(now)
@@ -137,7 +137,7 @@ class Sessions:
         return ended
 
     def next_in(self) -> float:
-        """Seconds until `tick` may have something to say; infinity while no session is live."""
+        """Seconds until `tick` may have a result; infinity while no session is live."""
         now = self._clock.monotonic()
         quiet = [session.grown + self.idle for session in self._live_ones()]
         gone = [
@@ -152,10 +152,10 @@ class Sessions:
         return max(0.0, min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY]) - now)
 
     def live(self, session_id: str) -> bool:
-        """Whether the session grew within the idle time, or a client that was seen here still runs it.
+        """Whether the session grew within the idle time, or a client that was seen alive still runs it.
 
-        A session that did not grow in this daemon's life is not live, whatever a session file says: after a
-        reboot its process id may be another program's.
+        A session that did not grow since the daemon started is not live, whatever a session file contains: after a reboot its
+        process id may belong to another program.
         """
         session = self._sessions.get(session_id)
         if session is None:
@@ -164,15 +164,18 @@ class Sessions:
         return quiet < self.idle or self._runs(session_id)
 
     def live_in(self, within: Callable[[str], bool]) -> bool:
-        """Whether any session is live whose working directory `within` says yes to."""
+        """Whether any live session has a working directory for which `within` is true."""
         return any(
             self.live(name) and any(cwd and within(cwd) for cwd in self._places(name, session))
             for name, session in list(self._sessions.items())
         )
 
     def _begun(self, name: str, *, watched: bool) -> _Session:
-        """The session, with its client looked for if it begins now. Growth that was only found is not worth a look: there
-        may be thousands of such sessions, and `tick` looks for the clients of all of them at once."""
+        """The session; its client is searched if the session begins now.
+
+        It is not searched for growth that was only found at the start, because there may be thousands of such sessions, and
+        `tick` searches the clients of all of them at once.
+        """
         session = self._sessions.setdefault(name, _Session(ended=True))
         now = self._clock.monotonic()
         if not (session.ended and watched):
@@ -180,13 +183,13 @@ class Sessions:
         if now - self._looked >= LOOK_AT_MOST_EVERY:
             self._look(now)
             return session
-        for claim in claims(self._config_dir):  # many may begin at once: not each asks after all processes
+        for claim in claims(self._config_dir):  # many may begin at once: do not check all processes for each
             if claim.session == name:
                 self._remember_client(claim, self._process_start(claim.pid))
         return session
 
     def _remember_client(self, claim: Claim, start: str | None) -> None:
-        """The first start that was seen stays: a later one is another process."""
+        """Record a client. Its first start time is kept, because a different one belongs to another process."""
         if start is not None:
             clients = self._clients.setdefault(claim.session, {})
             clients.setdefault(claim.pid, _Client(start, claim.cwd, claim.interactive))
@@ -199,8 +202,9 @@ class Sessions:
         return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
 
     def quiet_at(self, within: Callable[[str], bool]) -> float | None:
-        """When the last of the live sessions whose directory `within` says yes to ends, if nothing more
-        happens in it: seconds since 1970, UTC. None where there is none."""
+        """When the last live session with a directory for which `within` is true ends, if nothing more happens in it: seconds
+        since 1970, UTC. None if there is none.
+        """
         ends = [
             self._ends_at(name, session)
             for name, session in list(self._sessions.items())
@@ -222,14 +226,14 @@ class Sessions:
         return {session.cwd, *(client.cwd for client in list(self._of(name).values()))}
 
     def _worth_a_look(self) -> bool:
-        """Whether a session is live, or a client of one that ended still runs."""
+        """Whether a session is live, or a client of an ended one still runs."""
         return any(not session.ended or self._runs(name) for name, session in self._sessions.items())
 
     def _live_ones(self) -> list[_Session]:
         return [session for session in self._sessions.values() if not session.ended]
 
     def _end(self, name: str, session: _Session, now: float) -> Ended | None:
-        """Mark a session as ended if it is. One without a transcript of its own ends without a word."""
+        """Mark a session as ended if it is; return the end to report. One without a transcript of its own is not reported."""
         why = None if session.ended else self._why(name, session, now)
         if why is None:
             return None
@@ -243,7 +247,7 @@ class Sessions:
         return "idle" if now - session.grown >= self.idle else None
 
     def _look(self, now: float) -> None:
-        """See which clients are alive, and since when the others are not."""
+        """Check which clients are alive, and record since when the others are not."""
         self._looked = now
         start_of = cache(self._process_start)
         for claim in claims(self._config_dir):
@@ -251,6 +255,7 @@ class Sessions:
                 self._remember_client(claim, start_of(claim.pid))
         for clients in self._clients.values():
             for pid, client in clients.items():
+                # Another start time means that another process has the id by now.
                 since = now if client.gone_since is None else client.gone_since
                 client.gone_since = None if start_of(pid) == client.start else since
 
@@ -263,17 +268,18 @@ class Sessions:
 
 
 def _gone(client: _Client, session: _Session, now: float) -> bool:
-    """Whether a client is gone for long enough, and the session did not grow after it went.
+    """Whether a client is gone for long enough, and the session did not grow since.
 
-    Trigger: growth after the client was gone. Why: something else runs the session, and we do not see it.
-    Outcome: only quiet ends it.
+    Trigger: the session grew after its client was gone.
+    Why: another process runs it, which was not found.
+    Outcome: only idle time ends it.
     """
     since = client.gone_since
     return since is not None and now - since >= GONE_FOR and session.grown <= since
 
 
 def session_of_subagent(path: Path) -> str | None:
-    """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for every other path."""
+    """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
     parts = path.parts
     if "subagents" not in parts[:-1]:
         return None

@@ -1,7 +1,7 @@
-"""What the assistant said and called. Nothing here is ever taken for a person's words.
+"""The assistant's text and tool calls. Nothing here ever counts as a person's words.
 
-A line in which the assistant speaks is held as it is, and looked into only when somebody asks: most readers
-want the prompts alone, each with the end of what was said before it.
+An assistant's line is kept undecoded, and decoded on request: most readers need only the prompts, each with the end of the
+text before it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tacitd.transcripts.records import (
 )
 
 CONTEXT = 300
-"""Characters of the assistant's words that go along with a prompt."""
+"""How many characters of the assistant's text go with a prompt."""
 
 HELD = 300 << 10
-"""Bytes of a line that is held as it is; a longer one is reduced at once."""
+"""A line of up to this many bytes is kept undecoded; a longer one is reduced at once."""
 
 _RECENT = 6
-"""Records of the assistant's that the context of a prompt is taken from."""
+"""How many assistant records the context of a prompt is taken from."""
 
 
 class Spoken(Struct, gc=False):
-    """A line in which the assistant speaks, not yet looked into. It names its session and directory."""
+    """An assistant's line that is not decoded yet. It contains its session and directory."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Spoken(Struct, gc=False):
 
 
 def says(line: Glance) -> str:
-    """`text` or `tool_use` if the assistant says or calls something in this record, else ""."""
+    """`text` or `tool_use` if the assistant says or calls something in this record, otherwise ""."""
     message = line.message
     if line.is_sidechain or not isinstance(message, GlanceMessage):
         return ""
@@ -59,13 +59,13 @@ def says(line: Glance) -> str:
 
 
 def record_of(spoken: Spoken, own: Own) -> Record:
-    """Given a held line, return its record; an empty one if it is the daemon's own or the client's."""
+    """Given a kept line, return its record; an empty one if the daemon or the client wrote the message."""
     line = decode_damaged(spoken.raw) or Line()
     return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
 
 
 def spoken_record(start: int, end: int, line: Line, session: str, cwd: str, own: Own) -> Record:
-    """Given an assistant's line, return what it says and calls, at most `TEXT_LIMIT` characters."""
+    """Given an assistant's line, return its text and tool calls, at most `TEXT_LIMIT` characters."""
     text = ""
     tools: tuple[ToolUse, ...] = ()
     message = line.message
@@ -76,12 +76,12 @@ def spoken_record(start: int, end: int, line: Line, session: str, cwd: str, own:
 
 
 def _synthetic(line: Line, message: Message) -> bool:
-    """API errors and the like, which the client writes in the assistant's name."""
+    """Whether the client wrote this in the assistant's name, as it does for API errors."""
     return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
 
 
 class Speech:
-    """The end of what the assistant said in the turn that a prompt answers."""
+    """The end of the assistant's text in the turn that a prompt answers."""
 
     def __init__(self, own: Own) -> None:
         self._own = own
@@ -89,18 +89,18 @@ class Speech:
         self._answered = False
 
     def hear(self, said: bytes | str) -> None:
-        """The assistant said something: a line as it is, or its text."""
+        """Add an assistant's message: an undecoded line, or its text."""
         if self._answered:
             self._recent.clear()
             self._answered = False
         self._recent.append(said)
 
     def answered(self) -> None:
-        """A person said something: what the assistant says next is another turn."""
+        """A person said something, so the assistant's next message begins another turn."""
         self._answered = True
 
     def end(self) -> str:
-        """Up to `CONTEXT` characters: the end of what was said since the last prompt, or before it."""
+        """At most the last `CONTEXT` characters of the assistant's text since the last prompt, or before it."""
         end = ""
         for at in range(len(self._recent) - 1, -1, -1):
             said = self._recent[at]

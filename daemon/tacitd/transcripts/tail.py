@@ -1,8 +1,7 @@
-"""One transcript being read: slices of a file to records that are final. Used by one thread.
+"""One transcript while it is read: slices of a file to records that are final. Used by one thread.
 
-Joins `lines` (bytes), `records` (fields) and `reading` (what a person said); decides nothing itself. It holds
-no descriptor between two slices, because thousands of transcripts are watched, and it stores no position: the
-engine does.
+It joins lines.py (bytes), records.py (fields) and reading.py (what a person said), and has no rules of its own. Between
+two slices it keeps no descriptor, because thousands of transcripts are watched. It stores no position; the engine does.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from tacitd.transcripts.reading import Reading
 from tacitd.transcripts.records import SKIPPED, Line, decode, decode_damaged, glance, never_matters
 
 LOOK_BEHIND = 256 << 10
-"""Bytes before the start that are read for context: the assistant's last words, directory, session."""
+"""Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
 
 _ADDRESSES = 1000
-"""Long lines whose address is kept."""
+"""How many long lines are kept with their offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What one slice brought."""
+    """The result of one slice."""
 
     read: int
-    """Bytes that were read or passed over."""
+    """Bytes that were read or skipped."""
     more: bool
-    """There is more to be read now."""
+    """Whether there is more to read now."""
     shrunk: bool
-    """The file is shorter than what was read, or another one: reading begins anew at 0."""
+    """Whether the file is shorter than what was read, or is another file. If so, reading starts again at 0."""
 
 
 def is_subagent(path: Path) -> bool:
-    """Whether this is a sub-agent's transcript (rule 1): nothing in it is the person's."""
+    """Whether this is a sub-agent's transcript (rule 1): it contains nothing that the person said."""
     return "subagents" in path.parts or (path.name.startswith("agent-") and path.suffix == ".jsonl")
 
 
@@ -51,10 +50,10 @@ class Tail:
     def __init__(
         self, path: Path, start: int, own: Own, explain: bool = False, longest: int = lines.LONGEST
     ) -> None:
-        """`start` is 0, or just after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests."""
+        """`start` is 0, or after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests."""
         self.path = path
         self.long_lines: list[tuple[int, int]] = []
-        """(start, end) of lines above `longest`: byte offsets."""
+        """(start, end) in bytes of the lines above `longest`."""
         self.reading = Reading(own, start, explain)
         self._explain = explain
         self._longest = longest
@@ -65,12 +64,12 @@ class Tail:
 
     @property
     def read_end(self) -> int:
-        """Byte offset up to which complete lines, or complete records at the end of the file, were read."""
+        """The byte offset up to which complete lines, or complete records at the end of the file, were read."""
         return self._read_end
 
     @property
     def safe_end(self) -> int:
-        """Byte offset up to which everything is final: no message before it waits in the queue."""
+        """The byte offset up to which everything is final: no undecided message before it is in the queue."""
         pin = self.reading.pin
         return self._read_end if pin is None else min(pin, self._read_end)
 
@@ -86,12 +85,12 @@ class Tail:
 
     @property
     def last_time(self) -> float | None:
-        """When the newest record was written: seconds since 1970, UTC; None if none says."""
+        """The time of the newest record with a time: seconds since 1970, UTC; None if there is none."""
         return self._last_time
 
     @property
     def begun(self) -> bool:
-        """Whether the transcript was read from its first byte, and a person said something in it."""
+        """Whether the transcript was read from its first byte, and contains a person's words."""
         return self.reading.start == 0 and self.reading.prompted
 
     @property
@@ -101,23 +100,25 @@ class Tail:
 
     @property
     def copies(self) -> bool:
-        """Whether the client of the newest prompt copied histories with new uuids (up to 1.0.83): for `Seen`."""
+        """Whether the client of the newest prompt copied histories with new uuids (up to 1.0.83), for `Seen`."""
         return self.reading.copies
 
     @property
     def kept_bytes(self) -> int:
-        """About how much memory the kept records take."""
+        """Roughly the memory that the kept records use, in bytes."""
         return self.reading.kept.bytes
 
     @property
     def counts(self) -> Counter[str]:
-        """`damaged`, `salvaged`, `long`, `failed`, `no object`, `no type`, `unknown type: …`: lines, from `start` on."""
+        """The number of lines from `start` on, by kind: `damaged`, `salvaged`, `long`, `failed`, `no object`, `no type`,
+        `unknown type: …`.
+        """
         return self.reading.counts
 
     def advance(self, limit: int = 1 << 20) -> Advance:
         """Read the next slice of about `limit` bytes.
 
-        Raises FileNotFoundError where the file is gone, FileRefusedError where it is no readable regular file.
+        Raises FileNotFoundError if the file does not exist, FileRefusedError if it is not a readable regular file.
         """
         fd = lines.open_transcript(self.path)
         try:
@@ -134,11 +135,11 @@ class Tail:
         return done
 
     def take_unterminated(self) -> int:
-        """Take the complete records behind the last newline, for when nothing more is expected (CLAUDE_CODE section 13).
-        Return how many bytes are left behind them that are no record yet; 0 where there are unread lines.
+        """Take the complete records after the last newline, when nothing more is expected (CLAUDE_CODE section 13).
 
-        A position behind such a record is safe: nothing that is appended later can change a complete object. The newline
-        may follow, which makes a blank line, or the next record, which begins a line of its own there.
+        Returns how many bytes after them are not a record yet; 0 if there are unread lines. A position after such a record is
+        safe, because nothing that is appended later can change a complete object. If the newline follows later, it makes a
+        blank line; if the next record follows at once, it begins a line of its own at that position.
 
         Raises FileNotFoundError, FileRefusedError.
         """
@@ -147,7 +148,7 @@ class Tail:
         fd = lines.open_transcript(self.path)
         try:
             if self._mark is None or self._other_file(fd):
-                return 0  # `advance` comes first
+                return 0  # `advance` must run first
             data = os.pread(fd, self._longest + 1, self._read_end)
             if b"\n" in data or len(data) > self._longest:
                 return 0
@@ -160,22 +161,23 @@ class Tail:
         return len(data[taken:].strip(b"\0 \t\r"))
 
     def records(self, after: int) -> tuple[Record, ...]:
-        """The kept records with start >= after that are final, in file order."""
+        """The kept final records with start >= after, in file order."""
         return self.reading.kept.records(after, self.safe_end)
 
     def prompts(self, after: int) -> tuple[Prompt, ...]:
-        """The prompts of `records(after)`, without making the records: what a person said, and nothing else."""
+        """The prompts of `records(after)`, without decoding the assistant's lines."""
         return self.reading.kept.prompts(after, self.safe_end)
 
     def release(self) -> None:
-        """The session is over or idle: what waits in its queue counts as said, and all is final."""
+        """The session is over or idle: messages that wait in its queue count as said, and everything is final."""
         self.reading.release()
 
     def forget(self, before: int) -> None:
-        """Let go of the records that begin before this offset."""
+        """Drop the records that begin before this offset."""
         self.reading.kept.forget(before)
 
     def _other_file(self, fd: int) -> bool:
+        """Whether the file is not the one that was read: it is shorter, or the bytes before the offset differ."""
         if os.fstat(fd).st_size < max(self._read_end, self._scanned or 0):
             return True
         return self._mark is not None and mark_at(fd, self._read_end) != self._mark
@@ -186,13 +188,15 @@ class Tail:
         self.long_lines.clear()
 
     def _look_behind(self, fd: int) -> None:
+        """Read up to `LOOK_BEHIND` bytes before the start for context. `Reading` keeps no record that begins there."""
         start = self._read_end
         at = max(0, start - LOOK_BEHIND)
         if at:
+            # The window may begin inside a line. One byte earlier, so that a line that begins at `at` is not skipped.
             at, _ = lines.skip_line(fd, at - 1, start - at + 1)
         while at < start:
             piece = lines.read_slice(fd, at, start - at, self._longest)
-            if not piece.cut or piece.end > start:  # `start` is behind a record without a newline
+            if not piece.cut or piece.end > start:  # `start` follows a record without a newline
                 self._take_objects(at, piece.data[: start - at])
                 break
             self._take(piece)
@@ -209,7 +213,7 @@ class Tail:
         return Advance(piece.cut, piece.size > piece.start + len(piece.data), False)
 
     def _pass_over(self, fd: int, at: int, limit: int) -> Advance:
-        """A line too long to be held: look for its end, a bounded piece at a time."""
+        """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""
         reached, found = lines.skip_line(fd, at, limit)
         if found:
             self.counts["long"] += 1
@@ -221,6 +225,7 @@ class Tail:
         return Advance(reached - at, os.fstat(fd).st_size > reached, False)
 
     def _take(self, piece: lines.Slice) -> None:
+        # Most of the reader's time is spent in this loop, so its names are local and most lines end in `settle`.
         data, cut, first, view = piece.data, piece.cut, piece.start, memoryview(piece.data)
         find, begins, settle, look, skipped = data.find, data.startswith, self.reading.settle, glance, SKIPPED
         at = 0
@@ -238,7 +243,7 @@ class Tail:
         self.reading.catch_up()
 
     def _take_objects(self, first: int, data: bytes) -> int:
-        """Take the complete records at the beginning of these bytes; return how many bytes they have."""
+        """Take the complete records at the beginning of these bytes; return their length in bytes."""
         spans = lines.leading_objects(data)
         for start, end in spans:
             self._look_closer(first + start, first + end, data[start:end])
@@ -257,15 +262,17 @@ class Tail:
             self._count("no object", start)
 
     def _hear(self, start: int, end: int, line: Line) -> None:
-        """Take a record. One that trips a rule of ours costs itself and nothing else: raised, it would come again at each
-        growth, and nothing behind it would ever be read."""
+        """Take a record. If it raises, only this record is lost.
+
+        A raised error would occur again at each growth, and nothing after the record would ever be read.
+        """
         try:
             self.reading.take(start, end, line)
         except Exception as error:  # noqa: BLE001
-            from loguru import logger  # here: fast commands read transcripts too
+            from loguru import logger  # imported here, because fast commands read transcripts too
 
-            what = type(error).__name__  # its message may hold words of the line
-            logger.error("{}: the line at byte {} is left out: {}", self.path.name, start, what)
+            what = type(error).__name__  # its message may contain words of the line
+            logger.error("{}: the line at byte {} is skipped: {}", self.path.name, start, what)
             self._count("failed", start)
 
     def _salvage(self, start: int, end: int, raw: bytes) -> None:
@@ -280,7 +287,7 @@ class Tail:
         found = list(salvaged(whole))
         for number, (first, last, line) in enumerate(found, 1):
             self._count("salvaged", start)
-            # Each has a place of its own: a handler may have taken the first one before the second one was written.
+            # Each has offsets of its own, because a handler may have taken the first one before the second one was written.
             self._hear(start + first, end if number == len(found) else start + last, line)
 
     def _count(self, what: str, start: int) -> None:
@@ -289,7 +296,7 @@ class Tail:
 
 
 def salvaged(raw: bytes) -> Iterator[tuple[int, int, Line]]:
-    """Given a line that does not parse, yield (start, end, record) for every complete record in it that matters."""
+    """Given a line that does not parse, yield (start, end, record) for every complete record in it that is not skipped."""
     for start, end in lines.salvage(raw):
         span = raw[start:end]
         if span.startswith(SKIPPED):

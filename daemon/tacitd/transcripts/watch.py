@@ -1,16 +1,16 @@
-"""Hints that a transcript changed. A hint may be late, doubled or lost; the truth is in `follow.py`.
+"""Hints that a transcript changed. A hint may be late, repeated or lost; follow.py does not depend on them.
 
-Here belongs everything that knows watchdog, and nothing that reads or compares files. What is known of
-watchdog 7.1 on Linux, and why the code looks as it does:
+Everything that knows watchdog belongs here; reading and comparing files does not. How watchdog 7.1 behaves on Linux, and
+what follows:
 
-- Its default mask reports its own reading and burns a core from about 4,100 directories up: a filter is always
-  passed. `DirCreatedEvent` is in it because the kernel's mask holds IN_CREATE anyway, and because a new
-  directory that could not be watched (the limit) is silent otherwise.
-- It warns with its whole watch table as text: that warning is filtered.
-- An exception in a callback kills the thread silently, a deleted root stops its emitter, a renamed root leaves
-  it watching the old place: `check` looks for all three and builds anew.
-- A directory below the root that cannot be watched is left out without a word: `unwatched` compares with its
-  table. Lost events (a full kernel queue) are only said in its log: a handler on its logger listens.
+- Its default mask reports its own reads and uses a whole core from about 4,100 directories up. So an event filter is
+  always passed. It includes `DirCreatedEvent` because the kernel's mask has IN_CREATE anyway, and because otherwise a new
+  directory that could not be watched (the limit) would go unnoticed.
+- It warns with its whole watch table as text. That warning is filtered.
+- An exception in a callback ends the thread silently, a deleted root stops its emitter, and a renamed root is still watched
+  at its old place. `check` detects all three and builds the observer again.
+- A directory below the root that cannot be watched is skipped silently. `unwatched` compares with its table. Lost events
+  (a full kernel queue) are only reported in its log, so a handler is added to its logger.
 """
 
 from __future__ import annotations
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 RETRY = 60.0
-"""Seconds until watching is tried again after the system refused it."""
+"""Seconds until the next attempt to watch after the system refused it."""
 REBUILD = 300.0
-"""Seconds after which everything is watched afresh where directories were left out: the limit may be higher now."""
+"""Seconds after which everything is watched again if directories were left out, because the limit may be higher now."""
 
 
 _REFUSALS = (OSError, RuntimeError, SystemError)
-"""How backends say no: inotify with OSError, FSEvents and the making of threads with the others."""
+"""The errors by which backends refuse: inotify with OSError, FSEvents and thread creation with the others."""
 
 
 class Watcher(Protocol):
-    """What `follow.Follower` needs of a source of hints. All methods but the hints' own thread are the caller's."""
+    """A source of hints for `follow.Follower`. All methods are called by the follower's thread."""
 
     def start(self) -> None:
-        """Begin to watch. Never raises for a root that is missing or cannot be watched: see `problems`."""
+        """Start watching. Never raises for a root that is missing or cannot be watched: see `problems`."""
         ...
 
     def stop(self) -> None:
-        """End all threads. May be called twice."""
+        """Stop all threads. May be called twice."""
         ...
 
     def drain(self) -> set[Path]:
-        """Transcripts that may have changed, and directories that are new, since the last call."""
+        """Transcripts that may have changed, and new directories, since the last call."""
         ...
 
     def check(self) -> bool:
-        """Mend what is broken. True: hints may have been lost since the last call, compare everything."""
+        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
         ...
 
     def unwatched(self, directories: Collection[str]) -> list[str]:
-        """Those of the directories from which no hint will come."""
+        """Those of the directories that give no hints."""
         ...
 
     def problems(self) -> list[Degradation]:
-        """What is wrong now, each with its cure."""
+        """The present problems, each with a hint."""
         ...
 
     @property
@@ -76,39 +76,39 @@ class Watcher(Protocol):
 
 
 class SilentWatcher:
-    """Gives no hint ever: for tests, and wherever only comparing is wanted."""
+    """Gives no hints: for tests, and where only comparing is wanted."""
 
     def __init__(self, root: Path, wake: Callable[[], None]) -> None:
         self.alive = True
 
     def start(self) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Set `alive` to False."""
         self.alive = False
 
     def drain(self) -> set[Path]:
-        """No hint."""
+        """Always empty."""
         return set()
 
     def check(self) -> bool:
-        """Nothing is ever lost, because nothing ever comes."""
+        """Always False: no hints can be lost."""
         return False
 
     def unwatched(self, directories: Collection[str]) -> list[str]:
-        """None: the pace of comparing is to be the ordinary one."""
+        """Always empty, so that comparing keeps its ordinary pace."""
         return []
 
     def problems(self) -> list[Degradation]:
-        """None."""
+        """Always empty."""
         return []
 
 
 class WatchdogWatcher:
     """Watches `projects` below one root with watchdog.
 
-    `wake` is called from watchdog's thread for each hint: it must be quick and must not raise.
+    `wake` is called from watchdog's thread for each hint. It must be quick and must not raise.
     """
 
     def __init__(self, root: Path, wake: Callable[[], None], clock: Clock | None = None) -> None:
@@ -127,12 +127,12 @@ class WatchdogWatcher:
         self._complaints = _Complaints()
 
     def start(self) -> None:
-        """Begin to watch, or to wait for the directory to appear."""
+        """Start watching, or waiting for the directory to appear."""
         logging.getLogger("watchdog").addHandler(self._complaints)
         self._build()
 
     def stop(self) -> None:
-        """End watchdog's threads."""
+        """Stop watchdog's threads."""
         self._take_down()
         logging.getLogger("watchdog").removeHandler(self._complaints)
 
@@ -148,7 +148,7 @@ class WatchdogWatcher:
         return {Path(self._as_asked(hint)) for hint in hints}
 
     def check(self) -> bool:
-        """Build anew what died, or what watches a directory that is no longer the one at this path."""
+        """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
         stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
         if self.alive and not stale and _identity(self._top) == self._identity:
             return self._complaints.take()
@@ -157,25 +157,25 @@ class WatchdogWatcher:
         return self._build() or had
 
     def unwatched(self, directories: Collection[str]) -> list[str]:
-        """Directories that have no watch; all of them where nothing is watched at all."""
+        """The directories without a watch; all of them if nothing is watched."""
         if self._observer is None:
             return list(directories)
         table = _watch_table(self._observer)
-        if table is None:  # FSEvents and the like watch a whole tree, or say that they cannot
+        if table is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
             return []
         missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
         self._remember(missing, directories)
         return missing
 
     def problems(self) -> list[Degradation]:
-        """That the root could not be watched, until it is."""
+        """The degradation while the root cannot be watched; [] otherwise."""
         if self._failed is None:
             return []
         what = f"{self._top} cannot be watched ({self._failed}); it is polled instead"
         return [Degradation("watch.failed", what, limit_hint(getattr(self._failed, "errno", None)))]
 
     def _build(self) -> bool:
-        """Watch the root if it exists and the system lets us. True if it is watched now."""
+        """Watch the root if it exists and the system allows it. Returns whether it is watched now."""
         identity = _identity(self._top)
         if identity is None or (self._failed is not None and self._clock.monotonic() < self._retry_at):
             return False
@@ -190,55 +190,55 @@ class WatchdogWatcher:
         return True
 
     def _remember(self, missing: Collection[str], looked_at: Collection[str]) -> None:
-        """Keep which directories have no watch, and when to try again with all."""
+        """Record which directories have no watch, and when to watch all of them again."""
         if missing and not self._missing:
             self._rebuild_at = self._clock.monotonic() + REBUILD
         self._missing = (self._missing - set(looked_at)) | set(missing)
 
     def _take_down(self) -> None:
-        """End the observer, if there is one."""
+        """Stop the observer, if there is one."""
         observer, self._observer, self._identity = self._observer, None, None
         if observer is not None:
             _end(observer)
 
     def _add(self, path: str) -> None:
-        """Called by watchdog's thread. Nothing that can raise may be added here: it would end the thread."""
+        """Called by watchdog's thread. Nothing here may raise, because that would end the thread."""
         with self._lock:
             self._hints.add(path)
         self._wake()
 
     def _as_asked(self, path: str) -> str:
-        """Given a path as watchdog says it (links in the root resolved), return it below the root as given."""
+        """Given a path as watchdog reports it (links in the root resolved), return it below the root as given."""
         return self._top + path.removeprefix(self._real) if self._real != self._top else path
 
     def _as_watched(self, path: str) -> str:
-        """The other way round."""
+        """The inverse of `_as_asked`."""
         return self._real + path.removeprefix(self._top) if self._real != self._top else path
 
 
 class _Complaints(logging.Handler):
-    """Listens to watchdog's log: whatever it warns of (an overflowed queue above all) may have cost hints."""
+    """Handles watchdog's log: hints may have been lost after any warning, for example about an overflowed queue."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._heard = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember that there was one."""
+        """Record that there was a warning."""
         self._heard.set()
 
     def take(self) -> bool:
-        """Whether there was one since the last call."""
+        """Whether there was a warning since the last call."""
         heard = self._heard.is_set()
         self._heard.clear()
         return heard
 
 
 def limit_hint(number: int | None) -> str:
-    """Given an `errno` of watching, return what cures it."""
+    """Given an `errno` of watching, return the hint that fixes it."""
     name = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}.get(number or 0)
     if name is None:
-        return "Nothing is lost; changes are seen some seconds later."
+        return "Nothing is lost; changes are noticed some seconds later."
     wanted = 524288 if name == "max_user_watches" else 1024
     try:
         now = f" (now {Path(f'/proc/sys/fs/inotify/{name}').read_text().strip()})"
@@ -248,7 +248,7 @@ def limit_hint(number: int | None) -> str:
 
 
 def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
-    """Start an observer on a directory and everything below. Raises one of `_REFUSALS` when the system refuses."""
+    """Start an observer on a directory and everything below. Raises one of `_REFUSALS` if the system refuses."""
     from watchdog.events import (
         DirCreatedEvent,
         FileCreatedEvent,
@@ -265,7 +265,7 @@ def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
                 if hint and (event.is_directory or hint.endswith(SUFFIX)):
                     add(hint)
 
-    # Trigger: a directory made while its parent is being listed. Why: the text holds every watch there is.
+    # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.
     warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)
     observer = Observer()
     wanted: list[type[FileSystemEvent]] = [
@@ -284,22 +284,22 @@ def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
 
 
 def _end(observer: BaseObserver) -> None:
-    """Stop an observer, also one that never ran or died halfway."""
+    """Stop an observer, also one that never ran or failed at its start."""
     observer.stop()
     if observer.is_alive():
         observer.join(5.0)
 
 
 def _threads(observer: BaseObserver) -> list[threading.Thread]:
-    """All threads without which no hint comes: the observer, its emitters, and what reads the kernel's queue."""
+    """All threads that hints depend on: the observer, its emitters, and the reader of the kernel's queue."""
     reader = getattr(observer, "_inotify_fd", None)
     return [observer, *observer.emitters, *([reader] if isinstance(reader, threading.Thread) else [])]
 
 
 def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
-    """Path to watch, as watchdog keeps it for inotify; None where the backend has no such table.
+    """Path to watch, as watchdog keeps it for inotify; None if the backend has no such table.
 
-    It has no public name; the watcher's tests fail if a release of watchdog moves it.
+    It has no public name; the tests of the watcher fail if a release of watchdog moves it.
     """
     table: dict[bytes, int] = {}
     for emitter in observer.emitters:
@@ -312,7 +312,7 @@ def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which directory stands at a path now: device and inode; None if there is none."""
+    """The device and inode of the directory at a path; None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - text on purpose, see `listing.py`
     except OSError:

@@ -26,7 +26,7 @@ def _loop(breaker: Breaker, hand: Hand, sessions: int, *, gap: float = 1.0, firs
 
 
 def test_closes_above_the_limit_and_says_so() -> None:
-    """RELIABILITY row 16: a hostile loop of self-made sessions stops at the breaker; other directories go on."""
+    """RELIABILITY row 16: a loop of self-made sessions stops at the breaker; other directories continue."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _loop(breaker, hand, 30)
@@ -38,7 +38,7 @@ def test_closes_above_the_limit_and_says_so() -> None:
 
 
 def test_opens_when_the_last_hour_falls_under_half() -> None:
-    """DESIGN "The model": it opens by itself when they stop."""
+    """DESIGN "Model": it opens by itself when they stop."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _loop(breaker, hand, 40)
@@ -49,7 +49,7 @@ def test_opens_when_the_last_hour_falls_under_half() -> None:
 
 
 def test_the_same_session_counts_once() -> None:
-    """DESIGN: sessions are counted, not records."""
+    """DESIGN "Model": sessions are counted, not records."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     for _ in range(100):
@@ -58,7 +58,7 @@ def test_the_same_session_counts_once() -> None:
 
 
 def test_catching_up_on_a_week_of_ordinary_work_closes_nothing() -> None:
-    """DESIGN: no surprises: the daemon was off, a person was not."""
+    """DESIGN "Priorities", 2: the daemon was off while a person worked."""
     breaker = Breaker(lambda: 0.0)
     for i in range(100):
         breaker.note("/w", f"s{i}", 1.7e9 + 200.0 * i * ((-1) ** i))
@@ -71,7 +71,7 @@ def test_catching_up_on_a_week_of_ordinary_work_closes_nothing() -> None:
 @given(st.lists(st.floats(1, 2000), min_size=1, max_size=80), st.integers(1, 6))
 @examples(40)
 def test_closed_only_if_some_hour_held_more_than_the_limit(gaps: list[float], limit: int) -> None:
-    """DESIGN: more new sessions per hour than the limit, in any order of gaps."""
+    """DESIGN "Model": more new sessions per hour than the limit, in any order of gaps."""
     hand = Hand()
     breaker = Breaker(hand.monotonic, limit)
     times: list[float] = []
@@ -87,14 +87,14 @@ def test_closed_only_if_some_hour_held_more_than_the_limit(gaps: list[float], li
 
 
 def _everywhere(breaker: Breaker, hand: Hand, sessions: int, *, gap: float = 1.0, client: str = "") -> None:
-    """Each session in a directory of its own."""
+    """Each session is in a directory of its own."""
     for i in range(sessions):
         hand.at += gap
         breaker.note(f"/w{i}", f"s{i}", 1.7e9 + hand.at, client)
 
 
 def test_a_loop_over_many_directories_is_stopped_too() -> None:
-    """RELIABILITY row 16: each directory has one session; all together are more than a person starts."""
+    """RELIABILITY row 16: each directory has one session; the total is more than a person starts."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _everywhere(breaker, hand, LIMIT_OF_ALL)
@@ -114,7 +114,7 @@ def test_a_loop_over_many_directories_is_stopped_too() -> None:
 
 
 def test_what_closed_all_waits_as_long_as_the_loop_goes_on() -> None:
-    """A session of the loop is not let go because it is older than an hour."""
+    """A session of the loop is not released because it is older than an hour."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _everywhere(breaker, hand, 300, gap=30.0)
@@ -128,7 +128,7 @@ def test_what_closed_all_waits_as_long_as_the_loop_goes_on() -> None:
 
 
 def test_a_loop_in_one_directory_closes_no_other() -> None:
-    """The directory is closed by its own rate; a person goes on elsewhere."""
+    """The directory is closed by its own rate; a person continues in others."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _loop(breaker, hand, 500)
@@ -137,7 +137,7 @@ def test_a_loop_in_one_directory_closes_no_other() -> None:
 
 
 def test_sessions_of_running_clients_are_a_persons() -> None:
-    """False alarms: twenty terminals with ten sessions each; also where a loop closed the directory."""
+    """No false alarm for twenty terminals with ten sessions each, also if a loop closed the directory."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     for i in range(200):
@@ -162,7 +162,7 @@ def test_one_client_vouches_for_as_many_as_a_directory_may_have() -> None:
 
 
 def test_a_person_lets_it_go_on() -> None:
-    """`tacitd resume`: what waits goes on, and new sessions are counted from none."""
+    """`tacitd resume`: waiting work continues, and new sessions are counted from zero."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _loop(breaker, hand, 40)
@@ -177,7 +177,7 @@ def test_a_person_lets_it_go_on() -> None:
 
 
 def test_a_person_lets_one_session_go_on() -> None:
-    """`tacitd resume --session`: that one, and no other."""
+    """`tacitd resume --session`: only that session continues."""
     hand = Hand()
     breaker = Breaker(hand.monotonic)
     _loop(breaker, hand, 40)
@@ -194,7 +194,7 @@ def test_a_person_lets_one_session_go_on() -> None:
 )
 @examples(60)
 def test_nothing_is_kept_for_ever_and_all_opens(steps: list[tuple[int, float, int, bool]]) -> None:
-    """RELIABILITY row 18; and whatever happened, two quiet hours open everything."""
+    """RELIABILITY row 18; whatever happened, two quiet hours open everything."""
     hand = Hand()
     breaker = Breaker(hand.monotonic, 3, 5)
     for i, (place, gap, client, opens) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""What the person typed, in what every version of the client wrote: the texts, and no other."""
+"""What the person typed, read from what every version of the client wrote: exactly these texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.transcripts.tail import Tail, is_subagent
 CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
 
 TWO = [("typed", "RUNTASK"), ("typed", "second prompt")]
-"""The sessions of the old versions were driven by -p; up to 2.1.63 nothing in a record tells."""
+"""The sessions of the old versions were driven by -p; up to 2.1.63 no record tells."""
 
 EXPECTED: dict[str, list[tuple[str, str]]] = {
     "1.0.24": [*TWO, ("typed", "RUNTASK")],
@@ -69,13 +69,13 @@ def said(prompts: list[Prompt]) -> list[tuple[str, str]]:
 
 
 def test_every_version_is_expected() -> None:
-    """CLAUDE_CODE section 11: one row for each folder that is there."""
+    """CLAUDE_CODE section 11: one row for each existing folder."""
     assert {path.name for path in CLIENT.iterdir() if path.is_dir()} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("version", EXPECTED)
 def test_what_the_person_typed(version: str) -> None:
-    """CLAUDE_CODE section 6 on each version's shape; sessions may be listed in any order."""
+    """CLAUDE_CODE section 6 for each version's records; sessions may be listed in any order."""
     found = [p for path in sessions(version) for j in prompts_of(path, Own()) for p in j.prompts]
     assert sorted(said(found)) == sorted(EXPECTED[version])
     assert all(p.session and p.uuid and p.time and p.cwd for p in found)
@@ -94,7 +94,7 @@ def test_sub_agents_hold_nothing(version: str) -> None:
 @pytest.mark.parametrize("version", ["mid_328", "big_328", "2.1.63"])
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_the_slices_do_not_matter(version: str, limit: int) -> None:
-    """RELIABILITY row 9: the same prompts, wherever a slice ends; each complete line is a fair place to stop."""
+    """RELIABILITY row 9: the same prompts, wherever a slice ends; reading may stop after any complete line."""
     for path in sessions(version):
         tail = Tail(path, 0, Own())
         while tail.advance(limit).more:
@@ -106,7 +106,7 @@ def test_the_slices_do_not_matter(version: str, limit: int) -> None:
 
 
 def test_context_and_pastes() -> None:
-    """DESIGN, The model: the sentence that a prompt answers goes along; a paste is counted, not kept."""
+    """DESIGN "Model": the sentence that a prompt answers is included; a paste is counted and not kept."""
     found = [p for path in sessions("big_328") for j in prompts_of(path, Own()) for p in j.prompts]
     by_text = {prompt.text: prompt for prompt in found}
     assert by_text["Red"].context == "Which colour?"
@@ -117,6 +117,6 @@ def test_context_and_pastes() -> None:
 
 
 def test_queued_words_carry_the_uuid_of_their_attachment() -> None:
-    """CLAUDE_CODE section 5.3: remove names commandUuid, the attachment source_uuid: one prompt, one id."""
+    """CLAUDE_CODE section 5.3: remove has commandUuid, the attachment source_uuid: one prompt, one id."""
     found = [p for path in sessions("mid_328") for j in prompts_of(path, Own()) for p in j.prompts]
     assert found[1].id == "d7a8a2d8-d35a-4da9-9e8f-d30568a86c8b"

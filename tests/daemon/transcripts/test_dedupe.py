@@ -30,7 +30,7 @@ def test_a_fork_copies_under_the_same_uuid() -> None:
 
 
 def test_two_typed_lines_are_two_prompts() -> None:
-    """CLAUDE_CODE section 6, dedupe key: uuid first. "yes" said twice was said twice."""
+    """CLAUDE_CODE section 6, dedupe key: uuid first. "yes" twice is two prompts."""
     seen = Seen()
     seen.add(prompt(uuid="u1"))
     assert not seen.has(prompt(uuid="u2", time=1180.0))
@@ -47,7 +47,7 @@ def test_without_uuid_the_words_count_for_ten_minutes() -> None:
 
 
 def test_a_queued_message_and_its_user_line_are_one() -> None:
-    """CLAUDE_CODE section 6 rule 4: the queue, the attachment and the user line say the same once."""
+    """CLAUDE_CODE section 6 rule 4: the queue, the attachment and the user line contain the same prompt."""
     seen = Seen()
     seen.add(prompt("stop that", uuid="q1", kind="queued"))
     assert seen.has(prompt("stop that", uuid="u9", time=1100.0))
@@ -57,7 +57,7 @@ def test_a_queued_message_and_its_user_line_are_one() -> None:
 
 
 def test_old_clients_copied_with_new_uuids() -> None:
-    """CLAUDE_CODE section 0 fact 13: up to 1.0.83, told by directory and words."""
+    """CLAUDE_CODE section 0 fact 13: up to 1.0.83, identified by directory and words."""
     seen = Seen()
     seen.add(prompt("RUNTASK", uuid="a"), copies=True)
     assert seen.has(prompt("RUNTASK", uuid="b", session="new", time=90000.0), copies=True)
@@ -66,7 +66,7 @@ def test_old_clients_copied_with_new_uuids() -> None:
 
 
 def test_a_log_brings_it_back() -> None:
-    """DESIGN, One way through: ids of handled prompts stay in the log."""
+    """DESIGN "Consumers": ids of handled prompts stay in the log."""
     seen = Seen()
     for one in (
         prompt("a"),
@@ -84,6 +84,6 @@ def test_a_log_brings_it_back() -> None:
 @examples(60)
 @given(st.text(max_size=60))
 def test_normalised_is_stable(text: str) -> None:
-    """SPEC X: comparing normalised words never depends on how often they were normalised."""
+    """X-05: the result does not depend on how often text was normalised."""
     assert normalised(normalised(text)) == normalised(text)
     assert normalised(f"  {text}\t") == normalised(text)

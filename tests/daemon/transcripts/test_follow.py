@@ -1,4 +1,4 @@
-"""Truth about transcripts: every change is reported once, whatever became of the hints."""
+"""Following transcripts: every change is reported once, also without hints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
-    """DESIGN "Hints and truth": each change is reported once."""
+    """DESIGN "Sources": each change is reported once."""
     path = scene.write("s.jsonl")
     nested = scene.write("s/subagents/agent-1.jsonl")
     assert sorted(scene.follower.poll().born) == sorted([path, nested])
@@ -37,7 +37,7 @@ def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
 
 
 def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
-    """RELIABILITY row 10: a hint needs no waiting, and reports new, changed and vanished files."""
+    """RELIABILITY row 10: a hint is handled at once, and reports new, changed and vanished files."""
     scene.follower.poll()
     path = scene.write("s.jsonl", hint=True)
     assert scene.follower.poll() == Changes(born=(path,))
@@ -59,7 +59,7 @@ def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> 
 
 
 def test_cold_file_is_compared_every_minute_and_an_idle_engine_sleeps(scene: Scene) -> None:
-    """DESIGN: all files every 60 s; with nothing hot there is nothing to wake for before."""
+    """DESIGN "Sources": all files every 60 s; with nothing hot there is no earlier poll."""
     path = scene.write("s.jsonl")
     os.utime(path, (1e9, 1e9))
     scene.follower.poll()
@@ -84,7 +84,7 @@ def test_a_file_from_the_future_is_hot(scene: Scene) -> None:
 def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
     scene: Scene, what: str
 ) -> None:
-    """DESIGN: at once after lost hints, a wake from sleep, a clock jump, a stopped process, or `sync`."""
+    """DESIGN "Sources": at once after lost hints, a wake from sleep, a clock jump, a stopped process, or for `sync`."""
     path = scene.write("s.jsonl")
     os.utime(path, (1e9, 1e9))
     scene.write("hot.jsonl")
@@ -98,7 +98,7 @@ def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
 
 
 def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: Scene) -> None:
-    """RELIABILITY row 7: what cannot be watched is polled, and said once it is sure."""
+    """RELIABILITY row 7: what cannot be watched is polled, and reported once it is certain."""
     scene.told.deaf = {str(scene.folder), str(scene.folder / "new")}
     scene.follower.poll()
     assert scene.follower.degradations() == [], "a folder that was just made may get its watch a moment later"
@@ -111,7 +111,7 @@ def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: 
 
 
 def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
-    """DESIGN: files in newly made nested directories are seen, also where only the folder was hinted."""
+    """DESIGN "Sources": files in new nested directories are seen, also if only the folder was hinted."""
     scene.follower.poll()
     path = scene.write("s/deep/er/x.jsonl")
     scene.told.hints.add(scene.folder / "s")
@@ -119,7 +119,7 @@ def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
 
 
 def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
-    """DESIGN: the same size from another inode is another file."""
+    """DESIGN "Sources": the same size from another inode is another file."""
     path = scene.write("s.jsonl")
     scene.follower.poll()
     other = scene.write("tmp", "y\n")
@@ -128,7 +128,7 @@ def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
 
 
 def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
-    """RELIABILITY row 8: goes on by itself, and says what is missing."""
+    """RELIABILITY row 8: it continues by itself, and reports what is missing."""
     scene = Scene(tmp_path)
     path = scene.write("s.jsonl")
     scene.follower.poll()
@@ -145,7 +145,7 @@ def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
 def test_unreadable_is_unknown_and_not_gone(
     scene: Scene, as_root: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RELIABILITY row 8: permission taken and given back: nothing vanishes, the rest goes on, and it is said."""
+    """RELIABILITY row 8: permission removed and given again: nothing vanishes, the rest continues, and it is reported."""
     path = scene.write("s.jsonl")
     other = scene.root / "projects/b/t.jsonl"
     other.parent.mkdir()
@@ -169,7 +169,7 @@ def test_unreadable_is_unknown_and_not_gone(
 
 
 def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
-    """RELIABILITY row 9, DESIGN: a FIFO, a link and a linked folder are left alone, and said."""
+    """RELIABILITY row 9, DESIGN "Sources": a FIFO, a link and a linked folder are not read, and are reported."""
     os.mkfifo(scene.folder / "f.jsonl")
     target = scene.write("s.jsonl")
     (scene.folder / "l.jsonl").symlink_to(target)
@@ -179,7 +179,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     (scene.folder / "loop").symlink_to(scene.root / "projects")
     assert scene.follower.poll().born == (target,)
     (problem,) = scene.follower.degradations()
-    assert problem.what.startswith("3 left alone") and "FIFO" in problem.what and "link" in problem.what
+    assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
     assert scan(scene.root).odd.keys() == {
         str(scene.folder / "f.jsonl"),
         str(scene.folder / "l.jsonl"),
@@ -188,7 +188,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
 
 
 def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
-    """DESIGN: paths are bytes."""
+    """DESIGN "Sources": paths are bytes."""
     name = os.fsencode(scene.folder) + b"/\xff\xfe.jsonl"
     try:
         with open(name, "wb") as out:
@@ -200,7 +200,7 @@ def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
 
 
 def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 6: idle stays cheap: the newest at every pass, and each of the others within a few."""
+    """RELIABILITY row 6: idle stays cheap: the newest in every pass, and each of the others within a few passes."""
     monkeypatch.setattr(known, "AT_ONCE", 3)
     monkeypatch.setattr(known, "MANY", 10)
     book = known.Known()
@@ -212,7 +212,7 @@ def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPat
 
 
 def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> None:
-    """RELIABILITY rows 1 and 10: new folders' files and their appends are seen."""
+    """RELIABILITY rows 1 and 10: files in new folders and appends to them are seen."""
     (tmp_path / "projects").mkdir()
     woken = threading.Event()
     follower = Follower([tmp_path], SystemClock(), WatchdogWatcher, woken.set)

@@ -1,4 +1,4 @@
-"""Files that come, go and change at random: after a full poll the follower knows all of it."""
+"""Files appear, vanish and change at random: after a full poll the follower knows all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = st.sampled_from(["a/s.jsonl", "a/t.jsonl", "a/s/subagents/agent-1.jsonl"
 
 
 class FollowerMachine(RuleBasedStateMachine):
-    """Files come, grow, shrink, move and go, hints are lost at random; after a full poll all of it is known."""
+    """Files appear, grow, shrink, move and vanish, and hints are lost at random; after a full poll everything is known."""
 
     def __init__(self) -> None:
         super().__init__()

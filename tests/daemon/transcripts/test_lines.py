@@ -1,4 +1,4 @@
-"""Reading bounded slices, refusing what is no file, and salvaging damaged lines."""
+"""Reading bounded slices, refusing what is not a file, and salvaging damaged lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
 
 
 def real_records() -> list[bytes]:
-    """Every line that the real clients wrote, each length class once or twice."""
+    """The lines that the real clients wrote, one or two of each length class."""
     kinds: dict[tuple[str, int], bytes] = {}
     for path in sorted(CLIENT.glob("*/-home*/**/*.jsonl")):
         for line in path.read_bytes().split(b"\n"):
@@ -53,14 +53,14 @@ def test_only_complete_lines_are_consumed(tmp_path: Path) -> None:
 
 
 def test_unicode_line_separators_do_not_split(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 13: U+2028, U+2029 and U+0085 stand inside strings."""
+    """CLAUDE_CODE section 13: U+2028, U+2029 and U+0085 occur inside strings."""
     text = "a\u2028b\u2029c\u0085d".encode()
     with opened(tmp_path / "x.jsonl", text + b"\n") as fd:
         assert read_slice(fd, 0, 1024).cut == len(text) + 1
 
 
 def test_a_line_longer_than_the_slice_is_read_whole(tmp_path: Path) -> None:
-    """DESIGN, Hints and truth: slices are bounded, a single line may be longer."""
+    """DESIGN "Sources": slices are bounded, but a single line may be longer."""
     with opened(tmp_path / "x.jsonl", b"x" * 5000 + b"\nshort\n") as fd:
         piece = read_slice(fd, 0, 16)
         assert piece.data.startswith(b"x" * 5000 + b"\n")
@@ -68,7 +68,7 @@ def test_a_line_longer_than_the_slice_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_line_above_the_limit_is_never_held(tmp_path: Path) -> None:
-    """RELIABILITY row 9: a line above the limit is streamed over, its end is found."""
+    """RELIABILITY row 9: a line above the limit is skipped in pieces, and its end is found."""
     with opened(tmp_path / "x.jsonl", b"x" * 5000 + b"\nnext\n") as fd:
         piece = read_slice(fd, 0, 16, longest=1000)
         assert (piece.long, piece.data, piece.cut) == (True, b"", 0)
@@ -84,7 +84,7 @@ def test_a_line_just_at_the_limit_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
 def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
-    """DESIGN, Hints and truth: a FIFO named x.jsonl must not hang anything; no link is followed."""
+    """DESIGN "Sources": a FIFO named x.jsonl must not block; no link is followed."""
     path = tmp_path / "x.jsonl"
     if kind == "fifo":
         os.mkfifo(path)
@@ -98,7 +98,7 @@ def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_vanished_file_is_told_apart(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 5.1: a tailer must survive a vanished file."""
+    """CLAUDE_CODE section 5.1: a reader must survive a vanished file."""
     with pytest.raises(FileNotFoundError):
         open_transcript(tmp_path / "gone.jsonl")
 
@@ -109,14 +109,14 @@ def found(line: bytes) -> list[bytes]:
 
 
 def test_two_glued_records() -> None:
-    """CLAUDE_CODE section 0 fact 7: `}{` without a newline. Guards the wording of msgspec's messages too."""
+    """CLAUDE_CODE section 0 fact 7: `}{` without a newline. Also checks the wording of msgspec's messages."""
     assert found(RECORDS[0] + RECORDS[1]) == [RECORDS[0], RECORDS[1]]
     for behind in (b"}", b"x", b"  }", b"\0}", b"]"):
         assert found(RECORDS[0] + behind) == [RECORDS[0]]
 
 
 def test_truncated_record_followed_by_a_complete_one() -> None:
-    """CLAUDE_CODE section 0 fact 7: wherever the first one was cut, the second is recovered and no part of it."""
+    """CLAUDE_CODE section 0 fact 7: wherever the first record was cut, the second is recovered, and no part of the first."""
     record = max((r for r in RECORDS if r.startswith(b'{"parentUuid"')), key=len)
     whole = next(r for r in RECORDS if b'"message":{"role":"user","content":"' in r)
     for cut in range(1, len(record), 7):
@@ -124,14 +124,14 @@ def test_truncated_record_followed_by_a_complete_one() -> None:
 
 
 def test_nul_runs_are_passed_over() -> None:
-    """CLAUDE_CODE section 0 fact 7: NUL runs before, between and behind records."""
+    """CLAUDE_CODE section 0 fact 7: NUL runs before, between and after records."""
     one, two = RECORDS[2], RECORDS[3]
     assert found(b"\0" * 300 + one + b"\0" * 5 + two + b"\0" * 100) == [one, two]
     assert found(one[:40] + b"\0" * 4096 + two) == [two]
 
 
 def test_invalid_utf8_and_lone_surrogates_do_not_lose_a_record() -> None:
-    """CLAUDE_CODE section 13: bytes that are no UTF-8; JavaScript cuts emoji in half."""
+    """CLAUDE_CODE section 13: bytes that are not UTF-8; JavaScript cuts emoji in half."""
     record = b'{"type":"user","sessionId":"s","message":{"content":"a\xff\xfeb"}}'
     assert found(record) == [record]
     half = b'{"type":"user","sessionId":"s","message":{"content":"\\ud83d and \\\\ud83d and \\ud83d\\ude00"}}'
@@ -140,7 +140,7 @@ def test_invalid_utf8_and_lone_surrogates_do_not_lose_a_record() -> None:
 
 
 def test_nothing_nested_is_taken_for_a_record() -> None:
-    """RELIABILITY row 9: none invented, though the inner object has all that a record has."""
+    """RELIABILITY row 9: none invented, although the inner object has everything that a record has."""
     inner = b'{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"words"}}'
     assert found(b'{"type":"progress","sessionId":"s","data":{"message":' + inner + b'},"timest') == []
     assert found(b'{"type":"progress","data":[1,' + inner + b",3") == []
@@ -177,7 +177,7 @@ def test_every_complete_record_is_recovered_and_none_invented(rng: random.Random
 
 @pytest.mark.parametrize("unit", [b'{"', b'{"a":', b'{"a":1}', b'{"a":{"b":[{"c":"', b'"{"', b'[{"a":'])
 def test_hostile_lines_are_not_quadratic(unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 9: bounded work on half a megabyte, counted in bytes that are followed."""
+    """RELIABILITY row 9: bounded work on half a megabyte, counted in decoded bytes."""
     followed: list[int] = []
 
     def counted(line: bytes, start: int) -> tuple[bool, int]:

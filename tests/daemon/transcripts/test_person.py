@@ -58,7 +58,7 @@ def test_rule_1_sub_agents(flag: dict[str, Any]) -> None:
     "kind", ["assistant", "system", "last-prompt", "summary", "api-request-blob", "progress"]
 )
 def test_rule_2_other_types(kind: str) -> None:
-    """CLAUDE_CODE section 6 rule 2: other types hold no one's words, or copies."""
+    """CLAUDE_CODE section 6 rule 2: other types contain no person's words, or copies."""
     found = verdict(type=kind, message={"role": "user", "content": "copied words"}, content="copied")
     assert (found.rule, found.words) == (2, ())
 
@@ -77,7 +77,7 @@ def test_rule_2_other_types(kind: str) -> None:
     ],
 )
 def test_rule_3_programs_and_our_own_calls(fields: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 3: a program's prompt, or tacitd's own (every guard by itself)."""
+    """CLAUDE_CODE section 6 rule 3: a program's prompt, or tacitd's own (each guard alone)."""
     found = user("hello", **fields)
     assert (found.rule, found.words) == (3, ())
 
@@ -93,7 +93,7 @@ def test_rule_3_our_own_prompt_by_its_beginning() -> None:
 
 @pytest.mark.parametrize("entrypoint", ["cli", "claude-vscode", "claude-desktop"])
 def test_rule_3_people_use_the_sdk_transport_too(entrypoint: str) -> None:
-    """CLAUDE_CODE section 6 rule 3: where entrypoint is there, it decides, not promptSource."""
+    """CLAUDE_CODE section 6 rule 3: if entrypoint is present, it decides, not promptSource."""
     assert said(user("hi", entrypoint=entrypoint, promptSource="sdk")) == [("typed", "hi")]
 
 
@@ -115,7 +115,7 @@ def test_rule_4_enqueued_words() -> None:
     ],
 )
 def test_rule_4_bookkeeping_and_notifications(fields: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 4: notifications ride the same queue."""
+    """CLAUDE_CODE section 6 rule 4: notifications are in the same queue."""
     found = verdict(type="queue-operation", **fields)
     assert (found.rule, found.words) == (4, ())
 
@@ -189,14 +189,14 @@ def test_rule_7_prompt_source_system() -> None:
 
 
 def test_rule_8_a_tools_result() -> None:
-    """CLAUDE_CODE section 6 rule 8, else: a result is no one's words, also when it fails or is a list."""
+    """CLAUDE_CODE section 6 rule 8, else: a result contains no person's words, also when it fails or is a list."""
     for found in (result("output"), result("Exit code 3", True), result([{"type": "text", "text": "x"}])):
         assert (found.rule, found.words) == (8, ())
 
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_rule_8a_words_in_a_rejection(as_list: bool) -> None:
-    """CLAUDE_CODE section 6 rule 8a: what stands behind the marker; content string or list."""
+    """CLAUDE_CODE section 6 rule 8a: the text after the marker; content is a string or a list."""
     text = REJECTED + "no, use pnpm\nnot npm"
     found = result([{"type": "text", "text": text}] if as_list else text, True, toolUseResult="Error: x")
     assert (found.rule, said(found)) == (8, [("reject-words", "no, use pnpm\nnot npm")])
@@ -217,7 +217,7 @@ def test_rule_8a_boilerplate_is_not_said() -> None:
 
 
 def test_rule_8a_only_in_rejections() -> None:
-    """CLAUDE_CODE section 6 rule 8a: a tool that prints a transcript rejects nothing."""
+    """CLAUDE_CODE section 6 rule 8a: a tool that prints a transcript is not a rejection."""
     assert result(REJECTED + "x").words == ()
     assert result("Exit code 1\n" + REJECTED + "x", True).words == ()
 
@@ -241,7 +241,7 @@ def test_rule_8b_odd_answers(odd: object) -> None:
 
 
 def test_rule_8c_text_beside_a_result() -> None:
-    """CLAUDE_CODE section 6 rule 8c: mid-turn words of 2.1.19 to 2.1.37; the client's own blocks are not."""
+    """CLAUDE_CODE section 6 rule 8c: mid-turn words of 2.1.19 to 2.1.37, without the client's own blocks."""
     found = result("out", False, {"type": "text", "text": "also run the tests"})
     assert (found.rule, said(found)) == (8, [("steer", "also run the tests")])
     for text in ("<system-reminder>x</system-reminder>", "[Request interrupted by user for tool use]"):
@@ -249,14 +249,14 @@ def test_rule_8c_text_beside_a_result() -> None:
 
 
 def test_rule_8_loses_none_for_another() -> None:
-    """DESIGN, what matters 1: a rejection with words, and more words beside it."""
+    """DESIGN "Priorities", 1: a rejection with words, and other words beside it."""
     found = result(REJECTED + "not here", True, {"type": "text", "text": "over there"})
     assert said(found) == [("reject-words", "not here"), ("steer", "over there")]
 
 
 @pytest.mark.parametrize("tag", ["<ide_opened_file>", "<ide_selection>", "<system-reminder>"])
 def test_rule_9_context_blocks(tag: str) -> None:
-    """CLAUDE_CODE section 6 rule 9: the block is skipped, the next one is looked at."""
+    """CLAUDE_CODE section 6 rule 9: the block is skipped, the next one is checked."""
     context = {"type": "text", "text": f"{tag}x"}
     assert said(user([context, {"type": "text", "text": "fix it"}])) == [("typed", "fix it")]
     assert said(user([context, {"type": "text", "text": "<bash-input>ls</bash-input>"}])) == [("bash", "ls")]
@@ -281,7 +281,7 @@ def test_rule_10_command_arguments(text: str) -> None:
 
 @pytest.mark.parametrize("args", ["<command-args></command-args>", ""])
 def test_rule_10_no_arguments_no_words(args: str) -> None:
-    """CLAUDE_CODE section 6 rule 10: `/clear` says nothing; 1.0 wrote no arguments element."""
+    """CLAUDE_CODE section 6 rule 10: `/clear` has no words; 1.0 wrote no arguments element."""
     found = user(f"<command-name>/clear</command-name>\n<command-message>clear</command-message>\n{args}")
     assert (found.rule, found.words) == (10, ())
 
@@ -339,14 +339,14 @@ def test_rule_14_typed() -> None:
 
 @pytest.mark.parametrize("content", ["", "  \n", [], [{"type": "image"}], None, 5])
 def test_rule_14_without_text(content: object) -> None:
-    """CLAUDE_CODE section 13: user lines without text say nothing and harm nothing."""
+    """CLAUDE_CODE section 13: user lines without text give nothing and break nothing."""
     found = user(content)
     assert (found.rule, found.words) == (14, ())
     assert found.reason
 
 
 def test_pastes_are_marked_and_taken_out() -> None:
-    """CLAUDE_CODE section 6, after the table: the exact form of 2.1.328; only words typed can become facts."""
+    """CLAUDE_CODE section 6, after the table: the exact form of 2.1.328; only typed words can become facts."""
     paste = '<pasted_content id="643d">\nline 0\nline 1\n</pasted_content id="643d">\n'
     found = user("before\n\n" + paste)
     assert [(w.text, w.pasted) for w in found.words] == [("before", 13)]
@@ -358,7 +358,7 @@ def test_pastes_are_marked_and_taken_out() -> None:
 
 
 def test_private_parts_go_nowhere() -> None:
-    """DESIGN, The model: what stands between <private> and </private>; unclosed, to the end."""
+    """DESIGN "Model": the text between <private> and </private>; without a closing tag, to the end."""
     assert said(user("a <private>secret</private> b")) == [("typed", "a  b")]
     assert said(user("a <private>secret")) == [("typed", "a")]
     assert user("<PRIVATE>secret</PRIVATE>").reason == "only a private part"
@@ -367,7 +367,7 @@ def test_private_parts_go_nowhere() -> None:
 
 
 def test_hostile_pastes_are_bounded() -> None:
-    """RELIABILITY row 9: a hundred thousand openings are not quadratic."""
+    """RELIABILITY row 9: a hundred thousand opening tags do not take quadratic time."""
     text = '<pasted_content id="1">' * 100_000
     assert own_words(text) == (text, 0)
 
@@ -375,6 +375,6 @@ def test_hostile_pastes_are_bounded() -> None:
 @examples(100)
 @given(st.text(max_size=80))
 def test_plain_text_is_taken_as_it_is(text: str) -> None:
-    """DESIGN, what matters 1: no word that a person typed is lost."""
+    """DESIGN "Priorities", 1: no word that a person typed is lost."""
     found = user("a " + text.replace("<", "(") + " z")
     assert said(found) == [("typed", "a " + text.replace("<", "(") + " z")]

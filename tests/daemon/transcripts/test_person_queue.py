@@ -1,4 +1,4 @@
-"""Rule 4: what becomes of messages that were typed while the model worked."""
+"""Rule 4: the messages that were typed while the model worked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_an_open_message_pins_the_end(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: provisional; nothing may pass it until its fate is known."""
+    """CLAUDE_CODE section 6 rule 4: provisional; no position may pass it until it is decided."""
     first = typed("go", "u1")
     write(path, first, queue("enqueue", "use pnpm"), typed("later", "u2"))
     tail = read(path)
@@ -28,7 +28,7 @@ def test_an_open_message_pins_the_end(path: Path) -> None:
 
 
 def test_removed_words_without_attachment(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: in 2.1.7 to 2.1.42 nothing else holds them; the record may not name them."""
+    """CLAUDE_CODE section 6 rule 4: in 2.1.7 to 2.1.42 they are nowhere else; the record may not contain the words."""
     write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("remove"))
     tail = read(path)
     assert said(tail) == [("queued", "one")]
@@ -59,7 +59,7 @@ def test_dequeued_words_come_as_a_user_line(path: Path, name: bool) -> None:
 
 
 def test_priorities_and_notifications_ride_the_queue(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: a dequeue does not say which message it took; the user line does."""
+    """CLAUDE_CODE section 6 rule 4: a dequeue does not name the message that it took; the user line does."""
     note = "<task-notification>done"
     write(path, queue("enqueue", note), queue("enqueue", "mine"), queue("enqueue", "kept"), queue("dequeue"))
     write(
@@ -91,7 +91,7 @@ def test_release_makes_open_messages_words(path: Path) -> None:
 
 
 def test_words_given_out_are_not_given_again(path: Path) -> None:
-    """DESIGN, One way through: nobody pays twice, also where the user line comes an hour later."""
+    """DESIGN "Consumers": a committed prompt is not paid for twice, also if the user line comes an hour later."""
     write(path, queue("enqueue", "one"))
     tail = released(path)
     write(path, queue("dequeue"), typed("one", "u1", timestamp="2026-11-20T11:30:00.000Z"))
@@ -106,13 +106,13 @@ def test_a_programs_queue_holds_no_ones_words(path: Path) -> None:
 
 
 def test_a_remove_whose_message_was_taken_for_another(path: Path) -> None:
-    """DESIGN, what matters 1: words that only a remove still holds are not lost."""
+    """DESIGN "Priorities", 1: words that are only in a remove are not lost."""
     write(path, queue("remove", "said somewhere", commandUuid="q1"))
     assert said(read(path)) == [("queued", "said somewhere")]
 
 
 def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
-    """DESIGN, Hints and truth: what stands before a position was handled when the position moved there."""
+    """DESIGN "Sources": what is before a position was handled when the position moved there."""
     before = queue("enqueue", "one")
     write(path, before, typed("two", "u2"), queue("remove", "one"))
     tail = read(path, len(BEGUN + before))
@@ -120,6 +120,6 @@ def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
 
 
 def test_a_queue_is_bounded(path: Path) -> None:
-    """RELIABILITY row 9: memory is bounded; the oldest count as said, none is lost."""
+    """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
     write(path, *(queue("enqueue", f"m{n}") for n in range(1500)))
     assert len(released(path).prompts(0)) == 1500

@@ -1,4 +1,4 @@
-"""Positions and the marks by which they are known again."""
+"""Positions and their marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacitd.transcripts.position import Position, baseline, position_at, valid
 
 
 def test_a_position_holds_while_the_file_only_grows(tmp_path: Path) -> None:
-    """DESIGN, Hints and truth: (offset, crc of the up to 256 bytes before it)."""
+    """DESIGN "Sources": (offset, crc of the up to 256 bytes before it)."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"a" * 1000 + b"\n")
     position = position_at(path, 1001)
@@ -22,7 +22,7 @@ def test_a_position_holds_while_the_file_only_grows(tmp_path: Path) -> None:
 
 
 def test_a_shorter_or_rewritten_file_is_another_one(tmp_path: Path) -> None:
-    """DESIGN, Hints and truth: a mismatch or a shrunken file means read again from 0."""
+    """DESIGN "Sources": a mismatch or a shrunken file means read again from 0."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"a" * 999 + b"\n")
     position = position_at(path, 1000)
@@ -33,7 +33,7 @@ def test_a_shorter_or_rewritten_file_is_another_one(tmp_path: Path) -> None:
 
 
 def test_the_mark_does_not_reach_further_back(tmp_path: Path) -> None:
-    """DESIGN, Hints and truth: 256 bytes, so that checking costs nothing."""
+    """DESIGN "Sources": 256 bytes, so that checking takes no time."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"a" * 1000 + b"\n")
     position = position_at(path, 1001)
@@ -44,7 +44,7 @@ def test_the_mark_does_not_reach_further_back(tmp_path: Path) -> None:
 @examples(40)
 @given(st.binary(max_size=300_000 // 1000), st.integers(0, 1000))
 def test_baseline_stands_after_the_last_newline(tmp_path_factory: object, head: bytes, tail: int) -> None:
-    """SPEC S, first start: what is there is taken as read; a torn line is not."""
+    """DESIGN "Sources", first start: existing lines count as read; a torn line does not."""
     path = Path(tmp_path_factory.mktemp("b")) / "x.jsonl"  # type: ignore[attr-defined]
     content = head + b"x" * (tail * 200)
     path.write_bytes(content)

@@ -25,7 +25,7 @@ class Hand:
 
 
 class Scene:
-    """A home with projects, and directories that are no home."""
+    """A home directory with projects, and directories outside it."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -70,7 +70,7 @@ def _git(where: Path, *arguments: str) -> None:
 
 
 def test_git_top_level_else_the_directory_itself(scene: Scene) -> None:
-    """SPEC S-10, DESIGN: the top level of the git work tree, else that directory itself."""
+    """S-10, DESIGN "Where it writes": the top level of the git work tree, otherwise that directory itself."""
     top = scene.folder("home/u/p", git=True)
     deep = scene.folder("home/u/p/a/b")
     assert scene.projects.of(str(deep)) == Project(top, True)
@@ -81,14 +81,16 @@ def test_git_top_level_else_the_directory_itself(scene: Scene) -> None:
 
 
 def test_a_git_folder_without_head_is_none(scene: Scene) -> None:
-    """DESIGN: an empty `.git` marks nothing; git looks further up too."""
+    """DESIGN "Where it writes": an empty `.git` does not count; git continues further up too."""
     top = scene.folder("home/u/p", git=True)
     scene.folder("home/u/p/a/.git")
     assert scene.projects.of(str(top / "a")) == Project(top, True)
 
 
 def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) -> None:
-    """DESIGN: the main worktree's for a linked one; a submodule is its own; beside a bare one the worktree itself."""
+    """DESIGN "Where it writes": a linked worktree belongs to the main one; a submodule is its own; a worktree of a bare
+    repository is its own.
+    """
     main, sub = scene.folder("home/u/main"), scene.folder("home/u/sub")
     for one in (sub, main):
         _git(one, "init", "-q", "-b", "main")
@@ -103,16 +105,18 @@ def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) ->
 
 
 def test_never_home_system_or_root(scene: Scene) -> None:
-    """DESIGN: never $HOME, `/`, a system directory; a git top level at home makes no project of all below."""
+    """DESIGN "Where it writes": never $HOME, `/`, a system directory; a git repository at home does not make everything
+    below it a project.
+    """
     assert "home directory" in scene.reason(scene.home)
-    assert "holds homes" in scene.reason(scene.home.parent) and "holds homes" in scene.reason("/")
+    assert "contains home" in scene.reason(scene.home.parent) and "contains home" in scene.reason("/")
     assert "system" in scene.reason(scene.base / "etc/x")
     scene.folder("home/u", git=True)
     assert "home directory" in scene.reason(scene.folder("home/u/work"))
 
 
 def test_home_below_a_system_directory(scene: Scene) -> None:
-    """DESIGN: a system directory but for a home below it (`/var/lib/ci`)."""
+    """DESIGN "Where it writes": a system directory, except for a home below it (`/var/lib/ci`)."""
     home = scene.folder("etc/ci")
     scene.projects = scene.make(home=home)
     project = scene.folder("etc/ci/p")
@@ -120,7 +124,7 @@ def test_home_below_a_system_directory(scene: Scene) -> None:
 
 
 def test_temporary_directories(scene: Scene) -> None:
-    """DESIGN: never a temporary directory itself, nor a folder in it that is no git work tree."""
+    """DESIGN "Where it writes": never a temporary directory itself, nor a folder in it that is not a git work tree."""
     assert "temporary" in scene.reason(scene.tmp)
     assert "temporary" in scene.reason(scene.folder("tmp/a/b"))
     top = scene.folder("tmp/g", git=True)
@@ -130,7 +134,7 @@ def test_temporary_directories(scene: Scene) -> None:
 
 
 def test_home_in_a_temporary_directory(scene: Scene) -> None:
-    """DESIGN: trying tacitd out with HOME in /tmp works; the home itself is no project still."""
+    """DESIGN "Where it writes": trying tacitd with HOME in /tmp works; the home itself is still not a project."""
     home = scene.folder("tmp/home")
     scene.projects = scene.make(home=home)
     project = scene.folder("tmp/home/p")
@@ -140,7 +144,7 @@ def test_home_in_a_temporary_directory(scene: Scene) -> None:
 
 
 def test_inside_git_node_modules_and_own_directories(scene: Scene) -> None:
-    """DESIGN: never inside `.git` or `node_modules`, nor in `~/.claude` and the daemon's own directories."""
+    """DESIGN "Where it writes": never inside `.git` or `node_modules`, nor in `~/.claude` and the daemon's own directories."""
     scene.folder("home/u/p", git=True)
     assert ".git" in scene.reason(scene.home / "p/.git")
     assert "node_modules" in scene.reason(scene.folder("home/u/p/node_modules/x"))
@@ -149,7 +153,7 @@ def test_inside_git_node_modules_and_own_directories(scene: Scene) -> None:
 
 @pytest.mark.parametrize("pattern", ["~/secret", "{home}/secret", "{home}/sec*", "sec*", "{home}/secret/**"])
 def test_configured_exclusions(scene: Scene, pattern: str) -> None:
-    """DESIGN: `projects.exclude`: paths with all below, globs, names."""
+    """DESIGN "Where it writes": `projects.exclude`: paths with everything below, globs, names."""
     scene.projects = scene.make(pattern.format(home=scene.home))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret"))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret/a/b"))
@@ -157,7 +161,7 @@ def test_configured_exclusions(scene: Scene, pattern: str) -> None:
 
 
 def test_directory_that_is_gone(scene: Scene) -> None:
-    """DESIGN: a deleted directory is none and may come back, unless a repository around it stands."""
+    """DESIGN "Where it writes": a deleted directory is not a project and may return, unless a repository around it exists."""
     gone = scene.projects.of(str(scene.home / "x/y"))
     assert isinstance(gone, NoProject) and gone.gone
     top = scene.folder("home/u/p", git=True)
@@ -169,12 +173,12 @@ def test_directory_that_is_gone(scene: Scene) -> None:
 
 @pytest.mark.parametrize("cwd", ["", "relative/x", "C:\\work", "/a\0b"])
 def test_no_usable_directory(scene: Scene, cwd: str) -> None:
-    """SPEC S-10: a record may name none, or one that makes no sense here."""
+    """S-10: a record may name no directory, or one that does not exist here."""
     assert scene.reason(cwd)
 
 
 def test_answers_are_kept_for_a_while(scene: Scene) -> None:
-    """DESIGN "It is fast": a repository made later is noticed after ten seconds."""
+    """DESIGN "Priorities", 4: a repository created later is noticed after ten seconds."""
     path = scene.folder("home/u/p")
     assert scene.projects.of(str(path)) == Project(path, False)
     scene.folder("home/u/p", git=True)

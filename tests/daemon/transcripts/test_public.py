@@ -1,6 +1,6 @@
-"""The reader on other people's transcripts, where a checkout has some: none are kept here.
+"""The reader on other people's transcripts, if there are some: the repository contains none.
 
-Say where with TACITD_PUBLIC_TRANSCRIPTS, a folder; yours do as well (`~/.claude/projects`).
+TACITD_PUBLIC_TRANSCRIPTS names their folder; your own work too (`~/.claude/projects`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS nam
 
 
 def in_slices(path: Path, size: int) -> list[Prompt]:
-    """What is read in slices of so many bytes, as the engine does, up to the end of the session."""
+    """Read a file in slices of this many bytes, as the engine does, up to the end of the session."""
     tail, found = Tail(path, 0, Own()), list[Prompt]()
     while tail.advance(size).more:
         pass
@@ -43,7 +43,7 @@ def test_slices_make_no_difference(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_word_stands_in_its_record(path: Path) -> None:
-    """CLAUDE_CODE 6: a prompt's words are the record's own, and what is left out has its rule and its reason."""
+    """CLAUDE_CODE 6: a prompt's words are the record's own, and what is left out has a rule and a reason."""
     data = path.read_bytes()
     for judged in prompts_of(path, Own()):
         record = data[

@@ -1,4 +1,4 @@
-"""Fields out of lines; malformed shapes never raise."""
+"""Decoding the fields of a line; malformed shapes never raise."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_json_that_is_no_object(raw: bytes) -> None:
 
 @pytest.mark.parametrize("raw", [b"{", b"", b"\0{}", b'{"type":"a"}{"type":"b"}', b'{"type":"\xff"}'])
 def test_what_is_no_json_raises_for_salvage(raw: bytes) -> None:
-    """CLAUDE_CODE section 0 fact 7: a recovering reader decides what to do with it."""
+    """CLAUDE_CODE section 0 fact 7: the caller decides what to do with it."""
     with pytest.raises(ValueError):
         decode(raw)
 
@@ -113,7 +113,7 @@ def test_answers_are_found() -> None:
 
 
 def test_lines_that_never_matter() -> None:
-    """CLAUDE_CODE section 14.2, and fact 7: not where another record is glued behind a truncated one."""
+    """CLAUDE_CODE section 14.2, and fact 7: not if another record follows a truncated one."""
     user = b'{"type":"user","sessionId":"s","gitBranch":"HEAD"}\n'
     for whole in (
         b'{"type":"api-request-blob","message":{"a":{}}}\n',
@@ -143,7 +143,7 @@ JSON = st.recursive(
 @examples(150)
 @given(st.dictionaries(FIELDS, JSON, max_size=8))
 def test_no_shape_raises(fields: dict[str, Any]) -> None:
-    """RELIABILITY row 9: whatever JSON stands where, both looks at a line survive it."""
+    """RELIABILITY row 9: both ways of decoding a line accept any JSON in any field."""
     raw = json.dumps(fields).encode()
     assert decode(raw) is not None
     with contextlib.suppress(ValueError):

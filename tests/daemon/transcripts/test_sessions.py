@@ -1,4 +1,4 @@
-"""When a session is live and when it has ended; what the session files and the process table say."""
+"""When a session is live and when it has ended; the content of session files and the process table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = Path("/p/s1.jsonl")
 
 
 class Scene:
-    """Sessions with a clock, a process table and a configuration directory in hand."""
+    """Sessions with a clock, a process table and a configuration directory that the test controls."""
 
     def __init__(self, config_dir: Path) -> None:
         self.wall, self.mono = 1.7e9, 0.0
@@ -55,7 +55,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_ends_after_quiet_once_and_again_when_resumed(scene: Scene) -> None:
-    """SPEC S-20: idle, default 30 minutes; growth after it begins it anew."""
+    """S-20: idle, default 30 minutes; growth afterwards begins it again."""
     scene.sessions.grew(T, "s1", "/w", scene.wall - 1)
     assert scene.sessions.live("s1")
     assert scene.later(IDLE - 1) == []
@@ -67,7 +67,7 @@ def test_ends_after_quiet_once_and_again_when_resumed(scene: Scene) -> None:
 
 
 def test_subagents_keep_a_session_alive(scene: Scene) -> None:
-    """CLAUDE_CODE section 2: a sub-agent's file is its session's life, and ends nothing by itself."""
+    """CLAUDE_CODE section 2: a sub-agent's file keeps its session alive, and ends nothing by itself."""
     scene.sessions.grew(T, "s1", "/w", None)
     scene.later(IDLE - 1)
     scene.sessions.touched("s1")
@@ -77,7 +77,7 @@ def test_subagents_keep_a_session_alive(scene: Scene) -> None:
 
 
 def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
-    """DESIGN: what grew while the daemon was down is not live for another half hour; a future time counts as now."""
+    """DESIGN "Sources": what grew while the daemon was down is not live for another half hour; a future time counts as now."""
     scene.sessions.grew(T, "old", "/w", None, mtime=scene.wall - 2 * IDLE)
     scene.sessions.grew(T, "half", "/w", None, mtime=scene.wall - IDLE / 2)
     scene.sessions.grew(T, "future", "/w", None, mtime=scene.wall + 1e8)
@@ -87,7 +87,7 @@ def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
 
 
 def test_clock_jump_ends_nothing(scene: Scene) -> None:
-    """RELIABILITY row 12: quiet is monotonic time."""
+    """RELIABILITY row 12: idle time is monotonic."""
     scene.sessions.grew(T, "s1", "/w", None)
     scene.wall += 365 * 86400
     assert scene.sessions.tick() == [] and scene.sessions.live("s1")
@@ -116,7 +116,7 @@ def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
 
 
 def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
-    """DESIGN: in a container or on a shared home every process looks dead."""
+    """DESIGN "Sources": in a container or on a shared home every process looks dead."""
     scene.claim(7)
     scene.sessions.grew(T, "s1", "/w", None)
     assert scene.later(10) == [] and scene.later(GONE_FOR * 5) == []
@@ -124,7 +124,7 @@ def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
 
 
 def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Scene) -> None:
-    """CLAUDE_CODE fact 18: after a reboot the process id of a file left behind may be any program's."""
+    """CLAUDE_CODE fact 18: after a reboot the process id of a leftover file may belong to any program."""
     scene.processes[7] = "start"
     scene.claim(7)
     scene.sessions.grew(T, "other", "/w", None)
@@ -133,7 +133,7 @@ def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Sce
 
 
 def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
-    """SPEC S-52: no orphan while its client runs; the end by quiet is said all the same."""
+    """S-52: no orphan while its client runs; the end by idle time is reported all the same."""
     scene.processes[7] = "start"
     scene.claim(7, cwd="/w/sub")
     scene.sessions.grew(T, "s1", "/w", None)
@@ -147,7 +147,7 @@ def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
 
 
 def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None:
-    """RELIABILITY row 6: idle is cheap, however often it is asked."""
+    """RELIABILITY row 6: idle is cheap, however often it is called."""
     asked: list[int] = []
     scene.claim(7)
     scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
@@ -160,7 +160,7 @@ def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None
 
 
 def test_next_in(scene: Scene) -> None:
-    """RELIABILITY row 6: nothing to wake for while no session is live."""
+    """RELIABILITY row 6: no wake-up while no session is live."""
     assert scene.sessions.next_in() == math.inf
     scene.sessions.grew(T, "s1", "/w", None)
     assert scene.sessions.next_in() == 10.0, "the session files were looked at when it began"
@@ -173,7 +173,7 @@ def test_next_in(scene: Scene) -> None:
 
 
 def test_forgets_what_ended_long_ago(scene: Scene) -> None:
-    """RELIABILITY row 18: memory does not grow with the number of sessions that ever were."""
+    """RELIABILITY row 18: memory does not grow with the number of past sessions."""
     for i in range(50):
         scene.sessions.grew(T, f"s{i}", "/w", None)
     scene.later(IDLE)
@@ -184,7 +184,7 @@ def test_forgets_what_ended_long_ago(scene: Scene) -> None:
 @given(st.binary(max_size=60))
 @examples(50)
 def test_half_written_session_file_is_no_claim(data: bytes) -> None:
-    """CLAUDE_CODE section 2: rewritten in place, so any prefix may be read."""
+    """CLAUDE_CODE section 2: rewritten in place, so a reader may see any prefix."""
     whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()
     assert parse_claim(whole) == Claim(7, "s", "/w")
     assert parse_claim(whole[: len(data) % len(whole)]) is None
@@ -192,7 +192,7 @@ def test_half_written_session_file_is_no_claim(data: bytes) -> None:
 
 
 def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
-    """RELIABILITY row 9: a FIFO or a link among the session files hangs nothing."""
+    """RELIABILITY row 9: a FIFO or a link among the session files does not block."""
     assert claims(tmp_path) == []
     folder = tmp_path / "sessions"
     folder.mkdir()
@@ -205,7 +205,7 @@ def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
 
 
 def test_proc_stat_with_a_hostile_name() -> None:
-    """DESIGN: the name may hold spaces and parentheses; a zombie is no process."""
+    """DESIGN "Sources": the name may contain spaces and parentheses; a zombie does not count as a process."""
     rest = " ".join(str(n) for n in range(4, 53))
     assert parse_proc_stat(f"12 (a) S (b c) S {rest}".encode()) == "22"
     assert parse_proc_stat(f"12 (x) Z {rest}".encode()) is None
@@ -213,7 +213,7 @@ def test_proc_stat_with_a_hostile_name() -> None:
 
 
 def test_start_of_a_real_process() -> None:
-    """DESIGN: a process id together with a start time is one process."""
+    """DESIGN "Sources": a process id together with a start time identifies one process."""
     assert process_start(os.getpid()) == process_start(os.getpid()) is not None
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process_start(child.pid) is not None
@@ -241,8 +241,8 @@ def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
 
 @pytest.mark.parametrize("looked", [True, False])
 def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Scene, looked: bool) -> None:
-    """CLAUDE_CODE fact 18: its file is gone before the next look, so it is read when the transcript first grows."""
-    if looked:  # another session is live, and the files were read a moment ago
+    """CLAUDE_CODE fact 18: its file is gone before the next check, so it is read when the transcript first grows."""
+    if looked:  # another session is live, and the files were just read
         scene.sessions.grew(Path("/p/s0.jsonl"), "s0", "/w", None)
         scene.sessions.tick()
         scene.later(1)
@@ -256,7 +256,7 @@ def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Sce
 
 
 def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> None:
-    """RELIABILITY row 6: ten thousand transcripts at a start are not ten thousand looks."""
+    """RELIABILITY row 6: ten thousand transcripts at a start do not cause ten thousand checks."""
     asked: list[int] = []
     scene = Scene(tmp_path)
     for i in range(100):
@@ -270,7 +270,7 @@ def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> Non
 
 
 def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_path: Path) -> None:
-    """On macOS each question after a process is a process of its own."""
+    """On macOS each check of a process starts a process."""
     asked: list[int] = []
     scene = Scene(tmp_path)
     for i in range(50):
@@ -282,7 +282,7 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
 
 
 def test_which_client_vouches_for_a_session(scene: Scene) -> None:
-    """The process that was seen alive, as long as the session is known; none that no person sits at."""
+    """The process that was seen alive, as long as the session is known; none that no person uses."""
     assert scene.sessions.client("s1") == ""
     scene.processes[7] = "start"
     scene.claim(7)
@@ -299,7 +299,7 @@ def test_which_client_vouches_for_a_session(scene: Scene) -> None:
 
 
 def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
-    """Issue "status says when a session's lines will come": by quiet, or two minutes after the client."""
+    """S-20: by idle time, or two minutes after the client ended. `status` shows these times."""
     assert scene.sessions.endings() == []
     scene.sessions.touched("a session that has no transcript yet")
     scene.processes[7] = "start"

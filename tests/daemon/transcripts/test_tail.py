@@ -1,4 +1,4 @@
-"""One transcript being read: slices, positions, the queue, what is kept."""
+"""One transcript while it is read: slices, positions, the queue, what is kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_torn_tail_waits(path: Path) -> None:
 
 
 def test_slices_are_bounded(path: Path) -> None:
-    """DESIGN, Hints and truth: one huge file delays no other."""
+    """DESIGN "Sources": a huge file delays no other."""
     write(path, *(typed(f"prompt {n}", f"u{n}") for n in range(100)))
     tail = Tail(path, 0, Own())
     done = tail.advance(1000)
@@ -53,7 +53,7 @@ def test_slices_are_bounded(path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [5, 0])
 def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
-    """DESIGN, Hints and truth: a shrunken file means read again from 0."""
+    """DESIGN "Sources": a shrunken file is read again from 0."""
     lines = [typed(f"p{n}", f"u{n}") for n in range(10)]
     write(path, *lines)
     tail = read(path)
@@ -65,7 +65,7 @@ def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
 
 
 def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
-    """DESIGN, Hints and truth: the mark before the offset tells another file."""
+    """DESIGN "Sources": the mark before the offset identifies the file."""
     write(path, typed("one", "u1"))
     tail = read(path)
     path.write_bytes(BEGUN + typed("two", "u2"))
@@ -75,7 +75,7 @@ def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
 
 
 def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
-    """CLAUDE_CODE section 5.1 deletion; DESIGN: a FIFO named x.jsonl must not hang anything."""
+    """CLAUDE_CODE section 5.1, deletion; DESIGN "Sources": a FIFO named x.jsonl must not block."""
     write(path, typed("one", "u1"))
     tail = read(path)
     path.unlink()
@@ -87,7 +87,7 @@ def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
 
 
 def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
-    """RELIABILITY row 9: a line above the limit is counted and addressed, never held; the next one is read."""
+    """RELIABILITY row 9: a line above the limit is counted with its offsets, never kept; the next one is read."""
     first, long, last = typed("one", "u1"), typed("x" * 5000, "u2"), typed("two", "u3")
     write(path, first, long, last)
     tail = Tail(path, 0, Own(), longest=1000)
@@ -111,7 +111,7 @@ def test_a_long_line_that_is_still_being_written(path: Path) -> None:
 
 
 def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
-    """DESIGN, The model: the sentence that a prompt answers, also where reading starts after it."""
+    """DESIGN "Model": the sentence that a prompt answers, also if reading starts after it."""
     before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")
     write(path, before)
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
@@ -122,7 +122,7 @@ def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
 
 
 def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN, Hints and truth: offsets only stand just after a newline; here the window cuts a line."""
+    """DESIGN "Sources": offsets always follow a newline; here the window begins inside a line."""
     monkeypatch.setattr("tacitd.transcripts.tail.LOOK_BEHIND", 500)
     before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
     write(path, before, typed("yes", "u1"))
@@ -135,7 +135,7 @@ def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_kept_and_forgotten(path: Path) -> None:
-    """events.Record: prompts, text, tools, summaries; nothing else. Memory is given back."""
+    """events.Record: prompts, text, tools, summaries; nothing else. `forget` frees memory."""
     tool = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
     result = [{"type": "tool_result", "tool_use_id": "t1", "content": "out", "is_error": False}]
     thought = {"content": [{"type": "thinking", "thinking": "hm"}]}
@@ -163,7 +163,7 @@ def test_what_is_kept_and_forgotten(path: Path) -> None:
 
 
 def test_context_is_what_the_assistant_said_last(path: Path) -> None:
-    """DESIGN, The model: up to 300 characters; no thinking, no API errors, no sub-agent, the turn's texts."""
+    """DESIGN "Model": up to 300 characters of the turn's texts; no thinking, no API errors, no sub-agent."""
     write(
         path,
         spoken("old turn"),
@@ -184,7 +184,7 @@ def test_context_is_what_the_assistant_said_last(path: Path) -> None:
 
 
 def test_session_cwd_time_and_driver(path: Path) -> None:
-    """CLAUDE_CODE section 5.1: trust sessionId in records; a session of -p may be resumed by a person."""
+    """CLAUDE_CODE section 5.1: sessionId in records counts; a session of -p may be resumed by a person."""
     write(path, typed("a", "u1", entrypoint="sdk-cli"))
     tail = read(path)
     assert (tail.headless, tail.session, tail.cwd, tail.prompts(0)) == (True, "s1", "/home/dev/p", ())
@@ -198,7 +198,7 @@ def test_session_cwd_time_and_driver(path: Path) -> None:
 
 
 def test_our_own_sessions_leave_nothing(path: Path) -> None:
-    """DESIGN, The model: it must not see itself, neither its prompts nor its answers."""
+    """DESIGN "Model": tacitd must not read itself, neither its prompts nor its answers."""
     write(path, typed("learn this", "u1"), spoken("NONE"))
     assert read(path, own=Own(cwd="/home/dev/p")).records(0) == ()
     assert read(path, own=Own(sessions={"s1"})).records(0) == ()
@@ -231,7 +231,7 @@ def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
 
 
 def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
-    """RELIABILITY row 9: invalid UTF-8 in a text costs those bytes, not the record."""
+    """RELIABILITY row 9: invalid UTF-8 in a text affects those bytes, not the record."""
     write(
         path, spoken("Shall # I?").replace(b"#", b"\xff\xfe"), typed("yes # I", "u1").replace(b"#", b"\xff")
     )
@@ -242,7 +242,7 @@ def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
 
 
 def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been there alone."""
+    """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been alone at first."""
     one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
     write(path, one + yes + two)
     records = read(path).records(0)
@@ -275,7 +275,7 @@ def test_a_last_record_without_a_newline_is_taken_at_the_end(path: Path) -> None
 
 @pytest.mark.parametrize("after", [b"\n", b"", b" \n", b"\0\0\n", b"\r\n"])
 def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -> None:
-    """The newline may follow late, or the next record may begin at once; also where a restart was in between."""
+    """The newline may follow late, or the next record at once; also with a restart in between."""
     last, more = typed("ä 二 🙂", "u2")[:-1], typed("three", "u3")
     write(path, typed("one", "u1"), last)
     tail = read(path)
@@ -287,7 +287,7 @@ def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -
     again = read(path, end)
     assert [p.uuid for p in again.prompts(end)] == ["u3"]
     assert again.safe_end == path.stat().st_size
-    # A handler that is behind has both on one line, and the other one still gets the third.
+    # A handler that lags has both on one line, and the other handler still gets the third.
     behind = read(path, 0)
     assert [p.uuid for p in behind.prompts(0)] == ["u1", "u2", "u3"]
     assert [p.uuid for p in behind.prompts(end)] == ["u3"]
@@ -295,7 +295,7 @@ def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -
 
 @pytest.mark.parametrize("cut", range(1, 60, 3))
 def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
-    """RELIABILITY 9: none invented, wherever it is cut, between the bytes of a character too; the rest completes it."""
+    """RELIABILITY 9: none invented, wherever it is cut, also inside a character; the rest completes it."""
     whole = typed("二つの記録", "u2", extra={"type": "user", "sessionId": "s1"})[:-1]
     glued = typed("one", "u1")[:-1]
     write(path, glued + whole[:-cut])
@@ -308,7 +308,7 @@ def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
 
 
 def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
-    """DESIGN, Sources: what stood before the position is another text now, so `advance` begins anew."""
+    """DESIGN "Sources": the text before the position is another one now, so `advance` starts again."""
     write(path, typed("one", "u1"))
     tail = read(path)
     path.write_bytes(typed("two", "u2") + typed("three", "u3")[:-1])
@@ -316,7 +316,7 @@ def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
 
 
 def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
-    """DESIGN, Model: the sentence that a prompt answers."""
+    """DESIGN "Model": the sentence that a prompt answers."""
     write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
     start = path.stat().st_size
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
@@ -325,7 +325,7 @@ def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
 
 
 def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
-    """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is named."""
+    """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is reported."""
     write(path, typed("one", "u1"), typed("two", "u2")[:-1] + typed("three", "u3")[:50])
     *judged, left = prompts_of(path, Own())
     assert [[p.text for p in one.prompts] for one in judged] == [["one"], ["two"]]
@@ -333,7 +333,7 @@ def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
 
 
 def test_unknown_types_do_not_pile_up(path: Path) -> None:
-    """RELIABILITY row 9: memory is bounded, whatever is invented."""
+    """RELIABILITY row 9: memory is bounded, whatever types occur."""
     write(path, *(raw(type=f"new-{n}") for n in range(500)))
     assert len(read(path).counts) <= 101
 
@@ -360,7 +360,7 @@ def reasons(path: Path) -> list[tuple[int, str]]:
 
 
 def test_every_line_is_explained_in_file_order(path: Path) -> None:
-    """The command `prompts --explain`: why a line was read as words, or left out."""
+    """`tacitd prompts --explain`: why a line was read as words, or left out."""
     block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
     write(
         path,
@@ -378,7 +378,7 @@ def test_every_line_is_explained_in_file_order(path: Path) -> None:
         (12, "written by the client: <local-command-stdout>x"),
         (4, "the queue's bookkeeping: popAll"),
         (14, "typed at the prompt"),
-        (14, "the same words, or the same record, were there before"),
+        (14, "the same words, or the same record, came before"),
         (1, "a sub-agent's record: its prompts are the main model's"),
     ]
 
@@ -399,7 +399,7 @@ def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
 
 
 def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
-    """RELIABILITY row 18: what is forgotten is gone."""
+    """RELIABILITY row 18: `forget` frees memory."""
     lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
     write(path, *lines)
     tail, most, more = Tail(path, 0, Own()), 0, True
@@ -411,18 +411,18 @@ def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
     assert tail.kept_bytes == 0
 
 
-# --- lines that no rule was made for -------------------------------------------------------------------------
+# --- lines that no rule was made for --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "1.0." + "9" * 5000, "1.0.²", "", ".."])
 def test_a_version_that_is_none_stops_nothing(path: Path, version: str) -> None:
-    """RELIABILITY row 9: whatever stands in a field, every complete record is read."""
+    """RELIABILITY row 9: whatever a field contains, every complete record is read."""
     write(path, typed("one", "u1", version=version), typed("two", "u2"))
     assert said(read(path)) == [("typed", "one"), ("typed", "two")]
 
 
 def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 9: what is behind it is read, now and after each growth; it is counted."""
+    """RELIABILITY row 9: what follows it is read, now and after each growth; it is counted."""
     take = Reading.take
 
     def trips(self: Reading, start: int, end: int, line: Line) -> None:

@@ -1,4 +1,4 @@
-"""The contract of the watcher, kept on the watchdog that is pinned: real files, real events, bounded waits."""
+"""The contract of the watcher, tested with the pinned watchdog: real files, real events, bounded waits."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 def test_append_create_and_rename_are_hinted(watched: Watched, tmp_path: Path) -> None:
-    """DESIGN "Hints and truth": an append, a new file and a rename each give a hint."""
+    """DESIGN "Sources": an append, a new file and a rename each give a hint."""
     path = tmp_path / "projects/a/s.jsonl"
     path.write_text("x\n")
     assert watched.hears(path)
@@ -92,7 +92,7 @@ def test_new_nested_directories_are_watched(watched: Watched, tmp_path: Path) ->
 
 
 def test_only_transcripts_and_directories_wake(watched: Watched, tmp_path: Path) -> None:
-    """DESIGN: reading a transcript gives no hint, and neither do other files. Hints come in the order of events."""
+    """DESIGN "Sources": reading a transcript gives no hint, and neither do other files. Hints come in the order of events."""
     path, next_, last = (tmp_path / f"projects/a/{name}.jsonl" for name in "syz")
     path.write_text("x\n")
     next_.write_text("x")
@@ -106,7 +106,7 @@ def test_only_transcripts_and_directories_wake(watched: Watched, tmp_path: Path)
 
 
 def test_root_that_appears_later_is_watched(tmp_path: Path) -> None:
-    """DESIGN: a root that does not exist yet is waited for."""
+    """DESIGN "Sources": the watcher waits for a root that does not exist yet."""
     one = Watched(tmp_path)
     one.watcher.start()
     assert not one.watcher.alive and not one.watcher.check()
@@ -119,13 +119,13 @@ def test_root_that_appears_later_is_watched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "moved"])
 def test_root_deleted_or_moved_and_made_again(watched: Watched, tmp_path: Path, how: str) -> None:
-    """RELIABILITY row 8: a deleted or moved, re-created root is watched again, and everything is compared."""
+    """RELIABILITY row 8: a deleted or moved root that is created again is watched again, and everything is compared."""
     if how == "deleted":
         shutil.rmtree(tmp_path / "projects")
     else:
         (tmp_path / "projects").rename(tmp_path / "elsewhere")
     (tmp_path / "projects").mkdir()
-    # The new directory may have the number of the old one: then the end of the emitter's thread says so.
+    # The new directory may have the old one's inode number; then the end of the emitter's thread is the sign.
     assert watched.until(watched.watcher.check), "hints may have been lost"
     assert watched.watcher.alive
     (tmp_path / "projects/s.jsonl").write_text("x")
@@ -133,7 +133,7 @@ def test_root_deleted_or_moved_and_made_again(watched: Watched, tmp_path: Path, 
 
 
 def test_dead_thread_is_found_and_mended(watched: Watched, tmp_path: Path) -> None:
-    """DESIGN: a dead emitter is noticed at the next check and rebuilt."""
+    """DESIGN "Sources": a dead emitter is noticed at the next check and rebuilt."""
     observer = watched.watcher._observer
     assert observer is not None
     for emitter in observer.emitters:
@@ -146,7 +146,7 @@ def test_dead_thread_is_found_and_mended(watched: Watched, tmp_path: Path) -> No
 
 
 def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
-    """DESIGN: the root itself may be a link (people move it to other disks); hints name it as it was given."""
+    """DESIGN "Sources": the root itself may be a link (people move it to other disks); hints name it as it was given."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "root").mkdir()
     (tmp_path / "root/projects").symlink_to(tmp_path / "disk")
@@ -160,9 +160,9 @@ def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify's queue")
 def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Path) -> None:
-    """RELIABILITY row 5: watchdog tells no handler that events were lost; `check` does.
+    """RELIABILITY row 5: watchdog does not tell handlers that events were lost; `check` does.
 
-    The thread that empties the queue is held at its lock: it takes one bite at most, on the fastest machine too.
+    The thread that empties the queue waits for its lock, so it reads at most one block, also on the fastest machine.
     """
     size = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if size > 1_000_000:
@@ -172,7 +172,7 @@ def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Pa
         Path(name).touch()
     observer: Any = watched.watcher._observer
     with observer._inotify_fd._lock:
-        for _ in range(size):  # two in turn: the kernel keeps one of several that are alike
+        for _ in range(size):  # two in turn: the kernel merges equal events that follow each other
             for name in names:
                 os.utime(name)
     assert watched.until(watched.watcher.check)
@@ -183,7 +183,7 @@ def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Pa
 def test_limit_reached_at_the_root_is_said_and_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RELIABILITY row 7: no instance left: polled, said with the sysctl, tried again after a minute."""
+    """RELIABILITY row 7: no instance left: polled, reported with the sysctl, retried after a minute."""
     (tmp_path / "projects").mkdir()
     real = watch._observe
 
@@ -205,7 +205,7 @@ def test_limit_reached_at_the_root_is_said_and_retried(
 
 
 def test_silent_watcher_is_silent(tmp_path: Path) -> None:
-    """STYLE habit 4: the fake keeps the contract."""
+    """STYLE habit 4: the fake has the same contract."""
     one = SilentWatcher(tmp_path, lambda: None)
     one.start()
     assert (one.drain(), one.check(), one.unwatched(["x"]), one.problems()) == (set(), False, [], [])
