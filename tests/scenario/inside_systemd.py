@@ -148,7 +148,7 @@ def refused() -> None:
     assert "calls_per_day" in said and not UNIT.exists()  # nothing half done
     CONFIG.unlink()
     tacitd("start")
-    assert "runs already" in tacitd("service", "install", code=69) and not UNIT.exists()
+    assert "is running already" in tacitd("service", "install", code=69) and not UNIT.exists()
     tacitd("stop")
     tacitd("service", "install")
     tacitd("restart", "--when-idle")

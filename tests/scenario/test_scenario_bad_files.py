@@ -305,4 +305,4 @@ def test_a_start_that_fails_says_why_to_who_asked_for_it(make: MakeDaemon) -> No
     said = daemon.cli("start")
     assert said.returncode == 1, said.stderr
     assert f"{daemon.state / 'lock'}: Is a directory" in said.stderr and "move it away" in said.stderr
-    assert "it said nothing" not in said.stderr
+    assert "it printed nothing" not in said.stderr

@@ -28,7 +28,7 @@ def block_socket(daemon: Daemon) -> str:
     daemon.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     daemon.socket.write_text("mine")
     daemon.socket.chmod(0o600)
-    return f"{daemon.socket} is there and is no socket"
+    return f"{daemon.socket} exists and is not a socket"
 
 
 def test_run_prints_no_banner_where_it_cannot_answer(make: MakeDaemon) -> None:
@@ -37,7 +37,7 @@ def test_run_prints_no_banner_where_it_cannot_answer(make: MakeDaemon) -> None:
     reason = block_socket(daemon)
     done = daemon.cli("run")
     assert done.returncode != 0 and reason in done.stderr, done.stderr
-    assert "answers on" not in done.stderr and "watches" not in done.stderr, done.stderr
+    assert "socket: " not in done.stderr and "watches" not in done.stderr, done.stderr
 
 
 def break_configuration(daemon: Daemon) -> str:
@@ -70,7 +70,7 @@ def test_start_says_why_the_child_ended(make: MakeDaemon, prepare: Callable[[Dae
     run = daemon.cli("run", "--quiet")
     assert said.returncode == run.returncode != 0
     assert reason in said.stderr, said.stderr
-    assert "hint: " in said.stderr and "it said nothing" not in said.stderr
+    assert "hint: " in said.stderr and "it printed nothing" not in said.stderr
     assert leftovers(daemon.home) == []
 
 

@@ -200,7 +200,7 @@ def _clear(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise UnavailableError(f"{path} is there and is no socket", "move it away, or set TACITD_SOCKET")
+        raise UnavailableError(f"{path} exists and is not a socket", "move it away, or set TACITD_SOCKET")
     if _listens(path):
         raise UnavailableError(f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR")
     path.unlink(missing_ok=True)

@@ -1,1 +1,4 @@
-"""Living on a machine: what is said at the start, what can be wrong with the machine, and how it is mended."""
+"""The daemon as a service: start, signals, service managers, doctor and uninstall.
+
+The engine does not belong here, and neither do the commands that call this package: those are in `cli/`.
+"""

@@ -1,6 +1,6 @@
-"""What doctor tries of the service and of the machine it lives on: its file, its environment, clock, socket, modes.
+"""The checks of `tacitd doctor` on the service and its machine: unit file, environment, projects, clock, socket, modes.
 
-Each check yields findings; none changes anything. What may be mended without asking stands in `mend.py`.
+Each check yields findings and changes nothing. What may be repaired without asking is in `mend.py`.
 """
 
 from __future__ import annotations
@@ -22,67 +22,71 @@ from tacitd.service.managers import Manager
 from tacitd.service.units import Facts, edited
 
 FAR = 400 * 86400.0
-"""Seconds after the newest transcript at which the clock is hard to believe."""
+"""Seconds after the newest transcript from which the clock is probably wrong."""
 SLACK = 300.0
+"""Seconds by which the clock may be before the last run."""
 
 
 def service(manager: Manager, facts: Facts) -> Iterator[Finding]:
-    """Installed, as we would install it now, and not edited by hand."""
+    """Check that the service's file exists, is what this version would install, and was not edited by hand."""
     if not manager.file.exists():
         why = manager.available()
-        hint = "`tacitd start` runs it without one" if why else "tacitd service install"
+        hint = "`tacitd start` runs it without one" if why else "run `tacitd service install`"
         yield Finding("service.absent", "warning", why or "no service keeps tacitd running", hint)
         return
     try:
         text, wanted = manager.file.read_text(encoding="utf-8"), manager.text(facts)
     except (OSError, UnicodeDecodeError, TacitdError) as error:
         yield Finding(
-            "service.unreadable", "error", f"{manager.file}: {error}", "remove it, and install again"
+            "service.unreadable",
+            "error",
+            f"{manager.file}: {error}",
+            "remove it, then run `tacitd service install`",
         )
         return
     if edited(text):
-        hint = "move your changes into a drop-in (`systemctl --user edit tacitd`), remove the file, install again"
+        hint = "move your changes into a drop-in (`systemctl --user edit tacitd`), remove the file, run `tacitd service install`"
         yield Finding("service.edited", "warning", f"{manager.file} was edited by hand", hint)
     elif bare(text) != bare(wanted):
         what = f"{manager.file} is not what this version would install"
-        yield Finding("service.outdated", "warning", what, "tacitd service install")
+        yield Finding("service.outdated", "warning", what, "run `tacitd service install`")
     else:
         yield Finding("service.installed", "ok", f"{manager.file} is up to date")
 
 
 def bare(text: str) -> str:
-    """A service's file without its seal and its variables: each shell has another PATH, and that is no fault."""
+    """The text of a service's file without its seal and variables. PATH differs from shell to shell, so it does not count."""
     text = re.sub(r"tacitd-seal: \w+", "", text)
     text = re.sub(r"<key>EnvironmentVariables</key>.*?</dict>", "", text, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith("Environment="))
 
 
 def client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether the service finds the client where the shell does: after an update of nvm it may not."""
+    """Check that the service finds the client if the shell does. After an update of nvm it may not."""
     here = find_command(command, shell)
     if here is not None and find_command(command, env) is None:
-        what = f"your shell finds {here}, and the service does not"
-        yield Finding("service.client-moved", "error", what, "tacitd service install")
+        what = f"your shell finds {here}, but the service does not"
+        yield Finding("service.client-moved", "error", what, "run `tacitd service install`")
 
 
 def projects(paths: Paths) -> Iterator[Finding]:
-    """Write access to each project that is known. The service manager may have been told to forbid it."""
+    """Check write access to each known project. A setting of the service manager may forbid it."""
     shut = [
         name
         for name in known_projects(paths)
         if Path(name).is_dir() and not os.access(name, os.W_OK | os.X_OK)
     ]
     if shut:
-        what = f"cannot be written: {', '.join(shut[:3])}{f', and {len(shut) - 3} more' if len(shut) > 3 else ''}"
+        what = f"not writable: {', '.join(shut[:3])}{f', and {len(shut) - 3} more' if len(shut) > 3 else ''}"
         yield Finding(
-            "project.read-only", "warning", what, "give yourself the right to write there, or exclude them"
+            "project.read-only", "warning", what, "make them writable by your user, or exclude them"
         )
     else:
-        yield Finding("project.writable", "ok", "every known project can be written")
+        yield Finding("project.writable", "ok", "every known project is writable")
 
 
 def known_projects(paths: Paths) -> list[str]:
-    """As the last status names them: those of the slices, and those in which work is parked."""
+    """The roots named in the last status snapshot: those of the slices and those with parked work, sorted."""
     snapshot = _snapshot(paths)
     slices, parked = snapshot.get("slices"), snapshot.get("parked")
     found = (
@@ -105,7 +109,7 @@ def _snapshot(paths: Paths) -> dict[str, Any]:
 
 
 def clock(paths: Paths, now: float | None = None) -> Iterator[Finding]:
-    """A clock that is before the last run, or long after the newest transcript, is hard to believe."""
+    """Warn if the clock is before the last run, or long after the newest transcript. `now`: seconds since 1970."""
     now = time.time() if now is None else now
     last, newest = _mtime(paths.state_dir / SNAPSHOT), _newest(paths.config_dir / "projects")
     if last is not None and now < last - SLACK:
@@ -113,9 +117,11 @@ def clock(paths: Paths, now: float | None = None) -> Iterator[Finding]:
     elif newest is not None and now > newest + FAR:
         what = f"the clock is {(now - newest) / 86400:.0f} days after the newest transcript"
     else:
-        yield Finding("clock.ok", "ok", "the clock can be believed")
+        yield Finding("clock.ok", "ok", "the clock looks right")
         return
-    yield Finding("clock.odd", "warning", what, "look at `date`; `timedatectl set-ntp true` keeps it right")
+    yield Finding(
+        "clock.odd", "warning", what, "check `date`; `timedatectl set-ntp true` keeps the clock right"
+    )
 
 
 def _mtime(path: Path) -> float | None:
@@ -126,7 +132,7 @@ def _mtime(path: Path) -> float | None:
 
 
 def _newest(projects: Path) -> float | None:
-    """When a transcript was last made, as the folders tell: no file is looked at."""
+    """When a transcript was last created, from the modification times of the folders alone (seconds since 1970)."""
     try:
         return max((t for one in projects.iterdir() if (t := _mtime(one)) is not None), default=None)
     except OSError:
@@ -134,31 +140,33 @@ def _newest(projects: Path) -> float | None:
 
 
 def socket_place(paths: Paths, *, answered: bool) -> Iterator[Finding]:
-    """What lies where the socket belongs."""
+    """Report a file in the socket's place, or a leftover socket."""
     try:
         found = paths.socket.lstat()
     except OSError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        yield Finding("socket.taken", "error", f"{paths.socket} is there and is no socket", "move it away")
+        yield Finding("socket.taken", "error", f"{paths.socket} exists and is not a socket", "move it away")
     elif not answered:
-        what = f"{paths.socket} is left over from a daemon that is gone"
+        what = f"{paths.socket} is left over from a daemon that has ended"
         yield Finding(
             "socket.stale", "warning", what, "the next start replaces it; `tacitd doctor --fix` removes it"
         )
 
 
 def modes(paths: Paths) -> Iterator[Finding]:
-    """Own files are for their owner alone."""
+    """Check that only their owner can read tacitd's own files."""
     wide = list(too_open(paths))
     if wide:
-        what = f"others may look into {', '.join(str(one) for one in wide[:3])}"
-        yield Finding("state.too-open", "warning", what, "tacitd doctor --fix")
+        what = f"other users can read {', '.join(str(one) for one in wide[:3])}"
+        yield Finding("state.too-open", "warning", what, "run `tacitd doctor --fix`")
 
 
 def too_open(paths: Paths) -> Iterator[Path]:
-    """What of the state directory others may enter or read. A log of the lock or of a link is not asked, and neither
-    is a file at a socket's place: tacitd did not make it."""
+    """Yield the files and directories of the state directory that other users can enter or read.
+
+    Links are left out, and so is a file in the socket's place: tacitd did not make it.
+    """
     state_dir = paths.state_dir
     sockets = (paths.socket, state_dir / "tacitd.sock")
     for path in (state_dir, *state_dir.rglob("*")) if state_dir.is_dir() else ():

@@ -1,8 +1,8 @@
-"""`tacitd start` on a machine with neither systemd nor launchd: a child that detaches, a parent that waits.
+"""`tacitd start` on a machine with neither systemd nor launchd: a child that detaches, and a parent that waits for it.
 
-The child enters python-daemon's context first of all, before a thread, socket, lock or log sink exists: the context
-closes descriptors, ends threads and replaces the process. The parent has to be another process, because the context
-ends the one that enters it; it waits until the socket answers and says how it went.
+The child enters python-daemon's context before any thread, socket, lock or log sink exists, because the context closes
+descriptors, ends threads and replaces the process. The parent has to be another process, because the context ends the
+process that enters it. The parent waits until the socket answers and reports the result.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tacitd.paths import Paths
 UP = 30.0
 """Seconds within which the child must answer."""
 GONE = 20.0
-"""Seconds within which one that leaves must be gone."""
+"""Seconds within which a stopping daemon must have ended."""
 
 
 class StartFailedError(TacitdError):
-    """The child did not come up."""
+    """The detached daemon did not start."""
 
     code = FAILED
 
 
 def program() -> list[str]:
-    """How this program is run again: the interpreter, and the script that was started."""
+    """The arguments that run this program again: the interpreter and the script that was started."""
     script = Path(sys.argv[0]).absolute()
     return (
         [sys.executable, str(script)]
@@ -48,10 +48,10 @@ def program() -> list[str]:
 def spawn(places: Paths, environ: Mapping[str, str]) -> int:
     """Start the child and wait until it answers. Returns the daemon's pid.
 
-    Raises UnavailableError where a daemon answers already, StartFailedError with the end of what the child said.
+    Raises UnavailableError if a daemon answers already, StartFailedError with the last lines of the child's output.
     """
     if (pid := answering(places.socket)) is not None:
-        raise UnavailableError(f"a daemon runs already (process {pid})", "tacitd status")
+        raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
     private_dir(places.state_dir)
     said = places.state_dir / "start.log"
     heard, told = os.pipe()
@@ -79,7 +79,7 @@ def spawn(places: Paths, environ: Mapping[str, str]) -> int:
 
 
 def _waited(places: Paths, heard: int, said: Path) -> int:
-    """Until it answers, or the pipe says that it ended: the process that detached is not our child."""
+    """Wait until the daemon answers or its end of the pipe closes: the detached process is not our child."""
     deadline = time.monotonic() + UP
     ready = select.poll()  # `select` takes no descriptor over 1023
     ready.register(heard, select.POLLIN)
@@ -88,28 +88,30 @@ def _waited(places: Paths, heard: int, said: Path) -> int:
             return pid
         if ready.poll(50):
             code = os.read(heard, 1)
-            if (pid := answering(places.socket)) is not None:  # another was quicker, and that will do
+            if (
+                pid := answering(places.socket)
+            ) is not None:  # another start was quicker: its daemon serves as well
                 return pid
             raise _failed(said, code[0] if code else FAILED)
     raise _failed(said, FAILED)
 
 
 def _failed(said: Path, code: int) -> TacitdError:
-    """The error with what the child wrote last, its own words and its own hint where it had one."""
+    """The error with the last five lines that the child wrote, and the child's own hint if it printed one."""
     lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     words = [line.removeprefix("tacitd: ") for line in lines if not line.startswith("hint: ")]
     log = said.with_name("tacitd.log")
     error = StartFailedError(
-        "the daemon did not come up: " + (" / ".join(words) or "it said nothing"),
-        hints[-1] if hints else f"look at {said} and {log}",
+        "the daemon did not start: " + (" / ".join(words) or "it printed nothing"),
+        hints[-1] if hints else f"read {said} and {log}",
     )
     error.code = code or FAILED
     return error
 
 
 def answering(socket: Path) -> int | None:
-    """The pid of the daemon that answers; None where none does."""
+    """The pid of the daemon that answers on this socket; None if none does."""
     try:
         return int(call(socket, "ping", timeout=2.0).get("pid", 0))
     except (TacitdError, OSError, ValueError):
@@ -117,7 +119,10 @@ def answering(socket: Path) -> int | None:
 
 
 def gone(state_dir: Path, seconds: float = GONE) -> bool:
-    """Wait until the daemon's lock is free: its socket goes first, and the process some time later."""
+    """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is.
+
+    The daemon removes its socket first and ends some time later, so a missing socket is not enough.
+    """
     deadline = time.monotonic() + seconds
     while state_dir.is_dir():
         try:
@@ -132,16 +137,16 @@ def gone(state_dir: Path, seconds: float = GONE) -> bool:
 
 
 def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[[TacitdError], None]) -> int:
-    """Detach, then work. Returns what `work` returns, in the daemon; the process that called never comes back here.
+    """Detach, then run `work` and return its result, in the daemon. The calling process ends in here.
 
-    `told` is a pipe to whoever started us: it closes when we end, after one byte with the exit code.
+    `told` is a pipe to the parent: it receives one byte with the exit code and closes when the daemon ends.
     `say` prints an error to standard error.
     """
     import daemon  # python-daemon
 
     private_dir(state_dir)
     os.set_inheritable(told, False)
-    # What cannot be said to anybody any more is written where the parent looks for it.
+    # A detached process has no terminal. Its parent reads this file for errors.
     last_words = open(state_dir / "start.log", "ab", buffering=0, opener=_private)  # noqa: SIM115 - for life
     context = daemon.DaemonContext(
         working_directory=str(state_dir),
@@ -165,9 +170,9 @@ def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[
         code = error.code
     except OSError as error:
         say(TacitdError(*said_by_system(error)))
-    except Exception:  # noqa: BLE001  whatever it is, the parent must be able to name it
+    except Exception:  # noqa: BLE001  the parent must be able to report any error
         traceback.print_exc()
-    finally:  # what was said stands in the log before the pipe closes: the parent reads it then
+    finally:  # after the output: the parent reads start.log as soon as the pipe closes
         with suppress(OSError):
             os.write(told, bytes([code]))
     return code

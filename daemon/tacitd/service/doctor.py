@@ -1,6 +1,6 @@
-"""What can be wrong with the machine, found by trying. Each finding has a stable id and names its cure.
+"""`tacitd doctor`: tries what the daemon needs. Each finding has a stable id and a hint that fixes it.
 
-Nothing is changed, no model is asked. Ids have a section each in docs/troubleshooting.md.
+Nothing here changes a file or calls the model. docs/troubleshooting.md has a section for each id.
 """
 
 from __future__ import annotations
@@ -32,24 +32,28 @@ from tacitd.service.units import Facts
 from tacitd.slices import find
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-"""Variables with a login that reach the daemon's calls only where `claude.pass_env` names them."""
+"""Variables with a login. They reach the daemon's calls only if `claude.pass_env` names them."""
 WATCHES = 8192
 """inotify watches below which a busy machine runs out."""
 FREE = 100 << 20
+"""Free bytes below which the disk counts as full."""
 KEEP = 30
-"""Days after which Claude Code deletes transcripts where nothing else is set."""
+"""Days after which Claude Code deletes transcripts by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service manager of this system, and what would be installed now."""
+    """The service manager of this system, and the facts that would be installed now."""
 
     manager: Manager
     facts: Facts
 
 
 def examine(paths: Paths, environ: Mapping[str, str], service: Service | None = None) -> list[Finding]:
-    """Try everything, in an order in which a person would look, in the service's own environment where there is one."""
+    """Run every check and return the findings, the basic ones first.
+
+    If a service is installed, the client is looked for and tried in the service's own environment.
+    """
     found: list[Finding] = [*_python(), *_configuration(paths, environ)]
     config, env = configured(paths, environ), environ
     if service is not None:
@@ -73,9 +77,10 @@ def _python() -> Iterator[Finding]:
 
 
 def configured(paths: Paths, environ: Mapping[str, str]) -> Config:
+    """The configuration; the defaults if it is wrong (`config.wrong` reports that)."""
     try:
         return load(paths.config_file, environ, find().sections())
-    except TacitdError:  # it is said elsewhere; here what holds without any configuration will do
+    except TacitdError:
         return load(paths.state_dir / "no such file", {}, find().sections())
 
 
@@ -85,7 +90,7 @@ def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[Finding
     except TacitdError as error:
         yield Finding("config.wrong", "error", error.what, error.hint)
     else:
-        there = "read" if paths.config_file.exists() else "not there, and not needed"
+        there = "valid" if paths.config_file.exists() else "does not exist; the defaults apply"
         yield Finding("config.ok", "ok", f"{paths.config_file}: {there}")
     for broken in find().failed:
         yield Finding(broken.id, "error", broken.what, broken.hint)
@@ -94,8 +99,11 @@ def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[Finding
 def _claude(
     config: Config, environ: Mapping[str, str], place: Path, shell: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """`place`: a directory without project settings, as the daemon's own calls have one. `shell`: the variables of the
-    person who asks; those of an installed service may be others."""
+    """Check that the client exists, is new enough and is logged in.
+
+    `place`: a working directory without project settings, as in the daemon's own calls. `environ`: the daemon's variables.
+    `shell`: the variables of the shell that runs doctor; an installed service may have others.
+    """
     program = find_command(config.claude.command, environ)
     if program is None:
         hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
@@ -104,7 +112,7 @@ def _claude(
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
     version = _output([str(program), "--version"], env, place)
-    yield Finding("model.found", "ok", f"{program} {version or '(it does not say its version)'}")
+    yield Finding("model.found", "ok", f"{program} {version or '(version unknown)'}")
     if missing := missing_options(_output([str(program), "--help"], env, place)):
         yield Finding("model.too-old", "error", describe_missing(missing), HINTS[Why.TOO_OLD])
     logged_in = _login(program, env, place)
@@ -116,10 +124,10 @@ def _claude(
 def _with_keys(
     found: Finding, passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
 ) -> Finding:
-    """Given that the client is logged out, return the finding with the way in for those who log in by an API key.
+    """Given the finding of a logged-out client, return it with the steps for a login by API key, if a key is set.
 
-    Trigger: a key is set and the call does not get it. Why: by default no key is passed on, so that a forgotten one
-    turns no subscription's calls into a bill. Outcome: the setting is named; a person chooses.
+    Trigger: a key is set and the daemon's call does not receive it. Why: by default no key is passed on, so that a
+    forgotten key does not bill the calls of a subscription. Outcome: the hint names the setting; a person chooses.
     """
     keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
     absent = [name for name in keys if not environ.get(name)]
@@ -127,27 +135,29 @@ def _with_keys(
     steps += [f"give the service {', '.join(absent)} (`systemctl --user edit tacitd`)"] if absent else []
     if not steps:
         return found
-    what = f"{found.what}; {', '.join(keys)} is set, but does not reach it"
+    what = f"{found.what}; {', '.join(keys)} is set, but not passed to it"
     hint = f"to pay by the key, {' and '.join(steps)}; or {found.hint}"
     return Finding(found.id, found.severity, what, hint)
 
 
 def _login(program: Path, env: Mapping[str, str], place: Path) -> Finding:
-    """`claude auth status --json` answers without a call to the model; older clients do not know it."""
+    """Ask `claude auth status --json`, which makes no call to the model. Older clients do not know it."""
     said = _output([str(program), "auth", "status", "--json"], env, place)
     try:
         status = json.loads(said)
     except ValueError:
         status = None
     if not isinstance(status, dict):
-        hint = "run `claude` once by hand; or go on: a call will tell"
+        hint = "run `claude` once by hand, or `tacitd doctor --model`"
         return Finding(
-            "model.login-unknown", "warning", "this client does not say whether it is logged in", hint
+            "model.login-unknown", "warning", "this client does not report whether it is logged in", hint
         )
     if status.get("loggedIn"):
         return Finding("model.login", "ok", f"logged in ({status.get('authMethod', 'unknown method')})")
     hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
-    return Finding("model.logged-out", "error", "claude is not logged in, as the daemon would call it", hint)
+    return Finding(
+        "model.logged-out", "error", "claude is not logged in when called as the daemon calls it", hint
+    )
 
 
 def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
@@ -171,20 +181,22 @@ def _directories(paths: Paths) -> Iterator[Finding]:
     yield _state(paths.state_dir)
     transcripts = paths.config_dir / "projects"
     if transcripts.is_dir() and not os.access(transcripts, os.R_OK | os.X_OK):
-        hint = f"give yourself the right to read {transcripts}"
-        yield Finding("transcripts.unreadable", "error", f"{transcripts} cannot be read", hint)
+        hint = f"make {transcripts} readable by your user"
+        yield Finding("transcripts.unreadable", "error", f"{transcripts} is not readable", hint)
     elif transcripts.is_dir():
-        yield Finding("transcripts.there", "ok", f"{transcripts} is there")
+        yield Finding("transcripts.there", "ok", f"{transcripts} exists")
     else:
-        hint = "work in Claude Code once; set CLAUDE_CONFIG_DIR if its directory is elsewhere"
-        yield Finding("transcripts.missing", "warning", f"{transcripts} is not there yet", hint)
+        hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
+        yield Finding("transcripts.missing", "warning", f"{transcripts} does not exist yet", hint)
     yield _room(paths)
 
 
 def _room(paths: Paths) -> Finding:
     free = shutil.disk_usage(_existing(paths.state_dir)).free
     if free < FREE:
-        return Finding("disk.full", "error", f"{free >> 20} MB are free for {paths.state_dir}", "make room")
+        return Finding(
+            "disk.full", "error", f"{free >> 20} MB are free for {paths.state_dir}", "free space on that disk"
+        )
     return Finding("disk.ok", "ok", f"{free >> 20} MB are free")
 
 
@@ -195,22 +207,22 @@ def _state(path: Path) -> Finding:
         return Finding("state.no-directory", "error", what, "move it away")
     at = _existing(path)
     if os.access(at, os.W_OK | os.X_OK):
-        return Finding("state.writable", "ok", f"{path} can be written")
+        return Finding("state.writable", "ok", f"{path} is writable")
     return Finding(
         "state.read-only",
         "error",
-        f"{at} cannot be written",
-        f"chown or chmod {at}, or set TACITD_STATE_DIR",
+        f"{at} is not writable",
+        f"make {at} writable by your user (chown, chmod), or set TACITD_STATE_DIR",
     )
 
 
 def _existing(path: Path) -> Path:
-    """The nearest place on the way up that is there and may be looked at."""
+    """This path or its nearest parent that exists and is accessible."""
     return next(p for p in (path, *path.parents) if os.access(p, os.F_OK))
 
 
 def _directory(path: Path) -> Path:
-    """The nearest directory on the way up that is there: a program can be run in it."""
+    """This path or its nearest parent that is a directory: a working directory for a child process."""
     return next(p for p in (path, *path.parents) if p.is_dir())
 
 
@@ -231,8 +243,8 @@ def _socket(paths: Paths) -> Iterator[Finding]:
         yield Finding("daemon.odd", "error", error.what, error.hint)
     else:
         same = said.get("version") == __version__
-        hint = "" if same else "`tacitd restart`"
-        what = f"a daemon {said.get('version')} answers on {paths.socket}"
+        hint = "" if same else "run `tacitd restart`"
+        what = f"tacitd {said.get('version')} answers on {paths.socket}"
         yield Finding(
             "daemon.there" if same else "daemon.other-version", "ok" if same else "warning", what, hint
         )
@@ -245,7 +257,7 @@ def _inotify() -> Iterator[Finding]:
     if limit is not None and limit < WATCHES:
         hint = "sudo sysctl fs.inotify.max_user_watches=524288"
         yield Finding(
-            "watch.limit", "warning", f"only {limit} files can be watched; the rest is polled", hint
+            "watch.limit", "warning", f"only {limit} inotify watches are allowed; the rest is polled", hint
         )
     else:
         yield Finding("watch.ok", "ok", f"{limit if limit is not None else 'enough'} inotify watches")
@@ -259,14 +271,14 @@ def _number(path: Path, read: Callable[[Path], str] = Path.read_text) -> int | N
 
 
 def _retention(paths: Paths) -> Iterator[Finding]:
-    """Claude Code deletes transcripts; what was not read by then is gone."""
+    """Warn if Claude Code deletes transcripts after less than 7 days: what was not read by then is lost."""
     file = paths.config_dir / "settings.json"
     days: object = KEEP
     try:
         settings = json.loads(file.read_bytes())
         days = settings.get("cleanupPeriodDays", KEEP) if isinstance(settings, dict) else KEEP
     except (OSError, ValueError):
-        pass  # no settings: the default holds
+        pass  # no settings: the default applies
     if isinstance(days, int) and days < 7:
         hint = f'set "cleanupPeriodDays": 30 or more in {file}'
         yield Finding(

@@ -1,8 +1,8 @@
 """What signals do before the daemon can act on them: from the program's first line until `signals.acting` is entered.
 
-Imported before anything else, so it imports nothing but what the interpreter has loaded already. Without it SIGUSR1,
-which asks for a trace, would end a daemon that starts, SIGHUP would end a service, and Ctrl-C would print a trace of
-whatever is being imported.
+This module is imported first, so it imports only what the interpreter has loaded already. Without it, SIGUSR1 (write
+a trace) would end a daemon that is starting, SIGHUP would end a service, and Ctrl-C during an import would print a
+traceback.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import contextmanager
 
 
 def prepare_start(arguments: Sequence[str]) -> None:
-    """Given the program's arguments, install what holds while a daemon starts; nothing for other commands.
+    """Given the program's arguments, install the signal handlers for a daemon's start. Other commands get none.
 
-    SIGUSR1 writes the stacks to stderr. SIGHUP is ignored by a daemon without a terminal: it asks for the
-    configuration, which is not read yet. SIGINT and SIGTERM end the process at once: nothing has begun, and what a
-    start does to files can be cut off anywhere. Main thread only.
+    SIGUSR1 writes the stacks to stderr. A daemon without a terminal ignores SIGHUP, because that asks for a reload and
+    the configuration is not read yet. SIGINT and SIGTERM end the process at once: no work has begun, and a start may be
+    interrupted anywhere. Main thread only.
     """
     if not _starts_a_daemon(arguments):
         return
@@ -33,7 +33,7 @@ def prepare_start(arguments: Sequence[str]) -> None:
 
 @contextmanager
 def no_trace_on_interrupt() -> Iterator[None]:
-    """While this is entered, Ctrl-C ends the process without a trace: nothing but imports may happen meanwhile."""
+    """While this is entered, Ctrl-C ends the process without a traceback. Use it around imports only."""
     before = signal.getsignal(signal.SIGINT)
     _default(signal.SIGINT)
     try:
@@ -47,6 +47,6 @@ def _starts_a_daemon(arguments: Sequence[str]) -> bool:
 
 
 def _default(number: signal.Signals) -> None:
-    """Have the system's own action done. A signal that whoever started us has ignored (nohup, `&`) stays ignored."""
+    """Restore the system's default action. A signal that the parent process ignores (nohup, `&`) stays ignored."""
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""One thing that doctor tried: a stable id, how bad it is, what was found, and the cure as a command."""
+"""The result of one check of `tacitd doctor`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ Severity = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was tried."""
+    """What one check found."""
 
     id: str
-    """docs/troubleshooting.md has a section for each that is not ok."""
+    """Stable. docs/troubleshooting.md has a section for each id that is not ok."""
     severity: Severity
     what: str
     hint: str = ""
+    """What fixes it; "" if nothing needs to be fixed."""
 
     def as_data(self) -> dict[str, Any]:
-        """JSON."""
+        """The fields by name, for `--json`."""
         return asdict(self)

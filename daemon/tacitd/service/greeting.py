@@ -1,4 +1,4 @@
-"""What `tacitd run` says at once: what it watches, what it may cost, and what is missing."""
+"""The banner of `tacitd run`: what it watches, what it may cost, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tacitd.status import list_waits
 
 
 def greeting(app: App) -> Iterator[str]:
-    """Lines for a person."""
+    """The lines of the banner."""
     budget = app.config.budget
     stamps = app.engine.follower.stamps
     yield f"tacitd {__version__} watches {app.paths.config_dir / 'projects'} ({len(stamps)} transcripts)"
     first = [name for name, c in app.engine.consumers.items() if (c.born or 0.0) >= app.engine.started]
     if first:
-        yield "first start: what was said before now is not read; `tacitd scan --since 30d` goes back, and says what it costs"
+        yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
     yield (
         f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
         f"{budget.calls_per_day} calls a day"
     )
     yield (
-        f"a session's lines come two minutes after its client has ended, or when nothing was said in it for "
-        f"{format_duration(app.config.session.idle)}"
+        f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
+        f"its client has ended"
     )
     if waiting := describe_sessions(sessions(app, list_waits(app.engine)), app.clock.now()):
         yield waiting
-    yield f"its state is in {app.paths.state_dir}; it answers on {app.paths.socket}"
+    yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
     for one in app.engine.degradations():
         yield f"missing: {one.what}"
         if one.hint:
             yield f"  hint: {one.hint}"
-    yield "Ctrl-C ends it; nothing is lost by that"
+    yield "Press Ctrl-C to stop; no work is lost"

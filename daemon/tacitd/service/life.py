@@ -1,7 +1,7 @@
-"""A daemon under a service manager: ready, alive, reloading, leaving. Decides what counts as alive, and says so.
+"""A daemon under a service manager: ready, alive, reloading, stopping. Decides what counts as alive and reports it.
 
-`WATCHDOG=1` goes out from the engine's own turn, and only when every heartbeat is fresh: the loop comes round, no
-worker has been busy for longer than any call may take, and hints come or it is known why they do not.
+The engine's loop sends `WATCHDOG=1`, and only if all is well: the loop runs, no worker has been busy for longer than any
+call may take, and the watcher delivers hints or has reported why it does not.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tacitd.reload import reload
 from tacitd.service.notify import Notifier
 
 STUCK = 1800.0
-"""Seconds after which a worker that is still busy with one piece of work is taken for stuck."""
+"""Seconds after which a worker that is still busy with one work item counts as stuck."""
 SAY_EVERY = 5.0
-"""Seconds between two status lines at most."""
+"""Minimum seconds between two status lines."""
 
 
 @dataclass(slots=True)
 class Life:
-    """An open App and whoever keeps it running."""
+    """An open App and the service manager that supervises it."""
 
     app: App
     notifier: Notifier
@@ -32,7 +32,7 @@ class Life:
     _wrong: str = ""
 
     def begin(self) -> None:
-        """Everything is up: say so, and be heard of from each turn on."""
+        """Report READY=1, and from now on a sign of life from each pass of the engine's loop."""
         engine = self.app.engine
         if self.notifier.interval is not None:
             engine.asleep = min(engine.asleep, self.notifier.interval / 2)
@@ -41,13 +41,13 @@ class Life:
         self.notifier.ready(self._said)
 
     def turned(self) -> None:
-        """The loop came round. Engine thread."""
+        """Called after each pass of the engine's loop. Engine thread."""
         now = self.app.clock.monotonic()
         if not self.notifier.address:
             return
         wrong = stuck(self.app, now)
         if wrong and wrong != self._wrong:
-            logger.error("not well: {}; the service manager may start anew", wrong)
+            logger.error("unhealthy: {}; the service manager may restart the daemon", wrong)
             self._say_at = now
         self._wrong = wrong
         if not wrong:
@@ -62,42 +62,42 @@ class Life:
             self.notifier.status(text)
 
     def leave(self) -> None:
-        """Begin to leave; again: nothing. Any thread."""
+        """Begin to stop. A second call does nothing. Any thread."""
         if self.app.leaving.is_set():
             return
-        logger.info("leaving")
+        logger.info("stopping")
         self.notifier.stopping()
         self.app.leave()
 
     def reload(self) -> None:
-        """Take the new configuration whole, or keep the old one and say why. Any thread but the engine's."""
+        """Apply the whole new configuration, or keep the old one and log why. Any thread but the engine's."""
         self.notifier.reloading()
         try:
             changed = reload(self.app)
             logger.info("reloaded; changed: {}", ", ".join(changed) or "nothing")
         except (TacitdError, OSError, TimeoutError) as error:
-            logger.error("not reloaded, the old configuration holds: {}", error)
+            logger.error("not reloaded, the old configuration stays in force: {}", error)
         finally:
             self.notifier.ready(self._said)
 
 
 def stuck(app: App, now: float) -> str:
-    """Why the daemon is not well; "" where it is. Engine thread."""
+    """Why the daemon counts as stuck; "" if it does not. `now`: monotonic seconds. Engine thread."""
     for (name, lane), since in app.engine.dispatcher.runner.busy_since.items():
         if now - since > STUCK:
             return f"the handler {name} has been busy with {lane} for {(now - since) / 60:.0f} min"
     if not app.engine.follower.well:
-        return "the watcher ended"
+        return "the watcher has ended"
     return ""
 
 
 def line(app: App) -> str:
-    """How it goes, in one line for a person. Engine thread, or before it runs."""
+    """The status in one line, for the service manager. Engine thread, or before the engine runs."""
     engine = app.engine
     parts = [f"watches {len(engine.follower.stamps)} transcripts"]
     busy, parked = len(engine.dispatcher.runner.lanes), len(engine.dispatcher.agenda.parked())
     if any(hold.scope == "all" for hold in engine.holds.all()):
         parts.append("paused")
-    parts += [f"{n} {what}" for n, what in ((busy, "at work"), (parked, "parked")) if n]
+    parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]
     parts += [one.what.replace("\n", " ") for one in engine.degradations()[:1]]
     return "; ".join(parts)

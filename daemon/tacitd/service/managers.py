@@ -1,7 +1,7 @@
-"""systemd and launchd, asked to keep tacitd running: install, uninstall, restart, how it is, its log.
+"""systemd and launchd: install, uninstall, restart, status, log and environment of the service.
 
-Each call of their tools goes through a `Run` that a test replaces. Nothing is half done: a file is written only when
-its manager answers, and taken away again when the manager refuses it.
+Each call of their tools goes through a `Run`, which a test replaces. The service's file is written only if the manager
+answers, and restored or removed if the manager refuses it. The text of the file belongs in `units.py`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from tacitd.service.units import AGENT, UNIT, Facts, agent, edited, unit
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a tool ended."""
+    """The result of a tool."""
 
     code: int
+    """Exit code; 127 if the tool is not installed, 124 if it took more than 60 s."""
     out: str
+    """stdout, then stderr."""
 
 
 Run = Callable[[Sequence[str]], Ran]
@@ -39,7 +41,7 @@ class Manager(Protocol):
     file: Path
 
     def available(self) -> str:
-        """Why it cannot be used here; "" where it can."""
+        """Why it cannot be used here; "" if it can."""
         ...
 
     def text(self, facts: Facts) -> str:
@@ -47,32 +49,35 @@ class Manager(Protocol):
         ...
 
     def install(self, facts: Facts, *, now: bool) -> list[str]:
-        """Write the file where it differs, enable it, start it if `now`. Returns what was done."""
+        """Write the file if it differs, enable the service, start it if `now`. Returns a line for each thing done.
+
+        Raises UnavailableError without a manager, FileRefusedError for an edited file, ServiceError if the manager refuses.
+        """
         ...
 
     def uninstall(self) -> list[str]:
-        """Stop it and take the file away. Nothing to do is fine."""
+        """Stop the service and remove its file. Returns a line for each thing done; [] if nothing was installed."""
         ...
 
     def restart(self) -> None:
-        """Stop and start."""
+        """Stop and start the service. Raises UnavailableError or ServiceError."""
         ...
 
     def status(self) -> str:
-        """What the manager says of it."""
+        """The manager's own report on the service."""
         ...
 
     def logs(self, follow: bool, since: str) -> list[str]:
-        """The command that shows its log."""
+        """The command that shows the service's log. `since`: as journalctl takes it; "" for all."""
         ...
 
     def environment(self) -> dict[str, str]:
-        """What the service has for an environment, drop-ins and all; empty where it is not installed."""
+        """The service's environment, drop-ins included; empty if the service is not installed."""
         ...
 
 
 def run_tool(argv: Sequence[str]) -> Ran:
-    """Run a manager's tool, at most for 60 s."""
+    """Run a manager's tool for at most 60 s."""
     try:
         done = subprocess.run(
             list(argv), capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
@@ -85,13 +90,13 @@ def run_tool(argv: Sequence[str]) -> Ran:
 
 
 def refuse_edited(file: Path, hint: str) -> None:
-    """What a person changed is not overwritten. Raises FileRefusedError."""
+    """Raise FileRefusedError if a person has edited this file."""
     if file.exists() and edited(file.read_text(encoding="utf-8", errors="replace")):
         raise FileRefusedError(f"{file} was edited by hand", f"{hint}, remove the file, and install again")
 
 
 class ServiceError(TacitdError):
-    """The service manager refused."""
+    """The service manager refused a command."""
 
     code = FAILED
 
@@ -117,19 +122,19 @@ class Systemd:
         return self.run(["systemctl", "--user", *arguments])
 
     def available(self) -> str:
-        """Whether a user manager answers."""
+        """Ask the user manager for its version."""
         said = self._ctl("show", "--property=Version")
         if said.code == 0:
             return ""
         first = (said.out.splitlines() or ["it does not answer"])[0]
-        return f"there is no systemd user manager here: {first}"
+        return f"no systemd user manager answers: {first}"
 
     def text(self, facts: Facts) -> str:
         """The unit."""
         return unit(facts)
 
     def install(self, facts: Facts, *, now: bool) -> list[str]:
-        """Idempotent; drop-ins beside the unit are a person's and stay."""
+        """Idempotent. Drop-ins beside the unit belong to a person and stay."""
         self._must()
         refuse_edited(self.file, "`systemctl --user edit tacitd` makes a drop-in; move your changes there")
         before = self.file.read_bytes() if self.file.exists() else None
@@ -142,7 +147,7 @@ class Systemd:
         except ServiceError:
             self._back(before)
             raise
-        done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: it starts at every login"]
+        done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
         return [*done, "started"] if now else done
 
     def _back(self, before: bytes | None) -> None:
@@ -166,7 +171,7 @@ class Systemd:
             )
 
     def uninstall(self) -> list[str]:
-        """Stop, disable, remove the unit; drop-ins of a person stay and are named."""
+        """Stop and disable the service, remove the unit. A person's drop-ins stay and are named."""
         done: list[str] = []
         if not self.available():
             self._ctl("disable", "--now", UNIT)
@@ -179,16 +184,16 @@ class Systemd:
         return [*done, f"kept your drop-ins in {drop_ins}"] if drop_ins.is_dir() else done
 
     def restart(self) -> None:
-        """Through the manager."""
+        """Run `systemctl --user restart`."""
         self._must()
         self._do("restart", UNIT)
 
     def status(self) -> str:
-        """As systemctl says it."""
+        """The output of `systemctl --user status`."""
         return self._ctl("status", "--no-pager", "--lines=5", UNIT).out
 
     def logs(self, follow: bool, since: str) -> list[str]:
-        """journalctl."""
+        """A journalctl command."""
         return [
             "journalctl",
             "--user",
@@ -199,13 +204,13 @@ class Systemd:
         ]
 
     def environment(self) -> dict[str, str]:
-        """As systemd would start it."""
+        """The `Environment` property, as `systemctl show` prints it."""
         said = self._ctl("show", UNIT, "--property=Environment", "--value")
         return pairs(said.out) if said.code == 0 and self.file.exists() else {}
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Given `Environment` as `systemctl show` prints it, return the variables; quoted words are undone."""
+    """Given `Environment` as `systemctl show` prints it, return the variables, unquoted."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -232,7 +237,7 @@ class Launchd:
         return f"gui/{self.uid}"
 
     def available(self) -> str:
-        """Whether the user's domain answers; without a login window there is none."""
+        """Ask for the user's domain. Without a graphical login there is none."""
         said = self.run(["launchctl", "print", self._target])
         return "" if said.code == 0 else f"launchd has no domain {self._target}: {said.out.splitlines()[:1]}"
 
@@ -241,7 +246,7 @@ class Launchd:
         return agent(facts)
 
     def install(self, facts: Facts, *, now: bool) -> list[str]:
-        """An agent that is loaded is booted out first: launchd keeps what it read."""
+        """A changed agent that is loaded is booted out first, because launchd keeps the version that it read."""
         why = self.available()
         if why:
             raise UnavailableError(why, "`tacitd start` runs it without a service manager")
@@ -259,7 +264,7 @@ class Launchd:
         except ServiceError:
             self._back(before)
             raise
-        return [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: it starts at every login"]
+        return [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
 
     def _back(self, before: bytes | None) -> None:
         if before is None:
@@ -271,10 +276,10 @@ class Launchd:
     def _do(self, *arguments: str) -> None:
         said = self.run(["launchctl", *arguments])
         if said.code != 0:
-            raise ServiceError(f"launchctl {' '.join(arguments)}: {said.out}", f"look at {self.log}")
+            raise ServiceError(f"launchctl {' '.join(arguments)}: {said.out}", f"read {self.log}")
 
     def uninstall(self) -> list[str]:
-        """Boot out and remove."""
+        """Boot the agent out and remove its file."""
         self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
         if not self.file.exists():
             return []
@@ -282,19 +287,19 @@ class Launchd:
         return [f"removed {self.file}"]
 
     def restart(self) -> None:
-        """`kickstart -k`: kill and start."""
+        """Run `launchctl kickstart -k`, which kills and starts the agent."""
         self._do("kickstart", "-k", f"{self._target}/{AGENT}")
 
     def status(self) -> str:
-        """As launchctl says it."""
+        """The output of `launchctl print`."""
         return self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).out
 
     def logs(self, follow: bool, since: str) -> list[str]:
-        """The log file: launchd keeps none."""
+        """A tail command on the daemon's log file, because launchd keeps no log. `since` has no effect."""
         return ["tail", *(["-f"] if follow else ["-n", "200"]), str(self.log)]
 
     def environment(self) -> dict[str, str]:
-        """From its file: launchd adds next to nothing."""
+        """The variables in the agent's file."""
         try:
             found = plistlib.loads(self.file.read_bytes())["EnvironmentVariables"]
             return {str(name): str(value) for name, value in found.items()}
@@ -303,11 +308,11 @@ class Launchd:
 
 
 def manager(environ: Mapping[str, str], home: Path, log: Path, run: Run = run_tool) -> Manager:
-    """This system's. Raises UnavailableError where there is none that we know."""
+    """The service manager of this system. Raises UnavailableError on systems other than Linux and macOS."""
     if sys.platform == "darwin":
         return Launchd.here(home, log, run)
     if sys.platform.startswith("linux"):
         return Systemd.here(environ, home, run)
     raise UnavailableError(
-        f"no service manager is known for {sys.platform}", "`tacitd start` runs it without one"
+        f"tacitd supports no service manager on {sys.platform}", "`tacitd start` runs it without one"
     )

@@ -1,7 +1,7 @@
-"""What doctor may do when it is asked to: mend what is safe, and put one question to the model.
+"""What doctor does on request: safe repairs (`--fix`) and one question to the model (`--model`).
 
-Safe is what loses nothing and is tacitd's own: modes of its files, and a socket on which nobody answers while the
-lock is free. Everything else is a person's to decide.
+A repair is safe if it loses nothing and concerns tacitd's own files only: their modes, and a leftover socket while the
+lock is free. Everything else is left to a person.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUESTION = "Answer with the one word: yes"
 
 
 def mend(paths: Paths) -> Iterator[str]:
-    """Do what is safe, and say each thing that was done. Raises OSError."""
+    """Make the safe repairs and yield a line for each. Raises OSError."""
     for path in list(too_open(paths)):
         path.chmod(0o700 if path.is_dir() else 0o600)
         yield f"chmod {path}"
@@ -42,7 +42,7 @@ def _stale(paths: Paths) -> Iterator[str]:
         return
     try:
         lock = hold(paths.state_dir / "lock")
-    except UnavailableError:  # a daemon runs: then it is its own
+    except UnavailableError:  # a daemon runs, so the socket is in use
         return
     with lock:
         paths.socket.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def _stale(paths: Paths) -> Iterator[str]:
 
 
 def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
-    """One call of the small model, as the daemon would make it, and counted in the same budget."""
+    """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
     work: Path = private_dir(paths.state_dir / "model") / "work"
     clock = SystemClock()
     budget = Budget(Log(paths.state_dir / "budget.jsonl", terminated=True), config.budget, clock)

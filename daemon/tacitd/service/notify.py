@@ -1,7 +1,7 @@
-"""Telling a service manager how it goes: systemd's notification protocol, without a library.
+"""systemd's notification protocol, without a library.
 
-Public source: sd_notify(3). One datagram to the socket that NOTIFY_SOCKET names (`@` first: an abstract one); where
-there is none, everything here does nothing. Nothing here decides when the service is ready or well.
+Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names (an abstract one if it
+begins with `@`). Without NOTIFY_SOCKET nothing is sent. When the service is ready or alive is decided in `life.py`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Notifier:
-    """A way to the service manager. Sending never raises: a manager that is gone is no reason to fail."""
+    """The connection to the service manager. Sending never raises: the daemon runs on without its manager."""
 
     address: str = ""
     interval: float | None = None
-    """Seconds between two signs of life at most, half of what the manager allows; None: it wants none."""
+    """Maximum seconds between two signs of life: half of what the manager allows. None: the manager expects none."""
     _next: float = 0.0
 
     @classmethod
@@ -32,7 +32,7 @@ class Notifier:
         return cls(environ.get("NOTIFY_SOCKET", ""), interval)
 
     def send(self, **states: str) -> None:
-        """Send assignments such as `READY="1"`; the order is kept."""
+        """Send assignments such as `READY="1"`, in the given order."""
         if not self.address:
             return
         text = "\n".join(f"{name}={value}" for name, value in states.items())
@@ -41,27 +41,27 @@ class Notifier:
             to.sendto(text.encode("utf-8", "replace"), path)
 
     def ready(self, status: str) -> None:
-        """Everything is up: lock, socket, watches, first listing."""
+        """Report that lock, socket, watches and the first listing are up."""
         self.send(READY="1", STATUS=status)
 
     def status(self, text: str) -> None:
-        """One human line."""
+        """Send one line for a person."""
         self.send(STATUS=text)
 
     def reloading(self) -> None:
-        """The configuration is being read again; `ready` ends it."""
+        """Report that the configuration is being read again, until `ready` is called."""
         self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
 
     def stopping(self) -> None:
-        """On the way out."""
+        """Report that the daemon is stopping."""
         self.send(STOPPING="1")
 
     def extend(self, seconds: float) -> None:
-        """A migration takes longer: so much more time, please."""
+        """Ask for so many more seconds to start, for a migration."""
         self.send(EXTEND_TIMEOUT_USEC=str(int(seconds * 1e6)))
 
     def alive(self, monotonic: float) -> None:
-        """A sign of life, at most as often as asked for. Call only when every heartbeat is fresh."""
+        """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
         if self.interval is not None and monotonic >= self._next:
             self._next = monotonic + self.interval / 2
             self.send(WATCHDOG="1")

@@ -1,7 +1,7 @@
-"""`tacitd uninstall`: take away what is ours, say what stays and why. No file of a person is touched.
+"""`tacitd uninstall`: removes tacitd's own files and names what stays and why. A person's files are never touched.
 
-The parts come in order: the service, the daemon, the socket, and with `purge` what only tacitd needs: its state, locks,
-marks, and what is made again from something else. What was learned stays, and is named. docs/files.md lists every file.
+The order is: the service, the daemon, the socket, and with `purge` what only tacitd needs: its state, locks, marks and
+generated files. What was learned stays and is named. docs/files.md lists every file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MODEL_DIRECTORIES = ("work", "children")
 """The directories of `model/` in the state directory. A daemon that never called the model has made only one of them."""
 
 SOCKET_NAME = "tacitd.sock"
-"""The one of `STATE_FILES` that is removed only where it is a socket."""
+"""The entry of `STATE_FILES` that is removed only if it is a socket."""
 
 
 def remove(
@@ -58,8 +58,11 @@ def remove(
     purge: bool,
     footprints: Callable[[], Mapping[str, Footprint]] = dict,
 ) -> Iterator[str]:
-    """Do it, and say each thing that was done and each that stays. `footprints` is asked when the daemon is gone and
-    before its state is. Raises UnavailableError where a daemon does not go."""
+    """Uninstall, and yield a line for each thing that was done or stays.
+
+    `footprints` is called after the daemon has ended and before its state is removed. Raises UnavailableError if the
+    daemon does not end.
+    """
     if manager is not None:
         yield from manager.uninstall()
     with suppress(TacitdError):
@@ -72,15 +75,18 @@ def remove(
         if purge:
             yield from (text for text in _purge(places, footprints()) if text not in said)
         else:
-            yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes it)"
+            yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes them)"
     finally:
         if lock is not None:
             lock.release()
-    yield "kept everything that was learned: it is yours"
+    yield "kept everything that was learned"
 
 
 def _free(places: Paths) -> Lock | None:
-    """The daemon's lock, so that none starts meanwhile; None where there is no state directory at all."""
+    """Take the daemon's lock, so that none starts meanwhile. None if there is no state directory.
+
+    Raises UnavailableError if a daemon still holds the lock after 20 s.
+    """
     if not places.state_dir.is_dir():
         return None
     deadline = time.monotonic() + 20
@@ -94,7 +100,7 @@ def _free(places: Paths) -> Lock | None:
 
 
 def _unlink_socket(path: Path) -> Iterator[str]:
-    """TACITD_SOCKET may name anything, also a person's file: only a socket is removed."""
+    """Remove the socket. TACITD_SOCKET may name a person's file, so anything but a socket is kept."""
     if path.is_socket() and not path.is_symlink():
         path.unlink(missing_ok=True)
         yield f"removed {path}"
@@ -106,17 +112,17 @@ def _unlink_socket(path: Path) -> Iterator[str]:
 
 
 def _keep_no_socket(path: Path) -> str:
-    return f"kept {path}: it is no socket"
+    return f"kept {path}: it is not a socket"
 
 
 def footprints_of(slices: Iterable[Slice], environ: Mapping[str, str]) -> dict[str, Footprint]:
-    """By name, what each slice has outside the state directory. One that cannot say it hides no other."""
+    """By slice name, the files outside the state directory. A slice whose `footprint` raises gets an empty one."""
     found: dict[str, Footprint] = {}
     for one in slices:
         try:
             found[one.name] = one.footprint(environ) if one.footprint is not None else Footprint()
-        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
-            logger.warning("the files of {} are not known: {}", one.name, error)
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+            logger.warning("the files of {} are unknown: {}", one.name, error)
             found[one.name] = Footprint()
     return found
 
@@ -136,14 +142,16 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield from _name_kept(file, reasons.get(file, ""))
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
         for copy in kept_for_a_person(directory, RealDisk()):
-            yield f"kept {copy}: somebody saved it while a file was replaced"
+            yield f"kept {copy}: it was saved while tacitd replaced a file"
     if places.config_file.is_file():
         yield f"kept {places.config_file}: you wrote it"
 
 
 def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
-    """Remove what docs/files.md lists in the state directory. The directory may have been named by hand (TACITD_STATE_DIR)
-    and hold what is not tacitd's: that stays, and is named."""
+    """Remove the files that docs/files.md lists in the state directory.
+
+    TACITD_STATE_DIR may name a directory with other files in it: those stay and are named.
+    """
     if not state_dir.is_dir():
         return
     handlers = state_dir / "handlers"
@@ -155,9 +163,8 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
         with suppress(OSError):
             model.rmdir()
     for directory in _directories(handlers):
-        if (
-            directory.name in names or (directory / "log.jsonl").is_file()
-        ):  # every handler's log, also one of old
+        # The log identifies the directories of handlers that are not installed any more.
+        if directory.name in names or (directory / "log.jsonl").is_file():
             shutil.rmtree(directory)
     with suppress(OSError):
         handlers.rmdir()
@@ -176,11 +183,11 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
         if file.name == SOCKET_NAME:
             yield _keep_no_socket(file)
         else:
-            yield f"kept {file}: it is not one of tacitd's"
+            yield f"kept {file}: it is not tacitd's"
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether this entry under a name of `STATE_FILES` is of the kind that tacitd makes there, or a link."""
+    """Whether this entry of `STATE_FILES` is of the kind that tacitd makes there, or a link."""
     if file.name == SOCKET_NAME:
         return file.is_socket() and not file.is_symlink()
     return file.is_file() or file.is_symlink() or file.is_socket()
@@ -192,7 +199,7 @@ def _directories(parent: Path) -> list[Path]:
 
 
 def _unlink_file(path: Path) -> Iterator[str]:
-    """An ordinary file; a link or a directory under its name is somebody else's."""
+    """Remove a regular file. A link or a directory under its name is not tacitd's and stays."""
     if path.is_file() and not path.is_symlink():
         path.unlink()
         yield f"removed {path}"

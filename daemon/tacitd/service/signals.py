@@ -1,6 +1,8 @@
-"""Signals without risk. A Python handler runs in the middle of whatever the main thread does, locks and all: loguru's
-lock or an Event's, taken a second time there, is a deadlock. So the handlers do nothing. The kernel's byte in a socket
-(`signal.set_wakeup_fd`) is read by a thread, and that thread acts.
+"""Signal handling in a thread.
+
+Python runs a signal handler in the main thread between two instructions, also while that thread holds a lock. A handler
+that then takes the same lock (loguru's, an Event's) deadlocks. So the handlers here do nothing. Python writes the
+signal's number to a socket (`signal.set_wakeup_fd`), a thread reads it, and that thread acts.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from types import FrameType
 
 
 class Reactions:
-    """What each signal does, while that changes: at first it ends the process, later the daemon acts on it. Thread-safe.
+    """What each signal does: before `connect` it ends the process, afterwards the daemon acts on it. Thread-safe.
 
-    `held`: signals that are kept until there is a daemon to act on them, such as a wish to reload.
+    `held`: signals that are kept until `connect`, such as SIGHUP for a reload.
     """
 
     def __init__(self, held: Iterable[signal.Signals] = ()) -> None:
@@ -30,20 +32,19 @@ class Reactions:
         self._actions: Mapping[signal.Signals, Callable[[], None]] | None = None
 
     def connect(self, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
-        """From now on these are done, first those that were waited for."""
+        """Use these actions from now on, and run them for the signals that were kept."""
         with self._lock:
             self._actions = actions
             waiting, self._waiting = self._waiting, []
-        for (
-            number
-        ) in waiting:  # not in this thread: an action may wait for the engine, which is not running yet
+        for number in waiting:
+            # Not in this thread: an action may wait for the engine, which is not running yet.
             threading.Thread(target=actions[number], name="tacitd-held-signal", daemon=True).start()
 
     def act(self, number: signal.Signals) -> None:
-        """Do what this signal does now.
+        """Run the signal's action.
 
-        Trigger: it comes before there is a daemon. Why: nothing is begun that could be finished, and a start may be cut
-        off anywhere, as by a power cut. Outcome: the process ends with 128 and the signal's number, as a shell says it.
+        Trigger: the signal comes before `connect`. Why: no work has begun that could be finished, and a start may be
+        interrupted anywhere, as by a power cut. Outcome: the process ends with 128 + the signal's number, as in a shell.
         """
         with self._lock:
             if self._actions is None and number in self._held:
@@ -57,10 +58,10 @@ class Reactions:
 
 @contextmanager
 def acting(actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool = False) -> Iterator[None]:
-    """While this is entered, each signal has its action done in a thread. Main thread only.
+    """While this is entered, a thread runs each signal's action. Main thread only.
 
-    `ending`: when it is left the process ends, so the signals are ignored from then on: what was closed in order must
-    not look interrupted. Otherwise they mean what they meant before.
+    `ending`: the process ends after this block, so the signals are ignored from then on; otherwise an orderly end could
+    look like an interrupted one. If not `ending`, the previous handlers are restored.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -74,13 +75,13 @@ def acting(actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool
         signal.set_wakeup_fd(known)
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if ending else handler)
-        writer.close()  # the thread reads the end of it, and ends
+        writer.close()  # the thread reads the end of file and ends
         thread.join(1.0)
         reader.close()
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """The thread acts."""
+    """Replace the default action; the thread in `acting` acts."""
 
 
 def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
@@ -94,9 +95,9 @@ def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[],
 
 @contextmanager
 def stacks_on_usr1(log: Path | None) -> Iterator[None]:
-    """SIGUSR1 writes the stacks of all threads to the log file, or to stderr where the journal keeps the log.
+    """While this is entered, SIGUSR1 writes the stacks of all threads to `log`; None: to stderr, for the journal.
 
-    It is done in C, so it also works where every thread is stuck. Raises OSError.
+    faulthandler does this in C, so it also works while every thread is stuck. Raises OSError.
     """
     if log is None:
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)

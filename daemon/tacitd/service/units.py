@@ -1,4 +1,4 @@
-"""The unit of systemd and the agent of launchd: templates filled in. Pure: facts in, text out.
+"""The text of the systemd unit and the launchd agent, filled in from templates. Pure except for reading the templates.
 
 Public sources: systemd.unit(5), systemd.exec(5) and systemd.service(5) for quoting; launchd.plist(5) for keys.
 """
@@ -31,15 +31,15 @@ KEPT = (
     "TACITD_SOCKET",
     "TACITD_CLAUDE__COMMAND",
 )
-"""Passed on only where the user set them: without them the service would look elsewhere."""
+"""Variables that are passed on only if the user set them: without them the service would look elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a template is filled with."""
+    """The values of a template."""
 
     program: tuple[str, ...]
-    """Absolute, with its first arguments: `/home/me/.local/share/tacitd/venv/bin/tacitd`."""
+    """The command up to `run`: an absolute path, such as `/home/me/.local/share/tacitd/venv/bin/tacitd`, and arguments."""
     home: str
     log: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -52,11 +52,10 @@ def facts(
     claude: Path | None,
     log: Path,
 ) -> Facts:
-    """Given the shell's environment at installation, return what the service gets.
+    """Given the shell's environment at installation, return the values for the service.
 
-    A service manager gives a bare PATH and no login variables; what is missing is taken from the account. A variable
-    such as CLAUDE_CONFIG_DIR is passed on only where it was really set: set to its own default, it makes the client
-    look for another login.
+    A service manager gives a bare PATH and no login variables; missing ones come from `account`. A variable such as
+    CLAUDE_CONFIG_DIR is passed on only if it was set: set to its own default, it makes the client look for another login.
     """
     base = {**account, **{name: environ[name] for name in PASSED if environ.get(name)}}
     base.setdefault("LANG", "C.UTF-8")
@@ -71,7 +70,7 @@ def facts(
 
 
 def edited(text: str) -> bool:
-    """Whether a person changed an installed file: its seal is not the one of its text."""
+    """Whether a person changed an installed file: its seal does not match its text."""
     found = re.search(r"tacitd-seal: ([0-9a-f]{16})", text)
     return found is None or found[1] != _seal(text.replace(found[0], SEAL))
 
@@ -96,13 +95,13 @@ def unit(given: Facts) -> str:
 def _quoted(text: str, kind: Literal["e", "x"]) -> str:
     """One word of a unit file. `%` starts a specifier everywhere, `$` a variable in ExecStart only."""
     if any(ord(char) < 32 for char in text):
-        raise UsageError(f"{text!r} cannot stand in a unit file", "it holds a control character")
+        raise UsageError(f"{text!r} cannot be written to a unit file", "remove the control character from it")
     plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return '"' + (plain.replace("$", "$$") if kind == "x" else plain) + '"'
 
 
 def agent(given: Facts) -> str:
-    """The launchd agent. Raises UsageError where the result is no property list."""
+    """The launchd agent. Raises UsageError if the result is not a valid property list."""
     arguments = "\n".join(
         f"\t\t<string>{escape(part)}</string>" for part in (*given.program, "run", "--service")
     )
@@ -116,13 +115,14 @@ def agent(given: Facts) -> str:
         plistlib.loads(text.encode())
     except (ValueError, ExpatError) as error:
         raise UsageError(
-            f"the agent would be no property list: {error}", "look at HOME and PATH for odd characters"
+            f"the agent would not be a valid property list: {error}",
+            "look for odd characters in HOME and PATH",
         ) from None
     return _sealed(text)
 
 
 def template(kind: Literal["systemd", "launchd"]) -> str:
-    """The template: package data; in a checkout, the file itself."""
+    """The template, from the package's data; in a checkout, from the file itself."""
     name = UNIT if kind == "systemd" else f"{AGENT}.plist"
     packaged = files("tacitd.service") / "templates" / name
     if packaged.is_file():

@@ -244,7 +244,7 @@ def test_nothing_else_is_removed(short: Path, what: str) -> None:
         path.mkdir()
     else:
         path.symlink_to(short / "elsewhere")
-    with pytest.raises(UnavailableError, match="is no socket"):
+    with pytest.raises(UnavailableError, match="is not a socket"):
         Server(path, METHODS).open()
     assert os.path.lexists(path)
 

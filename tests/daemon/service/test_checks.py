@@ -1,4 +1,4 @@
-"""What doctor tries of the service and of the machine, and what it mends."""
+"""Doctor's checks of the service and the machine, and its repairs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ids(found: object) -> list[str]:
 
 
 def test_the_services_file(tmp_path: Path) -> None:
-    """Absent, up to date whatever PATH the shell has, of another version, edited, unreadable: each with its cure."""
+    """Absent, up to date whatever PATH the shell has, of another version, edited, unreadable: each with its hint."""
 
     def run(argv: Sequence[str]) -> Ran:
         return Ran(0, "")
@@ -45,7 +45,7 @@ def test_the_services_file(tmp_path: Path) -> None:
     made = Systemd.here({}, tmp_path, run)
     given = Facts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
     (one,) = checks.service(made, given)
-    assert (one.id, one.hint) == ("service.absent", "tacitd service install")
+    assert (one.id, one.hint) == ("service.absent", "run `tacitd service install`")
     made.install(given, now=False)
     assert ids(checks.service(made, given)) == ["service.installed"]
     other_shell = Facts(
@@ -68,25 +68,27 @@ def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
 
 
 def test_the_services_environment() -> None:
-    """As `systemctl show` prints it, quoted words undone."""
+    """As `systemctl show` prints it, unquoted."""
     text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
     assert pairs(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
     assert pairs('"unfinished') == pairs("") == {}
 
 
 def test_a_client_that_moved(tmp_path: Path) -> None:
-    """After an update of nvm the shell finds it and the service does not."""
+    """After an update of nvm the shell finds the client and the service does not."""
     claude = install_stand_in(tmp_path / "v22")
     shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
     (one,) = checks.client("claude", shell, old)
     assert (
-        one.id == "service.client-moved" and one.severity == "error" and one.hint == "tacitd service install"
+        one.id == "service.client-moved"
+        and one.severity == "error"
+        and one.hint == "run `tacitd service install`"
     )
     assert ids(checks.client("claude", shell, shell)) == []
 
 
 def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that the last status names; one that is gone is no trouble, and odd snapshots neither."""
+    """The projects in the last status. A deleted project or a malformed snapshot is not an error."""
     assert ids(checks.projects(places)) == ["project.writable"]
     shut, fine = places.home / "shut", places.home / "fine"
     shut.mkdir()
@@ -103,7 +105,7 @@ def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.Monke
 
 
 def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project in which nothing could be written yet is in no slice's list, and `status` has its work parked."""
+    """A project in which nothing could be written yet is only known from the parked rows of `status`."""
     shut = places.home / "shut"
     shut.mkdir()
     rows: list[object] = [{"handler": "a", "project": str(shut)}, {"handler": "a", "project": 7}, {}, 7]
@@ -117,7 +119,7 @@ def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.
 
 
 def test_the_clock(places: Paths) -> None:
-    """DESIGN: before the last run, or more than 400 days after the newest transcript."""
+    """A warning before the last run, or more than 400 days after the newest transcript."""
     assert ids(checks.clock(places)) == ["clock.ok"]
     snapshot = places.state_dir / "status.json"
     snapshot.write_text("{}")
@@ -142,7 +144,7 @@ def test_the_sockets_place(places: Paths) -> None:
 
 
 def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
-    """It is a person's file: `doctor` neither complains of its mode nor changes it."""
+    """It is a person's file: `doctor` neither reports its mode nor changes it."""
     inside = Paths(
         places.home, places.config_dir, places.state_dir, places.config_file, places.state_dir / "notes.txt"
     )
@@ -155,7 +157,7 @@ def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
 
 
 def test_mending_what_is_safe(places: Paths) -> None:
-    """Modes of its own files, a leftover socket; never under a daemon that runs, and never what a link leads to."""
+    """Modes of its own files, a leftover socket; never while a daemon runs, and never the target of a link."""
     outside = places.home / "outside"
     outside.write_text("")
     outside.chmod(0o644)
@@ -183,7 +185,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_the_model_is_asked_only_on_request_with_its_cost_first(cli: Cli, tmp_path: Path) -> None:
-    """`doctor --model`: the cost is named, a person agrees, and the call stands in the budget like any other."""
+    """`doctor --model`: the cost is named, a person agrees, and the call counts in the budget."""
     claude = install_stand_in(tmp_path / "bin", [{"match": "one word", "reply": "yes"}])
     cli.set(PATH=claude.path())
     refused = cli.run("doctor", "--model", typed="n\n")
@@ -210,7 +212,7 @@ def test_install_without_a_manager(cli: Cli) -> None:
 
 
 def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
-    """XDG_RUNTIME_DIR unset, missing, too long or another user's: the socket goes elsewhere, and commands still work."""
+    """XDG_RUNTIME_DIR unset, missing, too long or another user's: the socket is elsewhere, and commands still work."""
     for name in ("", str(tmp_path / "none"), "/" + "x" * 200, "relative"):
         cli.set(XDG_RUNTIME_DIR=name)
         said = cli.run("config", "socket")

@@ -1,4 +1,4 @@
-"""`tacitd start`: whether it came up is known from the socket or from a pipe, never from a guess."""
+"""`tacitd start`: the result comes from the socket or from a pipe, never from a guess."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch:
 
 
 def test_a_daemon_that_dies_without_a_word(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while it starts: the pipe closes, and that is said."""
+    """Killed while it starts: the pipe closes, and that is reported."""
     play(monkeypatch, "sys.exit(0)")
-    with pytest.raises(detach.StartFailedError, match="it said nothing") as error:
+    with pytest.raises(detach.StartFailedError, match="it printed nothing") as error:
         detach.spawn(places, os.environ)
     assert error.value.code == 1
 
 
 def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not its log's name: the person would only find the same sentence there."""
+    """Not the log's name: the log holds only the same sentence."""
     play(
         monkeypatch,
         "os.write(2, b'tacitd: a file is in the way\\nhint: move it\\n'); os.write(told, bytes([69]))",
     )
     with pytest.raises(detach.StartFailedError) as error:
         detach.spawn(places, os.environ)
-    assert error.value.what == "the daemon did not come up: a file is in the way"
+    assert error.value.what == "the daemon did not start: a file is in the way"
     assert (error.value.hint, error.value.code) == ("move it", 69)
 
 
 def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two starts at once: one daemon, and both are told of it."""
+    """Two starts at once: one daemon, and both report it."""
     play(monkeypatch, "os.write(told, bytes([69]))")
     answers = iter([None, None, 4711])
     monkeypatch.setattr(detach, "answering", lambda _: next(answers))
@@ -63,14 +63,14 @@ def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.Mon
 
 
 def test_one_that_runs_already(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 69, with its process."""
+    """Exit code 69, with the process id."""
     monkeypatch.setattr(detach, "answering", lambda _: 4711)
     with pytest.raises(UnavailableError, match="4711"):
         detach.spawn(places, os.environ)
 
 
 def test_gone_means_that_the_lock_is_free(places: Paths) -> None:
-    """The socket goes first; a start that came then would find the lock held."""
+    """The socket is removed first; a start at that moment would find the lock held."""
     assert detach.gone(places.state_dir, 0)
     lock = hold(places.state_dir / "lock")
     assert not detach.gone(places.state_dir, 0)
@@ -79,7 +79,7 @@ def test_gone_means_that_the_lock_is_free(places: Paths) -> None:
 
 
 def test_nobody_answers(places: Paths) -> None:
-    """No socket, or something that is none."""
+    """No socket, or a file in its place."""
     assert detach.answering(places.socket) is None
     places.socket.write_text("")
     assert detach.answering(places.socket) is None

@@ -1,4 +1,4 @@
-"""`tacitd doctor`: it tries what the daemon needs, changes nothing, asks the model nothing, and names each cure."""
+"""`tacitd doctor`: it tries what the daemon needs, changes nothing, does not call the model, and names each fix."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(cli: Cli) -> dict[str, dict[str, str]]:
 
 
 def test_without_claude_it_fails_with_the_cure(cli: Cli) -> None:
-    """Issue "`doctor` … work without a daemon and without claude": exit code 1, because something must be mended."""
+    """Issue "`doctor` … work without a daemon and without claude": exit code 1, because something must be fixed."""
     said = cli.run("doctor")
     assert said.code == 1 and "FAIL model.absent: `claude` was not found" in said.out
     assert "     hint: install Claude Code" in said.out and "warn daemon.absent" in said.out
@@ -47,7 +47,7 @@ def test_without_claude_it_fails_with_the_cure(cli: Cli) -> None:
 
 
 def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None:
-    """Found, its version, logged in; nothing was asked of the model and nothing written."""
+    """Found, its version, logged in; the model was not called and nothing was written."""
     said = cli.run("doctor")
     assert said.code == 0, said.out
     here = found(cli)
@@ -58,7 +58,7 @@ def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None
 
 
 def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped or busy daemon: its socket is no leftover that `--fix` may remove, and no other is to be started."""
+    """A stopped or busy daemon: `--fix` must not remove its socket, and no other daemon is to be started."""
 
     def deaf(*_: object, **__: object) -> None:
         raise BusyError("the daemon did not answer within 3 s", "end it")
@@ -70,7 +70,7 @@ def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: 
 
 
 def test_logged_out(cli: Cli, claude: StandIn) -> None:
-    """ANCHORS P7: as the daemon would call it, with the way out for services."""
+    """ANCHORS P7: tried as the daemon calls it, with the token for services in the hint."""
     claude.rules([], logged_in=False)
     assert cli.run("doctor").code == 1
     one = found(cli)["model.logged-out"]
@@ -79,7 +79,7 @@ def test_logged_out(cli: Cli, claude: StandIn) -> None:
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
 def test_a_key_that_does_not_reach_the_call_is_named(cli: Cli, claude: StandIn, name: str) -> None:
-    """ANCHORS P1: a key is passed on only where `claude.pass_env` names it, and `doctor` says so."""
+    """ANCHORS P1: a key is passed on only if `claude.pass_env` names it, and `doctor` reports that."""
     cli.set(**{name: "sk-ant-secret"})
     assert "model.login" in found(cli), "a person who is logged in needs no key"
     claude.rules([], logged_in=False)
@@ -93,7 +93,7 @@ def test_a_key_that_does_not_reach_the_call_is_named(cli: Cli, claude: StandIn, 
 def test_a_key_that_only_the_shell_has_is_named_for_the_service(
     claude: StandIn, cli: Cli, tmp_path: Path
 ) -> None:
-    """The service's calls see the variables of the service, whatever the person's shell has."""
+    """The service's calls have the variables of the service, whatever the person's shell has."""
     claude.rules([], logged_in=False)
     shell = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-secret"}
     manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, f"HOME={tmp_path} PATH={claude.path()}"))
@@ -107,7 +107,7 @@ def test_a_key_that_only_the_shell_has_is_named_for_the_service(
 
 @pytest.mark.parametrize("option", ["--no-session-persistence", "--tools", "--settings"])
 def test_a_client_that_is_too_old_is_refused(cli: Cli, claude: StandIn, option: str) -> None:
-    """SPEC S-63: what the daemon's call would meet is found by `--help`, which costs nothing."""
+    """SPEC S-63: missing options are found with `--help`, which costs nothing."""
     claude.rules([], unknown=[option], version="2.0.14")
     said = cli.run("doctor")
     assert said.code == 1 and "FAIL model.too-old" in said.out
@@ -117,7 +117,7 @@ def test_a_client_that_is_too_old_is_refused(cli: Cli, claude: StandIn, option: 
 
 
 def test_a_client_that_knows_no_auth_status(cli: Cli, tmp_path: Path) -> None:
-    """Older clients: a warning, no failure; and whatever it prints is no trace."""
+    """Older clients: a warning and not a failure, and never a traceback, whatever the client prints."""
     for text in ("rubbish", "[]", "", "null"):
         program = tmp_path / "bin" / "claude"
         program.parent.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def test_a_client_that_knows_no_auth_status(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_read_only_state_directory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue "directories writable"; root may write everywhere, so the system is not asked."""
+    """Issue "directories writable". Root may write everywhere, so `os.access` is replaced."""
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and real(path, mode))
     one = found(cli)["state.read-only"]
@@ -138,7 +138,7 @@ def test_a_read_only_state_directory(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("below", ["", "deeper/state"])
 def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path, below: str) -> None:
-    """Also where it is further up: no mode of a file makes it a directory."""
+    """Also if a parent is a file: no mode of a file makes it a directory."""
     file = tmp_path / "file"
     file.write_text("mine")
     file.chmod(0o644)
@@ -151,7 +151,7 @@ def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path, belo
 
 
 def test_transcripts_that_are_missing_or_shut(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work once, or mend the right to read."""
+    """Each with its hint."""
     real = os.access
     with monkeypatch.context() as patch:
         shut = cli.config_dir / "projects"
@@ -178,7 +178,7 @@ def test_cleanup_period(cli: Cli, settings: str, id: str) -> None:
 
 
 def test_a_wrong_configuration_is_one_finding_among_others(cli: Cli, claude: StandIn) -> None:
-    """It goes on with what holds otherwise."""
+    """The other checks run with the defaults."""
     cli.set(TACITD_SESSION__IDLE="soon")
     here = found(cli)
     assert "session.idle" in here["config.wrong"]["what"] and "model.found" in here
@@ -193,7 +193,7 @@ def test_a_disk_that_is_full(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_command_that_is_a_path(cli: Cli, claude: StandIn, tmp_path: Path) -> None:
-    """Issue `TACITD_CLAUDE__COMMAND`."""
+    """Issue: `TACITD_CLAUDE__COMMAND`."""
     cli.set(PATH="/usr/bin:/bin", TACITD_CLAUDE__COMMAND=str(claude.program))
     assert str(claude.program) in found(cli)["model.found"]["what"]
     cli.set(TACITD_CLAUDE__COMMAND=str(tmp_path / "nowhere"))

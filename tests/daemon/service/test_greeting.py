@@ -1,4 +1,4 @@
-"""What `tacitd run` says at once."""
+"""The banner of `tacitd run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[..., App]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """An engine in a box; each is built an hour after the one before."""
+    """Builds an App in a temporary directory, each an hour after the one before."""
     clock = FakeClock()
 
     def one(**settings: str) -> App:
@@ -46,7 +46,7 @@ def test_it_says_what_it_watches_what_it_may_cost_and_where_it_is(make: Make, tm
 
 
 def test_the_first_start_is_said_once(make: Make) -> None:
-    """What was there is taken as read at the very first start only."""
+    """Existing transcripts are taken as read at the very first start only."""
     with make() as app:
         assert any("first start" in line for line in greeting(app))
     with make() as app:

@@ -1,4 +1,4 @@
-"""A daemon and its service manager: what is said when, and that nothing is said of a daemon that is stuck."""
+"""A daemon and its service manager: what is sent when, and that a stuck daemon sends no sign of life."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Heard:
         self._socket.setblocking(False)
 
     def all(self) -> list[str]:
-        """What was said since the last time."""
+        """The messages since the last call."""
         found = []
         while True:
             try:
@@ -82,7 +82,7 @@ def test_the_words_of_the_protocol(heard: Heard) -> None:
 
 
 def test_an_abstract_socket() -> None:
-    """`@` first: a name without a file."""
+    """A name that begins with `@` has no file."""
     name = f"tacitd-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
         try:
@@ -97,7 +97,7 @@ def test_an_abstract_socket() -> None:
 def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_life(
     scene: Scene, heard: Heard
 ) -> None:
-    """DESIGN: READY after lock, socket, watches and first listing; WATCHDOG from the engine's own turn, in time."""
+    """DESIGN "Service": READY after lock, socket, watches and first listing; WATCHDOG from the engine's loop, in time."""
     life = Life(scene.app, Notifier(str(heard.path), 10.0))
     life.begin()
     (ready,) = heard.all()
@@ -114,7 +114,7 @@ def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_lif
 
 
 def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> None:
-    """A worker that is busy for more than half an hour, or a watcher that ended: the manager starts anew."""
+    """A worker that is busy for more than half an hour, or a watcher that ended: the manager restarts the daemon."""
     life = Life(scene.app, Notifier(str(heard.path), 1.0))
     busy = scene.app.engine.dispatcher.runner.busy_since
     busy["a", "/project"] = scene.clock.monotonic()
@@ -130,13 +130,13 @@ def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> Non
 
 
 def test_the_line_says_how_it_goes(scene: Scene) -> None:
-    """One line for a person: what is watched, what waits, and the first thing that is wrong."""
+    """One line for a person: what is watched, what waits, and the first degradation."""
     text = line(scene.app)
     assert text.startswith("watches 0 transcripts") and "\n" not in text
 
 
 def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELOADING and READY stand around it, also where the new configuration is refused."""
+    """RELOADING comes before it and READY after it, also if the new configuration is refused."""
 
     def refuse(_: object) -> list[str]:
         raise ConfigError("wrong", "mend it")
@@ -150,13 +150,13 @@ def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: 
 
 
 def test_leaving(scene: Scene, heard: Heard) -> None:
-    """STOPPING is said first."""
+    """STOPPING is sent first."""
     Life(scene.app, Notifier(str(heard.path))).leave()
     assert heard.all() == ["STOPPING=1"] and scene.app.leaving.is_set()
 
 
 def test_a_signal_is_acted_on_in_a_thread() -> None:
-    """A handler in the main thread could meet its own locks; a thread cannot."""
+    """A handler in the main thread could deadlock on a lock that this thread holds."""
     done, where = threading.Event(), list[str]()
 
     def act() -> None:
@@ -171,8 +171,8 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
 
 
 def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
-    """DESIGN: USR1 writes all stacks to the log, 0600."""
+    """DESIGN "Service": USR1 writes all stacks to the log, 0600."""
     log = tmp_path / "tacitd.log"
     with stacks_on_usr1(log):
-        signal.raise_signal(signal.SIGUSR1)  # to this thread: it is written when this returns
+        signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
     assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""systemd and launchd, with their tools replaced: what is asked of them, and that nothing is half done."""
+"""systemd and launchd, with their tools replaced: the commands that are run, and that a refused install leaves no trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_BUS = "Failed to connect to bus: No medium found"
 
 
 class Tools:
-    """Plays systemctl and launchctl. `fails` names words that make a call fail."""
+    """Replaces systemctl and launchctl. `fails`: words that make a call fail."""
 
     def __init__(self, **fails: Ran) -> None:
         self.calls: list[tuple[str, ...]] = []
@@ -30,7 +30,7 @@ class Tools:
 
     @property
     def words(self) -> list[str]:
-        """The verbs, in order."""
+        """The subcommands, in order."""
         return [next(a for a in call[1:] if not a.startswith("-")) for call in self.calls]
 
 
@@ -49,7 +49,7 @@ def systemd(tmp_path: Path, run: Tools) -> Systemd:
 
 
 def test_install_twice_changes_nothing(tmp_path: Path, given: Facts) -> None:
-    """Issue: idempotent. The second time starts it where it was stopped, and restarts nothing."""
+    """Issue: idempotent. The second time starts a stopped service and does not restart a running one."""
     run = Tools()
     made = systemd(tmp_path, run)
     assert made.install(given, now=True)[0].startswith("wrote ")
@@ -63,7 +63,7 @@ def test_install_twice_changes_nothing(tmp_path: Path, given: Facts) -> None:
     "ran", [Ran(1, NO_BUS), Ran(127, "systemctl is not installed"), Ran(124, ""), Ran(1, "")]
 )
 def test_without_a_user_manager_nothing_is_written(tmp_path: Path, given: Facts, ran: Ran) -> None:
-    """No systemd, no D-Bus, a container: exit code 69, a clear line and the other way."""
+    """No systemd, no D-Bus, a container: exit code 69, a clear line, and the alternative in the hint."""
     made = systemd(tmp_path, Tools(show=ran))
     for act in (lambda: made.install(given, now=True), made.restart):
         with pytest.raises(UnavailableError, match="no systemd user manager") as error:
@@ -75,7 +75,7 @@ def test_without_a_user_manager_nothing_is_written(tmp_path: Path, given: Facts,
 
 @pytest.mark.parametrize("word", ["daemon_reload", "enable", "restart"])
 def test_what_the_manager_refuses_is_taken_back(tmp_path: Path, given: Facts, word: str) -> None:
-    """Nothing half done: no unit is left that was not there, and an older one is as it was."""
+    """A new unit is removed, and an older one is restored."""
     made = systemd(tmp_path, Tools(**{word: Ran(1, "no")}))
     with pytest.raises(ServiceError, match=word.replace("_", "-")):
         made.install(given, now=True)
@@ -88,7 +88,7 @@ def test_what_the_manager_refuses_is_taken_back(tmp_path: Path, given: Facts, wo
 
 
 def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, given: Facts) -> None:
-    """A unit that a person edited is refused, with the way out; a drop-in is kept through everything."""
+    """A unit that a person edited is refused, with a hint; a drop-in is always kept."""
     made = systemd(tmp_path, Tools())
     made.install(given, now=False)
     drop_in = made.file.with_name("tacitd.service.d") / "mine.conf"
@@ -104,7 +104,7 @@ def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, given: F
 
 
 def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, given: Facts) -> None:
-    """After an update of nvm: install again writes the new PATH and restarts."""
+    """After an update of nvm a second install writes the new PATH and restarts the service."""
     run = Tools()
     made = systemd(tmp_path, run)
     made.install(given, now=True)
@@ -115,7 +115,7 @@ def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, given: Facts)
 
 
 def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, given: Facts) -> None:
-    """Each step is asked again while another install runs in it: the file is one of the two, whole."""
+    """A second install runs inside each step of the first: the file is one of the two, complete."""
     other = systemd(tmp_path, Tools())
 
     class Meanwhile(Tools):
@@ -130,7 +130,7 @@ def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, given: Facts)
 
 
 def test_where_the_unit_is(tmp_path: Path) -> None:
-    """XDG_CONFIG_HOME counts where it is absolute."""
+    """XDG_CONFIG_HOME counts if it is absolute."""
     assert Systemd.here({"XDG_CONFIG_HOME": "/x"}, tmp_path).file == Path("/x/systemd/user/tacitd.service")
     assert (
         Systemd.here({"XDG_CONFIG_HOME": "x"}, tmp_path).file
@@ -139,7 +139,7 @@ def test_where_the_unit_is(tmp_path: Path) -> None:
 
 
 def test_launchd(tmp_path: Path, given: Facts) -> None:
-    """launchctl bootstrap gui/UID, kickstart -k, bootout; what is loaded is booted out before it is changed."""
+    """launchctl bootstrap gui/UID, kickstart -k, bootout; a loaded agent is booted out before it is changed."""
     run = Tools()
     made = Launchd(tmp_path / "LaunchAgents" / "dev.tacitd.plist", 501, tmp_path / "log", run)
     made.install(given, now=True)
@@ -155,7 +155,7 @@ def test_launchd(tmp_path: Path, given: Facts) -> None:
 
 
 def test_launchd_that_refuses(tmp_path: Path, given: Facts) -> None:
-    """Nothing half done there either; without a login window there is no domain."""
+    """The file is restored or removed; without a graphical login there is no domain."""
     made = Launchd(
         tmp_path / "dev.tacitd.plist", 501, tmp_path / "log", Tools(bootstrap=Ran(5, "Input/output error"))
     )
@@ -183,18 +183,18 @@ def test_logs(tmp_path: Path) -> None:
 
 
 def test_tools_that_are_missing(tmp_path: Path) -> None:
-    """No tool is no trace."""
+    """A missing tool is an error without a traceback."""
     assert run_tool([str(tmp_path / "none")]).code == 127
     assert run_tool(["/bin/sh", "-c", "echo no; exit 3"]) == Ran(3, "no")
 
 
 def test_this_systems_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux, macOS, and a system that we do not know."""
+    """Linux, macOS, and a system without a supported manager."""
     made: Callable[[], object] = lambda: manager({}, tmp_path, tmp_path / "log")  # noqa: E731
     monkeypatch.setattr("sys.platform", "linux")
     assert isinstance(made(), Systemd)
     monkeypatch.setattr("sys.platform", "darwin")
     assert isinstance(made(), Launchd)
     monkeypatch.setattr("sys.platform", "sunos5")
-    with pytest.raises(UnavailableError, match="no service manager is known"):
+    with pytest.raises(UnavailableError, match="supports no service manager"):
         made()

@@ -1,4 +1,4 @@
-"""`tacitd uninstall`: what is ours goes, what was learned stays, and each is said."""
+"""`tacitd uninstall`: tacitd's own files are removed, what was learned stays, and each is named."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def leave_a_socket(path: Path) -> None:
 
 
 def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
-    """The unit and the leftover socket go."""
+    """The unit and the leftover socket are removed."""
     leave_a_socket(places.socket)
     manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, ""))
     manager.file.parent.mkdir(parents=True)
@@ -47,7 +47,7 @@ def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
 
 
 def test_purge(places: Paths) -> None:
-    """The state goes as well; a configuration that a person wrote is named and stays. A second time is fine."""
+    """The state is removed too; a configuration that a person wrote stays and is named. A second time does nothing."""
     said = list(remove(places, None, purge=True))
     assert not places.state_dir.exists() and places.config_file.exists()
     assert any("you wrote it" in text for text in said)
@@ -75,7 +75,7 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     said = list(remove(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
     left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
     assert left == mine
-    assert f"kept {places.state_dir / 'notes.txt'}: it is not one of tacitd's" in said
+    assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
 
 
 @pytest.mark.parametrize("purge", [False, True])
@@ -86,21 +86,21 @@ def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
         path.write_text("mine")
     said = list(remove(places, None, purge=purge))
     assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
-    assert f"kept {places.socket}: it is no socket" in said
-    assert (f"kept {inside}: it is no socket" in said) == purge
+    assert f"kept {places.socket}: it is not a socket" in said
+    assert (f"kept {inside}: it is not a socket" in said) == purge
 
 
 def test_a_link_to_a_socket_stays(places: Paths) -> None:
-    """The link and the socket are somebody else's."""
+    """Neither the link nor the socket is tacitd's."""
     leave_a_socket(places.state_dir / "other")
     places.socket.symlink_to(places.state_dir / "other")
     said = list(remove(places, None, purge=False))
-    assert places.socket.is_symlink() and f"kept {places.socket}: it is no socket" in said
+    assert places.socket.is_symlink() and f"kept {places.socket}: it is not a socket" in said
 
 
 @pytest.mark.parametrize("names", [("children",), ("work",), ("work", "children")])
 def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ...]) -> None:
-    """docs/files.md: both directories are tacitd's, whichever of them a daemon made before it ended."""
+    """docs/files.md: both directories are tacitd's, whether a daemon made one or both of them."""
     for name in names:
         (places.state_dir / "model" / name).mkdir(parents=True)
     said = list(remove(places, None, purge=True))
@@ -108,7 +108,7 @@ def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ..
 
 
 def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -> None:
-    """TACITD_STATE_DIR may name a directory with a `model/` of a person; a link in it leads to what is not tacitd's."""
+    """TACITD_STATE_DIR may name a directory with a person's `model/`; the target of a link in it is not tacitd's."""
     model, away = places.state_dir / "model", places.home / "away"
     (model / "work").mkdir(parents=True)
     away.mkdir()
@@ -121,7 +121,7 @@ def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -
 
 
 def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> None:
-    """A reason that the slice gives is said; a file that is not there is not named."""
+    """The slice's reason is printed; a file that does not exist is not named."""
     file, none = tmp_path / "exclude", tmp_path / "none"
     file.write_text("/LEARNED.md\n")
     one = Footprint(kept=[file, none], reasons={file: "git's own", none: "absent"})
@@ -130,7 +130,7 @@ def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> 
 
 
 def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
-    """Links and directories under a name of ours are somebody else's; an empty directory of ours goes."""
+    """Links and directories under the name of a file of tacitd's stay; an empty directory of tacitd's is removed."""
     own, away = tmp_path / "own", tmp_path / "away"
     (own / "sub").mkdir(parents=True)
     away.write_text("away")
@@ -147,7 +147,7 @@ def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
 
 
 def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
-    """A stranger's handler may raise anything."""
+    """A third-party handler may raise anything."""
 
     def broken(environ: Mapping[str, str]) -> Footprint:
         raise RuntimeError(environ)
@@ -161,7 +161,7 @@ def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
 
 
 def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is taken away under a daemon that runs."""
+    """Nothing is removed while a daemon runs."""
     monkeypatch.setattr("time.monotonic", iter(range(0, 10_000, 30)).__next__)
     with hold(places.state_dir / "lock"), pytest.raises(UnavailableError):
         list(remove(places, None, purge=True))

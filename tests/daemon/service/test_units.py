@@ -1,4 +1,4 @@
-"""The unit and the agent: what stands in them, how words are quoted, and that an edit is noticed."""
+"""The unit and the agent: their text, how words are quoted, and that an edit is noticed."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ KEYS: dict[str, type | tuple[type, ...]] = {
 
 
 def test_the_agent_is_the_golden_file() -> None:
-    """DESIGN "Life as a service": what launchd is given, byte for byte."""
+    """DESIGN "Service": the agent, byte for byte."""
     assert agent(GIVEN) == (FIXTURES / "dev.tacitd.plist").read_text(encoding="utf-8")
 
 
 def test_the_unit_is_the_golden_file() -> None:
-    """The same for systemd."""
+    """DESIGN "Service": the unit, byte for byte."""
     assert unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
 
 
@@ -66,7 +66,7 @@ def test_the_agent_has_only_keys_that_launchd_knows() -> None:
 
 @pytest.mark.skipif(shutil.which("plistutil") is None, reason="plistutil (libplist-utils) is not installed")
 def test_another_reader_takes_the_agent_too(tmp_path: Path) -> None:
-    """libplist reads it and says the same as plistlib."""
+    """libplist reads the same values as plistlib."""
     source, target = tmp_path / "a.plist", tmp_path / "b.plist"
     source.write_text(agent(GIVEN))
     subprocess.run(["plistutil", "-i", str(source), "-o", str(target), "-f", "bin"], check=True, timeout=60)
@@ -79,7 +79,7 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 @given(WORDS)
 @examples(60)
 def test_no_word_breaks_out_of_its_place(word: str) -> None:
-    """HOME with spaces, quotes, `%`, `$`, `<` and letters of all kinds: one word in the unit, one string in the plist."""
+    """HOME with spaces, quotes, `%`, `$`, `<` and non-ASCII letters: one word in the unit, one string in the plist."""
     odd = Facts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
     assert plistlib.loads(agent(odd).encode())["EnvironmentVariables"]["HOME"] == "/home/" + word
     text = unit(odd)
@@ -93,7 +93,7 @@ def test_no_word_breaks_out_of_its_place(word: str) -> None:
 
 
 def _unquoted(text: str, *, dollar: bool) -> str:
-    """systemd.syntax(7) the other way round."""
+    """Undo the quoting of systemd.syntax(7)."""
     assert text[0] == text[-1] == '"'
     out, rest = "", text[1:-1]
     while rest:
@@ -107,9 +107,9 @@ def _unquoted(text: str, *, dollar: bool) -> str:
 
 def test_what_cannot_stand_in_a_file_is_refused() -> None:
     """A newline in HOME would be a line of its own in a unit."""
-    with pytest.raises(UsageError, match="cannot stand"):
+    with pytest.raises(UsageError, match="cannot be written"):
         unit(Facts(("/a",), "/h", "/l", {"HOME": "/h\nExecStart=/bin/evil"}))
-    with pytest.raises(UsageError, match="no property list"):
+    with pytest.raises(UsageError, match="not be a valid property list"):
         agent(Facts(("/a",), "/h\x01", "/l", {}))
 
 
@@ -134,7 +134,7 @@ def test_the_environment_of_a_service() -> None:
 
 
 def test_the_switches_that_matter() -> None:
-    """DESIGN: Type=notify, exit codes that are not tried again, room for two children, and nothing that kills node."""
+    """DESIGN "Service": Type=notify, exit codes without a restart, memory for two children, and nothing that kills node."""
     lines = template("systemd").splitlines()
     for wanted in (
         "Type=notify",
