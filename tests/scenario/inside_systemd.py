@@ -90,7 +90,7 @@ def life() -> None:
     assert show("ActiveState") == "active" and "watches" in show("StatusText")
     pid = show("MainPID")
     assert "kept" in tacitd("service", "install") and UNIT.read_bytes() == first and show("MainPID") == pid
-    assert "keeps tacitd running here" in tacitd("start", code=2)
+    assert "is installed as a service" in tacitd("start", code=2)
     say("ok installed")
     learn("Prefers amber-1")
     say("ok learned")

@@ -1,7 +1,7 @@
-"""The command line: a static table of commands, each imported when it is asked for.
+"""The command line: a static table of commands, each imported when it is called.
 
-`status` must feel instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. A
-command is a click command in a module of its own; the table says where. Slices bring further rows through
+`status` must feel instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each
+command is a click command in a module of its own, which the table names. Slices add rows through
 `tacitd_handlers.commands`, which `tacitd_handlers.entry_point` runs as the `tacitd` program.
 """
 
@@ -22,7 +22,7 @@ from tacitd.errors import FAILED, TacitdError, said_by_system
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Where a command is, and what the list of commands says of it."""
+    """One command in the list of commands: its location, help and group."""
 
     where: str
     """`module:name`."""
@@ -34,40 +34,40 @@ WORK, LOOK, CARE = "Running", "Looking", "Care"
 
 COMMANDS: dict[str, Row] = {
     "run": Row("tacitd.cli.run:run", "Watch and learn, in the foreground.", WORK),
-    "start": Row("tacitd.cli.service:start", "Run it in the background, without systemd or launchd.", WORK),
+    "start": Row("tacitd.cli.service:start", "Start in the background, without systemd or launchd.", WORK),
     "stop": Row("tacitd.cli.control:stop", "Stop the running daemon.", WORK),
-    "restart": Row("tacitd.cli.service:restart", "Stop it and start it again.", WORK),
-    "reload": Row("tacitd.cli.service:reload", "Have it read its configuration again.", WORK),
-    "service": Row("tacitd.cli.service:service", "Keep it running, at every login.", WORK),
-    "sync": Row("tacitd.cli.control:sync", "Have everything handled now, and wait for it.", WORK),
+    "restart": Row("tacitd.cli.service:restart", "Stop the daemon and start it again.", WORK),
+    "reload": Row("tacitd.cli.service:reload", "Reload the configuration.", WORK),
+    "service": Row("tacitd.cli.service:service", "Install tacitd as a service that starts at login.", WORK),
+    "sync": Row("tacitd.cli.control:sync", "Handle everything now, and wait until it is done.", WORK),
     "pause": Row(
-        "tacitd.cli.control:pause", "Stop learning for a while: from all, a project or a session.", WORK
+        "tacitd.cli.control:pause", "Pause learning: everywhere, in a project or in a session.", WORK
     ),
-    "resume": Row("tacitd.cli.control:resume", "Go on learning.", WORK),
-    "status": Row("tacitd.cli.status:status", "What it does, what it waits for, what it cost.", LOOK),
-    "prompts": Row("tacitd.cli.prompts:prompts", "What a person typed in transcripts, and why.", LOOK),
-    "config": Row("tacitd.cli.config:config", "Show, check and find the configuration.", CARE),
-    "doctor": Row("tacitd.cli.doctor:doctor", "Try what the daemon needs, and name the cures.", CARE),
+    "resume": Row("tacitd.cli.control:resume", "Resume learning.", WORK),
+    "status": Row("tacitd.cli.status:status", "Show what tacitd does, what waits and what it cost.", LOOK),
+    "prompts": Row("tacitd.cli.prompts:prompts", "Show what a person typed in transcripts.", LOOK),
+    "config": Row("tacitd.cli.config:config", "Show, check and locate the configuration.", CARE),
+    "doctor": Row("tacitd.cli.doctor:doctor", "Check what the daemon needs, and name each fix.", CARE),
     "uninstall": Row("tacitd.cli.service:uninstall_all", "Remove service, daemon and socket.", CARE),
     "rescue": Row(
-        "tacitd.cli.rescue:rescue", "Words that wait or were rejected: list them, drop them.", CARE
+        "tacitd.cli.rescue:rescue", "List, retry or drop prompts that wait or were rejected.", CARE
     ),
 }
 
 
 class EnoughError(Exception):
-    """Whoever reads our output has enough of it. click would take it for a failure of ours."""
+    """The reader of stdout closed it. click would report a BrokenPipeError as a failure."""
 
 
 class Ordered(click.Group):
-    """A group that lists its commands in the order in which they were given, and knows a reader who has enough."""
+    """A group that lists its commands in the order in which they were added. A closed stdout is not an error."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every name."""
+        """The names in order."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
+        """Run the command. Raises EnoughError if the reader closed stdout."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -75,18 +75,18 @@ class Ordered(click.Group):
 
 
 class Commands(Ordered):
-    """A group that knows its commands' names and help without importing them."""
+    """A group that takes its commands' names and help from a table and imports a command when it is called."""
 
     def __init__(self, table: Mapping[str, Row], **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
         self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every name."""
+        """The names in order."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command."""
+        """Import the command; None if the table does not name it."""
         row = self.table.get(cmd_name)
         if row is None:
             return None
@@ -103,7 +103,7 @@ class Commands(Ordered):
 
 
 EPILOG = """\b
-Exit codes: 0 done, 1 failed, 2 wrong use, 69 another daemon runs or none does,
+Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does,
 75 something is parked or waits, 78 the configuration is wrong."""
 
 
@@ -112,7 +112,7 @@ def program(table: Mapping[str, Row]) -> Commands:
     made = Commands(
         table,
         name="tacitd",
-        help="Learns from your sessions with Claude Code, and keeps what it learned in plain files.",
+        help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
@@ -125,8 +125,10 @@ def main(table: Mapping[str, Row] = COMMANDS) -> None:
 
 
 def end(command: click.Command, name: str) -> NoReturn:
-    """Run a click program called `name` and end the process with its exit code: our errors, the system's, and a reader who
-    has enough are each told apart."""
+    """Run a click program called `name` and end the process with its exit code.
+
+    A TacitdError ends it with its own code, an OSError with 1, a closed stdout with 0.
+    """
     _opened()
     try:
         code = command.main(prog_name=name, standalone_mode=False)
@@ -151,7 +153,7 @@ def end(command: click.Command, name: str) -> NoReturn:
 
 
 def _flushed(code: int, name: str) -> int:
-    """What stands in the buffers goes out now: at the interpreter's end it would be too late to say what is wrong."""
+    """Flush stdout and stderr; return the exit code. At the interpreter's end an error could not be reported any more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -159,23 +161,26 @@ def _flushed(code: int, name: str) -> int:
             _quiet(stream)
         except OSError as error:
             _quiet(stream)
-            if not code:  # else it was said already what went wrong
-                say(TacitdError(f"what was to be printed is lost: {error.strerror}"), name)
+            if not code:  # otherwise an error was printed already
+                say(TacitdError(f"output was lost: {error.strerror}"), name)
             code = code or FAILED
     return code
 
 
 def _quiet(stream: TextIO) -> None:
-    """`tacitd prompts | head`: the reader has enough. Ending without a word is what every program does."""
+    """Point the stream to /dev/null: after `tacitd prompts | head` the interpreter's last flush must not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _opened() -> None:
-    """Trigger: started with a standard stream closed (`>&-`, some supervisors). Why: Python has None for it then, and the
-    next file that is opened gets its number, so that a child's words would end up in a log. Outcome: nothing is read
-    from it, and what is written to it is gone."""
+    """Open closed standard streams.
+
+    Trigger: the program was started with a standard stream closed (`>&-`, some supervisors). Why: Python has None for it,
+    and the next file that is opened gets its number, so a child's output could end up in a log. Outcome: the stream is
+    /dev/null.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
@@ -186,8 +191,8 @@ def _opened() -> None:
 
 
 def say(error: TacitdError, name: str = "tacitd") -> None:
-    """What happened and its cure, on stderr."""
-    with suppress(OSError):  # nobody can be told that nobody can be told
+    """Print what happened and its hint on stderr."""
+    with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
         click.echo(f"{name}: {error.what}", err=True)
         if error.hint:
             click.echo(f"hint: {error.hint}", err=True)

@@ -1,4 +1,4 @@
-"""`tacitd config`: show, check and find the configuration."""
+"""`tacitd config`: show, check and locate the configuration."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
 def config() -> None:
-    """Show, check and find the configuration. None is needed."""
+    """Show, check and locate the configuration. tacitd runs without one."""
 
 
-@config.command()
+@config.command(epilog="\b\nExample: nc -U $(tacitd config socket)")
 def socket() -> None:
-    """Print the socket's path."""
+    """Print the path of the daemon's socket."""
     click.echo(paths().socket)
 
 
-@config.command()
-@click.option("--all", "every", is_flag=True, help="Every place that tacitd uses.")
+@config.command(epilog="\b\nExample: tacitd config path --all")
+@click.option("--all", "every", is_flag=True, help="Print every path that tacitd uses.")
 def path(every: bool) -> None:
-    """Print the path of config.toml, whether it is there or not."""
+    """Print the path of config.toml, whether it exists or not."""
     places = paths()
     if not every:
         click.echo(places.config_file)
@@ -40,10 +40,10 @@ def path(every: bool) -> None:
         click.echo(f"{name:<12} {getattr(places, name)}")
 
 
-@config.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@config.command(epilog="\b\nExample: tacitd config show --json | jq")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
-    """Every setting, its value now, and what it does. Each line can stand in config.toml as it is."""
+    """Show every setting, its current value and what it does. Each line is valid in config.toml."""
     from tacitd.config import flat
 
     loaded = _load()
@@ -58,11 +58,11 @@ def show(as_json: bool) -> None:
             click.echo(f"    # {about}")
 
 
-@config.command()
+@config.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def check() -> None:
-    """Say what is wrong with the configuration.
+    """Check the configuration.
 
-    Ends with 78 where something is.
+    Ends with 78 if something is wrong.
     """
     _load()
     click.echo(f"{paths().config_file}: all right")
@@ -76,7 +76,7 @@ def _load() -> Config:
 
 
 def _written(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every setting with its value as TOML has it: spans of time as a person writes them. JSON is TOML here, but for null."""
+    """Every setting with its value as TOML; durations as `30m`. JSON serves as TOML here, except for null."""
     from pydantic import BaseModel
 
     for name in type(config).model_fields:

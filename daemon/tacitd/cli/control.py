@@ -1,4 +1,4 @@
-"""Commands that tell a running daemon something: stop, sync, pause, resume."""
+"""The commands `stop`, `sync`, `pause` and `resume`, which call a running daemon."""
 
 from __future__ import annotations
 
@@ -13,40 +13,44 @@ from tacitd.control.client import call
 from tacitd.errors import PARKED, UnavailableError
 
 LATE = 10.0
-"""Seconds by which an answer may come later than was asked for."""
+"""Seconds by which an answer may be later than the timeout of `sync`."""
 
 
 @click.command(epilog="\b\nExample: tacitd stop")
 def stop() -> None:
-    """Stop the running daemon and wait until it is gone.
+    """Stop the running daemon and wait until it has ended.
 
-    Nothing is lost: what it was doing is done again at the next start.
+    No work is lost: what it was doing is done again at the next start.
     """
     from tacitd.service.detach import gone
 
     places = paths()
     call(places.socket, "stop")
     if not gone(places.state_dir):
-        raise UnavailableError("the daemon is still there after 20 s", "look at its log")
+        raise UnavailableError("the daemon still runs after 20 s", "`tacitd service logs` shows its log")
     talk("stopped")
 
 
 @click.command(epilog="\b\nExample: tacitd sync --timeout 60")
-@click.option("--timeout", type=click.FloatRange(min=0), default=None, help="Seconds to wait at most.")
-@click.option("--write", is_flag=True, help="Do not wait for a session's end: write what was gathered now.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=None, help="Maximum seconds to wait.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="What is parked, degraded, waits and was made, as JSON."
+    "--write", is_flag=True, help="Write what was gathered now, without waiting for a session's end."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: what is parked, degraded, waiting and made."
 )
 @click.pass_context
 def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) -> None:
-    """Have everything that exists now handled, gathered prompts too, and wait for it.
+    """Handle everything that exists now, including gathered prompts, and wait until it is done.
 
-    Syntheses of sessions that ended are waited for up to their last file; what waits for a session's end is named, and
-    with --write done now. Ends with 75 where something is parked, and with --write also where something still waits, and
-    says what and why.
+    For sessions that have ended, it waits until their lines are written. What waits for a session's end is named; with
+    --write it is done now. Ends with 75 if something is parked, with --write also if something still waits, and prints
+    what and why.
     """
     socket = paths().socket
-    call(socket, "ping")  # one that is stopped or stuck would be waited for without end
+    call(
+        socket, "ping"
+    )  # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever
     said = remote(socket, None if timeout is None else timeout + LATE)("sync", timeout=timeout, write=write)
     if as_json:
         data(said)
@@ -57,14 +61,14 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
 
 
 def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
-    """Print what came of a `sync` on stderr: what was made, what is parked, what waits.
+    """Print the result of a `sync` on stderr: what was made, what is parked, what waits.
 
-    `write`: it was `sync --write`, so the reason why something still waits is printed, not the hint to that command.
+    `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
     """
     for one in said["made"]:
         talk(one["line"])
     if not said["done"]:
-        talk("not done in time; it goes on in the background")
+        talk("not done in time; the daemon continues in the background")
     for text, hint in parked_lines(said["parked"]):
         talk(f"parked: {text}")
         if hint:
@@ -75,7 +79,7 @@ def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         _tell_why_waiting(said)
     elif said["waits"]:
         talk("hint: `tacitd sync --write` does not wait for that")
-    rescued = said.get("rescued", 0)  # an older daemon does not answer it
+    rescued = said.get("rescued", 0)  # the answer of an older daemon has no such field
     if rescued:
         talk(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
@@ -108,8 +112,8 @@ def _count_rescued(number: int) -> str:
 def _scope(project: str | None, session: str | None) -> dict[str, str]:
     if project and session:
         raise click.UsageError("--project and --session exclude each other")
-    if "" in (project, session):  # an unset variable of a shell: it must not mean everything
-        raise click.UsageError("an empty name names nothing; leave the option out for everything")
+    if "" in (project, session):  # an unset shell variable must not mean everything
+        raise click.UsageError("the name is empty; leave the option out for everything")
     if session:
         return {"session": session}
     return {"project": str(directory(project))} if project else {}
@@ -119,7 +123,7 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
 @click.option("--project", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def pause(project: str | None, session: str | None) -> None:
-    """Stop learning for a while. What is said meanwhile waits, and is learned after `tacitd resume`."""
+    """Pause learning. What you type meanwhile waits, and is learned after `tacitd resume`."""
     said = remote(paths().socket)("pause", **_scope(project, session))
     what = "paused" if said.get("changed", True) else "already paused"
     talk(f"{what}: {said['scope']} {said['name']}".rstrip())
@@ -129,9 +133,9 @@ def pause(project: str | None, session: str | None) -> None:
 @click.option("--project", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def resume(project: str | None, session: str | None) -> None:
-    """Go on learning. Without an option, everything that was paused goes on.
+    """Resume learning. Without an option, everything that was paused resumes.
 
-    What the growth breaker stopped goes on too: too many new sessions an hour.
+    This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
     said = remote(paths().socket)("resume", **_scope(project, session))
     what = "resumed" if said.get("changed", True) else "was not paused"

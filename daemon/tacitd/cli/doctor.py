@@ -1,4 +1,4 @@
-"""`tacitd doctor`: tries what the daemon needs, and names the cure for each thing it finds."""
+"""`tacitd doctor`: checks what the daemon needs and prints the fix for each finding. The checks are in `service/`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from tacitd.service.doctor import Service
     from tacitd.service.finding import Finding
 
-COST = "this asks the small model one question through your `claude`: about $0.001, at most 1 cent"
+COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
 
 @click.command(
     epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'"
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON: id, severity, what, hint.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
 @click.option(
-    "--fix", is_flag=True, help="First mend what is safe: modes of its own files, a leftover socket."
+    "--fix", is_flag=True, help="First make safe repairs: modes of tacitd's own files, a leftover socket."
 )
-@click.option("--model", is_flag=True, help="Also ask the model one question. Says first what it costs.")
-@click.option("--yes", is_flag=True, help="Do not ask before that.")
+@click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
+@click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool) -> None:
-    """Try what the daemon will need, in the service's own environment where one is installed.
+    """Check what the daemon needs, in the service's own environment if a service is installed.
 
-    Asks the model nothing unless told to; ends with 1 where something must be mended.
+    Calls the model only with --model. Ends with 1 if something must be fixed.
     """
     from tacitd.service.doctor import examine
 
@@ -64,7 +64,7 @@ def _tell(found: list[Finding]) -> None:
 
 
 def _service() -> Service | None:
-    """The manager and what it would be given; None on a system without one that we know."""
+    """The service manager and its facts; None on a system without a supported manager."""
     from tacitd.cli.service import of_system
     from tacitd.service.doctor import Service
 

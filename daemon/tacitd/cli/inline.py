@@ -1,4 +1,7 @@
-"""An engine in this process, for commands that find no daemon and for `run --once`. Heavy: imported when needed."""
+"""An engine in this process, for commands without a running daemon and for `run --once`.
+
+It imports the whole engine, so commands import it inside functions.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tacitd.verbs import verbs
 
 @contextmanager
 def inline(places: Paths) -> Iterator[Call]:
-    """Take the lock, run the engine in a thread, hand out its methods. Raises what `build` raises."""
+    """Take the lock, run the engine in a thread and yield a `Call` on its methods. Raises what `build` raises."""
     with running(places) as app:
         table = verbs(app)
 
@@ -33,12 +36,12 @@ def inline(places: Paths) -> Iterator[Call]:
 
 @contextmanager
 def running(places: Paths) -> Iterator[App]:
-    """The same, with the app itself."""
+    """Take the lock, run the engine in a thread and yield its App. Raises what `build` raises, InterruptedByError."""
     app = build(places, os.environ, watcher_for=SilentWatcher)
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
     try:
-        with _leaving(app, asked), app:  # in this order: a second signal must not cut the closing short
+        with _leaving(app, asked), app:  # in this order: a second signal must not interrupt the closing
             thread = threading.Thread(target=app.run, name="tacitd-engine")
             thread.start()
             try:
@@ -51,12 +54,12 @@ def running(places: Paths) -> Iterator[App]:
             raise
     if asked:
         raise InterruptedByError(
-            f"ended by {asked[0].name}; nothing is lost", "the same command goes on", asked[0]
+            f"ended by {asked[0].name}; no work is lost", "run the same command again to continue", asked[0]
         )
 
 
 class InterruptedByError(TacitdError):
-    """A signal ended the command before its time: 128 and the signal's number, as a shell says it."""
+    """A signal ended the command early. The exit code is 128 + the signal's number, as in a shell."""
 
     def __init__(self, what: str, hint: str, signal: Signals) -> None:
         super().__init__(what, hint)
@@ -65,12 +68,12 @@ class InterruptedByError(TacitdError):
 
 @contextmanager
 def _leaving(app: App, asked: list[Signals]) -> Iterator[None]:
-    """A signal makes the engine leave as a daemon does: no child of the model outlives it."""
+    """While this is entered, a signal stops the engine as it stops a daemon: no child of the model outlives it."""
 
     def leave(signal: Signals) -> Callable[[], None]:
         def act() -> None:
             if not asked:
-                talk("leaving; a call that runs is given some seconds")
+                talk("stopping; a running call has some seconds to end")
             asked.append(signal)
             app.leave()
 

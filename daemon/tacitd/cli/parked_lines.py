@@ -1,4 +1,4 @@
-"""What is parked, and what waits for a job that comes by itself, as lines for a person. Pure."""
+"""The lines that `status`, `sync` and `run --once` print for parked and waiting work. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from tacitd.clock import parse_utc
 
 NAMED = 1
-"""Pieces of work that are named; more are counted."""
+"""Work items with one reason that are named; more are counted."""
 LISTED = 3
-"""Projects that have a line each; of more, so many are named and the others counted."""
+"""Waiting projects that have a line each. Of more, so many are named and the others counted."""
 
 
 def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Given the rows of `parked` in the status document, yield (line, hint) for each handler and reason, in their order.
 
-    A time until when they wait is local: that of the first that goes on.
+    If they wait for a time, the line names the earliest one, in local time.
     """
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -30,7 +30,7 @@ def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def local_time(at: float) -> str:
-    """Given seconds since 1970, return `2026-02-19 14:30`, local."""
+    """Given seconds since 1970, return `2026-02-19 14:30`, local time."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
@@ -38,13 +38,13 @@ def _what(group: list[Mapping[str, Any]]) -> str:
     if len(group) <= NAMED:
         return ", ".join(str(row["what"]) for row in group)
     growth = all(str(row["what"]).startswith("growth of ") for row in group)
-    return f"{len(group)} {'transcripts' if growth else 'pieces of work'}"
+    return f"{len(group)} {'transcripts' if growth else 'work items'}"
 
 
 def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Given the rows of `waits` in the status document, yield a line for each; times are local.
 
-    More than three of one handler that wait for the same are one line with their count.
+    More than three rows of one handler that wait for the same thing become one line with their count.
     """
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -64,16 +64,18 @@ def _describe_many(group: list[Mapping[str, Any]], until: str) -> str:
 
 
 def _when(rows: Iterable[Mapping[str, Any]], at: str) -> str:
-    """The earliest time of these rows in brackets; "" if none has a time."""
+    """The earliest time of these rows in parentheses; "" if none has a time."""
     times = [time for row in rows if (time := parse_utc(row.get("at"))) is not None]
-    return f" ({at} {local_time(min(times))}, if nobody works in it until then)" if times else ""
+    return f" ({at} {local_time(min(times))}, if it stays idle until then)" if times else ""
 
 
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory in one
-    of these projects (roots)."""
+    """Given the rows of `degraded` in the status document, yield (what, hint) of those about these projects.
+
+    A row is about a project if it names a file or directory in it. `projects`: roots.
+    """
     roots = "|".join(re.escape(root) for root in projects)
-    # A whole path only: `/app` is neither the end of `/old/app` nor the beginning of `/app2`.
+    # Match a whole path only: `/app` is neither the end of `/old/app` nor the beginning of `/app2`.
     named = re.compile(rf"(?<![^\s:;,(`'\"])(?:{roots})(?=[/\s:;,)`'\"]|$)")
     for row in degraded:
         if roots and named.search(str(row["what"])):

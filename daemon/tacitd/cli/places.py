@@ -1,4 +1,7 @@
-"""What every command needs first: where things are, and how to reach the daemon. Imports almost nothing."""
+"""What commands share: paths, calls of the daemon, output and the directory argument.
+
+Every command imports this module, so it imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tacitd.text.sanitize import escape
 
 
 class Call(Protocol):
-    """Calls a method of the daemon, or of an engine that this process runs itself."""
+    """Calls a method of the daemon, or of an engine in this process."""
 
     def __call__(self, method: str, /, **params: Any) -> Any:
         """Return the method's result. Raises TacitdError."""
@@ -27,12 +30,12 @@ class Call(Protocol):
 
 
 def paths() -> Paths:
-    """From this process's environment."""
+    """The paths for this process's environment."""
     return Paths.from_env(os.environ)
 
 
 def remote(socket: Path, timeout: float | None = 30.0) -> Call:
-    """The running daemon."""
+    """A `Call` on the running daemon. `timeout` is in seconds; None waits without a limit."""
 
     def ask(method: str, /, **params: Any) -> Any:
         return call(socket, method, params, timeout)
@@ -42,7 +45,7 @@ def remote(socket: Path, timeout: float | None = 30.0) -> Call:
 
 @contextmanager
 def somewhere() -> Iterator[Call]:
-    """The running daemon; where none runs, an engine in this process for as long as the command takes."""
+    """Yield a `Call` on the running daemon; if none runs, on an engine in this process until the block ends."""
     places = paths()
     ask = remote(places.socket, None)
     try:
@@ -57,30 +60,30 @@ def somewhere() -> Iterator[Call]:
 
 
 def data(document: object) -> None:
-    """A document on stdout, as JSON."""
+    """Print a document on stdout as indented JSON."""
     click.echo(_whole(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
 def line(document: Mapping[str, Any]) -> None:
-    """One object on one line of stdout."""
+    """Print an object on stdout as one line of JSON."""
     click.echo(_whole(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
 
 
 def shown(text: str) -> str:
-    """Text of others for a terminal: one line, and nothing in it that a terminal would obey."""
+    """Untrusted text for a terminal: one line, with control characters escaped."""
     return _whole(escape(text))
 
 
 def talk(text: str) -> None:
-    """To the person, on stderr."""
+    """Print a line for a person on stderr."""
     click.echo(_whole(text), err=True)
 
 
 def directory(given: str | None, *, missing_ok: bool = False) -> Path:
-    """Given a directory argument, return it absolute; the current directory where none was given. `~` is the home.
+    """Given a directory argument, return it as an absolute path; None is the current directory, `~` the home.
 
-    Raises UsageError where there is no such directory: a mistyped name must not look like a project without contents.
-    With `missing_ok` only the path is made.
+    Raises UsageError if it is not an existing directory: a mistyped name must not look like a project without contents.
+    `missing_ok`: do not check that it exists.
     """
     try:
         place = Path(given or ".").expanduser().absolute()
@@ -89,13 +92,17 @@ def directory(given: str | None, *, missing_ok: bool = False) -> Path:
         why = "not a directory"
     except FileNotFoundError:
         if not given:
-            raise UsageError("the directory that you are in is gone", "cd to one that is there") from None
+            raise UsageError("the current directory was removed", "cd to an existing directory") from None
         why = "no such directory"
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: `~name` of nobody; ValueError: a NUL
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{shown(given or '.')}: {why}", "name an existing directory")
 
 
 def _whole(text: str) -> str:
-    """Half a character, or a path that is no UTF-8, as a question mark: output must not fail on it."""
+    """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""`tacitd prompts`: what a person typed in transcripts. Works without a daemon and without claude, on any path."""
+"""`tacitd prompts`: shows what a person typed in transcripts. It needs neither a daemon nor claude, and reads any path."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from tacitd.transcripts.tail import is_subagent
 @click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
 @click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--json", "as_json", is_flag=True, help="One object a line: kind, time, session, project, uuid, text, …"
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one object a line: kind, time, session, project, uuid, text, …",
 )
-@click.option("--explain", is_flag=True, help="Also what was left out, and by which rule.")
+@click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
 @click.pass_context
 def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain: bool) -> None:
-    """What a person typed in these transcripts (files, or folders with transcripts below): what tacitd would read."""
+    """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
     seen, places = Seen(), paths()
     projects = Projects(places.home, SystemClock(), tmpdirs=())
     failed = False
@@ -38,7 +41,7 @@ def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain:
             for shown in _of(path, places.state_dir / "model" / "work", seen, projects, explain):
                 _print(shown, as_json)
         except BrokenPipeError:
-            raise  # it is the reader that is gone, not the file
+            raise  # the reader of stdout is gone; the transcript is fine
         except (OSError, TacitdError) as error:
             failed = True
             talk(f"{path}: {getattr(error, 'strerror', None) or error}")
@@ -64,7 +67,7 @@ def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) ->
     if is_subagent(path):
         if explain:
             yield {
-                "left_out": "a sub-agent's transcript: nothing in it is the person's",
+                "left_out": "a sub-agent's transcript: a person typed nothing in it",
                 "rule": 1,
                 "file": str(path),
                 "at": 0,
@@ -78,7 +81,7 @@ def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) ->
                 {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
             )
         if explain and not new:
-            reason = "said already in another file" if judged.prompts else judged.verdict.reason
+            reason = "already in another file" if judged.prompts else judged.verdict.reason
             yield {"left_out": reason, "rule": judged.verdict.rule, "file": str(path), "at": judged.start}
 
 

@@ -1,4 +1,4 @@
-"""`tacitd rescue`: words that were rejected, or that have waited for more than a day."""
+"""`tacitd rescue`: prompts that were rejected, or that have waited for more than a day."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from tacitd.errors import PARKED, UsageError
     invoke_without_command=True,
     epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, project, reason, text, …")
 @click.pass_context
 def rescue(ctx: click.Context, as_json: bool) -> None:
-    """Words that wait or were rejected. They are kept here because Claude Code deletes transcripts after 30 days."""
+    """List the prompts that wait or were rejected.
+
+    Their text is kept in the rescue log, because Claude Code deletes transcripts after 30 days.
+    """
     if ctx.invoked_subcommand is not None:
         return
     with somewhere() as call:
@@ -31,25 +34,25 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
         talk("nothing waits here")
 
 
-@rescue.command()
+@rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
 @click.argument("ids", nargs=-1, required=True)
 def drop(ids: tuple[str, ...]) -> None:
-    """Let go of these words for good."""
+    """Delete these prompts from the rescue log."""
     with somewhere() as call:
         dropped = call("drop", ids=list(ids))["dropped"]
     if not dropped:
-        raise UsageError("nothing is kept here under these ids", "`tacitd rescue` lists what is")
+        raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
     talk(f"dropped {dropped}")
 
 
-@rescue.command()
+@rescue.command(epilog="\b\nExample: tacitd rescue retry --all")
 @click.argument("ids", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Everything that was rejected or is parked.")
 @click.pass_context
 def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
-    """Try these words again. They may be paid for up to twice more, within the budget.
+    """Try these prompts again. Each may cost up to two more calls, within the budget.
 
-    Prints what came of it. Ends with 75 where something is still parked.
+    Prints the result. Ends with 75 if something is still parked.
     """
     if everything == bool(ids):
         raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
@@ -57,19 +60,21 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"] and not said["gone"]:
-        hint = "`tacitd rescue` lists what is kept; what is parked is tried again by itself, or now by `tacitd rescue retry --all`"
+        hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
         raise UsageError("nothing was rejected under these ids", hint)
     talk(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
     for id in said["gone"]:
-        talk(f"{id}: its transcript is gone; `tacitd rescue` has its words, type them again in a session")
+        talk(
+            f"{id}: its transcript was deleted; copy its text from `tacitd rescue` and type it again in a session"
+        )
     if after is not None:
         tell_sync(after)
         ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
 
 
 def _count_tried(prompts: int, parked: int, *, everything: bool) -> str:
-    """`tried again: 1 rejected prompt, 2 parked pieces of work`."""
+    """`tried again: 1 rejected prompt, 2 parked work items`."""
     if everything and not prompts and not parked:
         return "nothing was rejected, and nothing is parked that can be tried now"
     tried = f"tried again: {prompts} rejected prompt{'' if prompts == 1 else 's'}"
-    return f"{tried}, {parked} parked piece{'' if parked == 1 else 's'} of work" if everything else tried
+    return f"{tried}, {parked} parked work item{'' if parked == 1 else 's'}" if everything else tried

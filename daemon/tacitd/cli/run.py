@@ -1,4 +1,4 @@
-"""`tacitd run`: the daemon in the foreground. Says at once what it watches, what it may cost, and what is missing."""
+"""`tacitd run`: the daemon in the foreground, under a service manager, detached, or once."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ if TYPE_CHECKING:
 Mode = Literal["foreground", "service", "detached"]
 
 
-@click.command(epilog="\b\nExample: tacitd run\nExample: tacitd run --once   (for cron, and for trying)")
-@click.option("--once", is_flag=True, help="Handle all that waits, the ends of sessions too; then leave.")
-@click.option("--quiet", is_flag=True, help="Say only what goes wrong.")
+@click.command(
+    epilog="\b\nExample: tacitd run\nExample: tacitd run --once   (from cron, or to try tacitd out)"
+)
+@click.option("--once", is_flag=True, help="Handle everything that waits, sessions that ended too, then end.")
+@click.option("--quiet", is_flag=True, help="Print errors and warnings only.")
 @click.option(
     "--service",
     is_flag=True,
-    help="As systemd and launchd run it: tells them how it goes, and logs for them.",
+    help="Run under systemd or launchd: report the status to it, and log for it.",
 )
 @click.option("--detached", type=int, hidden=True, default=None)
 @click.pass_context
 def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: int | None) -> None:
     """Watch the transcripts that Claude Code writes, and learn from them.
 
-    Ends with Ctrl-C, SIGTERM or `tacitd stop`. Transcripts that are there at the very first start are taken as read:
-    the past costs nothing unless you ask for it with `tacitd scan`.
+    It prints what it watches, what it may cost and what is missing. It ends with Ctrl-C, SIGTERM or `tacitd stop`.
+    Transcripts that exist at the very first start are taken as read: they cost nothing unless you run `tacitd scan`.
     """
     if detached is not None:
         ctx.exit(_detached(detached))
@@ -53,7 +55,7 @@ def _once(quiet: bool) -> int:
         table = verbs(app)
         table["sync"]({})
         for job in dict.fromkeys(j.name for s in app.found.slices for j in s.jobs if j.at_start):
-            table["due"]({"job": job})  # nobody waits here until the scheduler comes round to it
+            table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
     if not quiet:
         for notice in app.notices.since(0):
@@ -66,7 +68,7 @@ def _once(quiet: bool) -> int:
 
 
 def _detached(fd: int) -> int:
-    """`fd`: where the one who started us hears that we ended."""
+    """`fd`: the pipe to the parent process, which receives the exit code."""
     from tacitd.cli import say
     from tacitd.service.detach import detached
 
@@ -93,9 +95,9 @@ def _forever(mode: Mode, quiet: bool) -> int:
     notifier = Notifier.from_env(os.environ) if mode == "service" else Notifier()
     signals = [SIGTERM, SIGINT, SIGHUP]
     if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
-        signals.remove(SIGHUP)  # nohup: who started it wants it to outlive the terminal
+        signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
     reactions = Reactions(held=[] if mode == "foreground" else [SIGHUP])
-    # From before the configuration is read until everything is closed: a second Ctrl-C must not cut the closing short.
+    # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with acting({number: partial(reactions.act, number) for number in signals}, ending=True):
         app = build(places, os.environ, longer=notifier.extend)
         app.server = Server(places.socket, verbs(app))
@@ -105,14 +107,14 @@ def _forever(mode: Mode, quiet: bool) -> int:
             hup = life.leave if mode == "foreground" else life.reload
             reactions.connect({SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup})
             try:
-                app.listen()  # last: whoever hears an answer may send a signal at once
+                app.listen()  # last: a client that receives an answer may send a signal at once
                 life.begin()
             except TacitdError as error:
-                logger.error("it cannot start: {}", error)
+                logger.error("the daemon cannot start: {}", error)
                 if mode != "detached":
                     return error.code
-                raise  # whoever started it reads stderr, and stderr is not among the log's places
-            if mode == "foreground" and not quiet:  # only now: the banner says that it answers on the socket
+                raise  # the parent process reads stderr, to which a detached daemon does not log
+            if mode == "foreground" and not quiet:  # only now: the banner names the socket
                 for text in greeting(app):
                     talk(text)
             app.run()
@@ -120,7 +122,7 @@ def _forever(mode: Mode, quiet: bool) -> int:
 
 
 def _logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
-    """Begin to log, and go on after a reload. Returns the log's file; None where the journal keeps it."""
+    """Begin to log; a reload changes the level. Returns the log file; None if the journal keeps the log."""
     from tacitd.log import to_file, to_journal, to_stderr
 
     journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
@@ -129,7 +131,7 @@ def _logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
         if journal:
             to_journal(level)
             return
-        with suppress(OSError):  # a full disk is no reason not to run
+        with suppress(OSError):  # the daemon runs on with a full disk
             to_file(file, level)
         if mode == "foreground":
             to_stderr("WARNING" if quiet else level)

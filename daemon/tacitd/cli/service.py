@@ -1,4 +1,4 @@
-"""`tacitd service`, `start`, `restart`, `reload`, `uninstall`: life on a machine."""
+"""The commands `service`, `start`, `restart`, `reload` and `uninstall`. What they do is in `tacitd.service`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @click.group(epilog="\b\nExample: tacitd service install")
 def service() -> None:
-    """Run tacitd at every login, kept by systemd (Linux) or launchd (macOS)."""
+    """Run tacitd at every login, under systemd (Linux) or launchd (macOS)."""
 
 
 @service.command(epilog="\b\nExample: tacitd service install --dry-run")
-@click.option("--now/--no-now", default=True, show_default=True, help="Start it at once.")
-@click.option("--dry-run", is_flag=True, help="Print the file, and change nothing.")
+@click.option("--now/--no-now", default=True, show_default=True, help="Start the service at once.")
+@click.option("--dry-run", is_flag=True, help="Print the service's file, and change nothing.")
 def install(now: bool, dry_run: bool) -> None:
-    """Write the service's file, enable it, and start it. A second time changes only what differs."""
+    """Write the service's file, enable the service and start it. A second time changes only what differs."""
     places = paths()
     manager, facts = _manager(places), _facts(places)
     if dry_run:
@@ -41,12 +41,12 @@ def install(now: bool, dry_run: bool) -> None:
         talk(text)
     if sys.platform.startswith("linux"):
         talk(
-            "it runs while you are logged in; `loginctl enable-linger` would let it run without that (not switched on)"
+            "the service runs while you are logged in; after `loginctl enable-linger` it also runs without a login"
         )
 
 
 def _would_run(places: Paths, manager: Manager, facts: Facts, now: bool) -> None:
-    """Say in words what would make it fail at once, before anything is written. Raises TacitdError."""
+    """Raise a TacitdError for what would make the service fail at once, before anything is written."""
     from tacitd.config import load
     from tacitd.service.detach import answering
     from tacitd.slices import find
@@ -57,21 +57,23 @@ def _would_run(places: Paths, manager: Manager, facts: Facts, now: bool) -> None
     found = find()
     load(places.config_file, facts.environment, found.sections(), broken=bool(found.failed))
     if now and not manager.file.exists() and (pid := answering(places.socket)) is not None:
-        raise UnavailableError(f"a daemon runs already (process {pid})", "`tacitd stop`, then install it")
+        raise UnavailableError(
+            f"a daemon is running already (process {pid})", "run `tacitd stop`, then `tacitd service install`"
+        )
 
 
-@service.command()
+@service.command(epilog="\b\nExample: tacitd service uninstall")
 def uninstall() -> None:
-    """Stop it and take its file away. What was learned stays."""
+    """Stop the service and remove its file. What was learned stays."""
     done = _manager(paths()).uninstall()
     for text in done or ["there was nothing to remove"]:
         talk(text)
 
 
-@service.command()
+@service.command(epilog="\b\nExample: tacitd service status")
 @click.pass_context
 def status(ctx: click.Context) -> None:
-    """What the service manager says of it."""
+    """Show the service manager's status of the service."""
     manager = _manager(paths())
     why = manager.available()
     if why:
@@ -80,25 +82,25 @@ def status(ctx: click.Context) -> None:
     ctx.exit(0 if manager.file.exists() else UNAVAILABLE)
 
 
-@service.command("restart")
+@service.command("restart", epilog="\b\nExample: tacitd service restart")
 def restart_service() -> None:
-    """Restart it through the service manager."""
+    """Restart the service through the service manager."""
     _manager(paths()).restart()
     talk("restarted")
 
 
-@service.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on showing what comes.")
-@click.option("--since", default="", help='As journalctl takes it: "1 hour ago", today.')
+@service.command(epilog='\b\nExample: tacitd service logs --since "1 hour ago"')
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines.")
+@click.option("--since", default="", help='A time as journalctl takes it: "1 hour ago", today. Linux only.')
 @click.pass_context
 def logs(ctx: click.Context, follow: bool, since: str) -> None:
-    """Show its log."""
+    """Show the service's log."""
     places = paths()
     manager = _manager(places)
     if not manager.file.exists():
         log = places.state_dir / "tacitd.log"
         raise UnavailableError(
-            "no service is installed", f"a daemon that was started otherwise logs to {log}"
+            "no service is installed", f"a daemon that runs without a service logs to {log}"
         )
     ctx.exit(subprocess.run(manager.logs(follow, since), check=False).returncode)
 
@@ -109,7 +111,7 @@ def logs(ctx: click.Context, follow: bool, since: str) -> None:
 )
 @click.pass_context
 def start(ctx: click.Context, detach: bool) -> None:
-    """Start tacitd in the background, on machines with neither systemd nor launchd, and wait until it answers."""
+    """Start tacitd in the background, on a machine with neither systemd nor launchd, and wait until it answers."""
     if not detach:
         from tacitd.cli.run import run
 
@@ -120,23 +122,23 @@ def start(ctx: click.Context, detach: bool) -> None:
 
     if (file := _installed(places)) is not None:
         raise UsageError(
-            f"{file} keeps tacitd running here",
-            "`tacitd service restart`, or `tacitd service uninstall` first",
+            f"tacitd is installed as a service ({file})",
+            "run `tacitd service restart`, or `tacitd service uninstall` first",
         )
     pid = spawn(places, os.environ)
-    talk(f"tacitd runs (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+    talk(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
 
 
 @click.command(epilog="\b\nExample: tacitd restart --when-idle")
-@click.option("--when-idle", is_flag=True, help="Wait first until nothing is being done, for 10 min at most.")
+@click.option("--when-idle", is_flag=True, help="First wait until no handler is busy, for at most 10 min.")
 @click.pass_context
 def restart(ctx: click.Context, when_idle: bool) -> None:
-    """Stop the daemon and start it again, the way it was started: after an update, for instance."""
+    """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
     from tacitd.cli.control import stop
 
     places = paths()
     if when_idle and not _idle(places):
-        raise UnavailableError("it is still busy after 10 min", "`tacitd restart` does not wait")
+        raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
     if _installed(places) is not None:
         _manager(places).restart()
         talk("restarted")
@@ -147,16 +149,19 @@ def restart(ctx: click.Context, when_idle: bool) -> None:
 
 @click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def reload() -> None:
-    """Have the daemon read its configuration again: the new one whole, or not at all."""
+    """Reload the daemon's configuration. If the new one is wrong, the old one stays in force."""
     said = remote(paths().socket)("reload")
     talk("changed: " + (", ".join(said["changed"]) or "nothing"))
 
 
 @click.command(epilog="\b\nExample: tacitd uninstall --purge")
-@click.option("--purge", is_flag=True, help="Also positions, budget, history, log, locks and marks.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--purge", is_flag=True, help="Also remove positions, budget, history, log, locks and marks.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def uninstall_all(purge: bool, yes: bool) -> None:
-    """Remove service, daemon and socket, with --purge all that only tacitd needs. What was learned stays, and is named."""
+    """Remove service, daemon and socket; with --purge also everything that only tacitd needs.
+
+    What was learned stays, and is named.
+    """
     from tacitd.service.remove import footprints_of, remove
     from tacitd.slices import find
 
@@ -171,11 +176,11 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     installed = manager if manager.file.exists() else None
     for text in remove(places, installed, purge=purge, footprints=footprints):
         talk(text)
-    talk("the program itself: remove the virtual environment that it was installed into")
+    talk("to remove the program itself, delete the virtual environment that it is installed in")
 
 
 def _idle(places: Paths, seconds: float = 600.0) -> bool:
-    """Wait until no handler is busy. Raises UnavailableError where no daemon runs."""
+    """Wait until no handler is busy, for at most `seconds`. Raises UnavailableError if no daemon runs."""
     deadline = time.monotonic() + seconds
     while any(one["busy"] for one in remote(places.socket)("status")["handlers"].values()):
         if time.monotonic() > deadline:
@@ -202,7 +207,7 @@ def _facts(places: Paths) -> Facts:
 
 
 def of_system(places: Paths) -> tuple[Manager, Facts]:
-    """This system's service manager, and what it would be given now. Raises UnavailableError where there is none."""
+    """This system's service manager and the facts for it. Raises UnavailableError if there is none."""
     return _manager(places), _facts(places)
 
 

@@ -1,4 +1,7 @@
-"""`tacitd status`: what it does, what it waits for, what it cost. Instant: nothing heavy is imported."""
+"""`tacitd status`: the status document as lines for a person, or as JSON.
+
+The document is made in the engine. `status` must feel instant, so nothing heavy is imported here.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,20 @@ from tacitd.session_ends import describe_sessions
 
 
 @click.command(epilog="\b\nExample: tacitd status --json | jq .budget")
-@click.option("--json", "as_json", is_flag=True, help="The whole document; docs/status.md describes it.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it."
+)
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """What tacitd does, what it waits for, and what it cost.
+    """Show what tacitd does, what it waits for, and what it cost.
 
-    Where no daemon runs, says what was so when the last one ended or wrote it down, and ends with 69.
+    If no daemon runs, it shows the last status that was saved, and ends with 69.
     """
     places = paths()
     try:
         document = call(places.socket, "status")
     except BusyError:
-        raise  # one runs, so what the files say is old
+        raise  # a daemon runs, so the saved status is out of date
     except UnavailableError:
         document = last(places.state_dir / SNAPSHOT)
     in_the_way = None if document["running"] else find_file_in_the_way(places.state_dir)
@@ -48,19 +53,19 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
 
 def last(path: Path) -> dict[str, Any]:
-    """What the files say: the snapshot of the last daemon, marked as such."""
+    """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
     never: dict[str, Any] = {"schema": 1}
     gone = {"running": False, "pid": None, "state": "stopped"}
     try:
         document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
         list(told(document))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return never | gone  # none, or another version's: then it says nothing here
+        return never | gone  # missing, or of another version
     return document
 
 
 def told(document: Mapping[str, Any]) -> Iterator[str]:
-    """The document as lines for a person."""
+    """Given the status document, yield the lines for a person."""
     if "version" not in document:
         yield "tacitd has not run here yet"
         return
@@ -83,34 +88,34 @@ def told(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sessions(document: Mapping[str, Any]) -> Iterator[str]:
-    """When the lines of open sessions come; nothing where no daemon runs to write them."""
+    """When the lines of open sessions will be written; nothing if no daemon runs."""
     rows = document.get("sessions", ())
     if document["running"] and rows:
         yield f"sessions  {describe_sessions(rows, parse_utc(document['as_of']) or 0.0)}"
 
 
 def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:
-    """Who has not handled everything yet; one line where all have."""
+    """The lag: a line for each handler that has not handled everything yet, or `none`."""
     for name, one in handlers.items():
         lag = one["lag"]
         if lag["transcripts"] or one["gathering"]:
             what = f"{one.get('waiting', 0)} prompts wait in {lag['transcripts']} transcripts, {lag['bytes']} bytes"
-            yield f"behind    {name}: {what}"
+            yield f"lag       {name}: {what}"
     if not any(one["lag"]["transcripts"] or one["gathering"] for one in handlers.values()):
-        yield "behind    nothing: all that was said is handled"
+        yield "lag       none"
 
 
 def _lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """What was wrong with lines of transcripts, since the start."""
+    """Counts of transcript lines that were not read as usual, since the start."""
     if counts.get("damaged"):
-        yield f"! {counts['damaged']} damaged lines; {counts.get('salvaged', 0)} whole records in them were read"
+        yield f"! {counts['damaged']} damaged lines; {counts.get('salvaged', 0)} complete records in them were read"
     if counts.get("long"):
-        yield f"! {counts['long']} lines were longer than 8 MB and were passed over"
+        yield f"! {counts['long']} lines longer than 8 MB were skipped"
     if counts.get("failed"):
-        yield f"! {counts['failed']} lines were left out because a rule failed on them: the log names them"
+        yield f"! {counts['failed']} lines were skipped because a rule failed on them: the log names them"
     unknown = sum(number for name, number in counts.items() if name.startswith("unknown type"))
     if unknown:
-        yield f"  {unknown} lines of types that this version does not know were passed over"
+        yield f"  {unknown} lines of types unknown to this version were skipped"
 
 
 def _model(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]:
@@ -135,6 +140,6 @@ def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"waits     {text}"
     if document["dead_letters"] or document["rescued"]:
         yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept"
-        for one in document.get("rescued_by_reason", ()):  # an older daemon's snapshot has none
+        for one in document.get("rescued_by_reason", ()):  # the snapshot of an older daemon has no such field
             yield f"          {one['texts']} of {one['handler']}: {one['reason']}"
         yield "          hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"

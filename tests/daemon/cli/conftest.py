@@ -1,4 +1,4 @@
-"""The program in a home of its own."""
+"""The program in a home directory of its own."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from support_cli import Cli
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Nothing of the person's environment but PATH; no claude on it."""
+    """PATH is the only variable of the real environment, and there is no claude on it."""
     return Cli(tmp_path, monkeypatch, capsys)

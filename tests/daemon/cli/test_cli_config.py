@@ -1,4 +1,4 @@
-"""`tacitd config`: where things are, what holds, and what is wrong."""
+"""`tacitd config`: paths, values and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from support_cli import Cli
 
 
 def test_the_paths(cli: Cli) -> None:
-    """Issue "`config show|path|socket|check`": one path on stdout, so that it can stand in a command line."""
+    """Issue "`config show|path|socket|check`": one path on stdout, for use in a command line."""
     assert cli.run("config", "socket").out == f"{cli.state}/tacitd.sock\n"
     assert cli.run("config", "path").out == f"{cli.home}/.config/tacitd/config.toml\n"
     places = dict(text.split(maxsplit=1) for text in cli.run("config", "path", "--all").out.splitlines())
@@ -14,7 +14,7 @@ def test_the_paths(cli: Cli) -> None:
 
 
 def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
-    """Those of slices too; a variable wins."""
+    """The slices' settings too; a variable overrides the file."""
     cli.set(TACITD_EXTRACTION__SETTLE="2s", TACITD_PROJECTS__EXCLUDE="/a,/b")
     said = cli.run("config", "show", "--json").json
     assert said["extraction.settle"] == 2.0 and said["projects.exclude"] == ["/a", "/b"]
@@ -24,7 +24,7 @@ def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
 
 
 def test_what_is_shown_can_stand_in_the_file(cli: Cli) -> None:
-    """A newcomer copies a line and changes it: every line is TOML, and all of them are the same configuration."""
+    """Every line is TOML, and all of them together are the same configuration."""
     before = cli.run("config", "show").out
     file = cli.home / ".config/tacitd/config.toml"
     file.parent.mkdir(parents=True)
@@ -34,7 +34,7 @@ def test_what_is_shown_can_stand_in_the_file(cli: Cli) -> None:
 
 
 def test_check_says_where_it_looked(cli: Cli) -> None:
-    """None is needed."""
+    """A missing file is valid."""
     said = cli.run("config", "check")
     assert said.code == 0 and said.out.endswith("config.toml: all right\n")
 

@@ -1,4 +1,4 @@
-"""What is parked, and what waits, as a person reads it: one line for each reason."""
+"""The lines for parked and waiting work: one for each reason."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_many_transcripts_with_one_reason_are_one_line() -> None:
     assert list(parked_lines(rows)) == [("learning: 34 transcripts: over the budget", "h")]
     assert list(parked_lines(rows[:1])) == [("learning: growth of /t/0.jsonl: over the budget", "h")]
     mixed = [*rows[:2], row("job recover", "over the budget")]
-    assert list(parked_lines(mixed)) == [("learning: 3 pieces of work: over the budget", "h")]
+    assert list(parked_lines(mixed)) == [("learning: 3 work items: over the budget", "h")]
 
 
 def test_the_time_is_local_and_that_of_the_first_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person reads a clock on the wall, not UTC."""
+    """The time is local, not UTC."""
     at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
     times = ["2026-11-20T05:40:00Z", None, "2026-11-20T04:40:00Z"]
     rows = [row(f"growth of /{number}", not_before=time) for number, time in enumerate(times)]
@@ -47,7 +47,7 @@ names, reasons = st.sampled_from(["learning", "profile"]), st.sampled_from(["bud
 @examples(100)
 @given(st.lists(st.tuples(names, reasons, st.integers(0, 99)), max_size=30))
 def test_every_piece_of_work_is_in_exactly_one_line(pieces: list[tuple[str, str, int]]) -> None:
-    """As many lines as there are handlers with a reason, and the counts add up."""
+    """One line for each handler and reason, and the counts add up."""
     rows = [row(f"growth of /{number}", reason, handler=name) for name, reason, number in pieces]
     lines = list(parked_lines(rows))
     assert len(lines) == len({(name, reason) for name, reason, _ in pieces})
@@ -56,13 +56,13 @@ def test_every_piece_of_work_is_in_exactly_one_line(pieces: list[tuple[str, str,
 
 
 def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
-    """`all handled` is not said while a fact waits for its synthesis."""
+    """`all handled` is not printed while a fact waits for its synthesis."""
     at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
     waits: list[dict[str, Any]] = [
         {"project": "/app", "what": "2 facts", "until": "its session ends", "at": "2026-11-20T04:40:00Z"},
         {"project": "/b", "what": "1 fact", "until": "its session ends", "at": None},
     ]
-    first = f"2 facts in /app: until its session ends (at {local_time(at)}, if nobody works in it until then)"
+    first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(waiting_lines(waits)) == [first, "1 fact in /b: until its session ends"]
     assert f"waits     {first}" in list(told(DOCUMENT | {"waits": waits}))
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": waits}
@@ -89,7 +89,7 @@ def test_many_projects_that_wait_are_one_line() -> None:
     rows[7] = rows[7] | {"at": "2026-11-20T05:40:00Z"}
     rows[9] = rows[9] | {"at": "2026-11-20T04:40:00Z"}
     named = "1 fact in /0, 1 fact in /1, 1 fact in /2 and 31 more"
-    when = f" (the first at {local_time(at)}, if nobody works in it until then)"
+    when = f" (the first at {local_time(at)}, if it stays idle until then)"
     assert list(waiting_lines(rows)) == [f"34 projects, each until its session ends: {named}{when}"]
     assert len(list(waiting_lines(rows[:3]))) == 3
     other = rows[0] | {"until": "tonight"}

@@ -1,4 +1,4 @@
-"""The command line as a whole: help, exit codes, what goes where, and what is imported for it."""
+"""The command line as a whole: help, exit codes, stdout and stderr, and imports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "r
 
 @pytest.mark.parametrize("name", TABLE)
 def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: str) -> None:
-    """Issue "Command line"; the list of commands and the command say the same of it."""
+    """Issue "Command line"."""
     for switch in ("--help", "-h"):
         said = cli.run(name, switch)
         assert said.code == 0 and "Example: " in said.out, said.err
@@ -36,7 +36,7 @@ def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: st
 
 
 def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
-    """Issue "Exit codes documented"; what a newcomer needs first stands first, in the program as it is installed."""
+    """Issue "Exit codes documented"; the groups and commands are listed in the order in which a newcomer needs them."""
     said = cli.run("--help")
     assert all(f"  {name} " in said.out for name in TABLE) and "75 something is parked" in said.out
     places = [said.out.index(part) for part in ("Running:", "  run ", "Looking:", "  status ", "Care:")]
@@ -64,26 +64,26 @@ def test_version(cli: Cli) -> None:
     ],
 )
 def test_wrong_use_ends_with_2(cli: Cli, arguments: list[str]) -> None:
-    """Exit code 2: what is wrong is said on stderr, and nothing on stdout."""
+    """Exit code 2, the error on stderr, nothing on stdout."""
     said = cli.run(*arguments)
     assert said.code == 2 and said.out == "" and "Usage" in said.err
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["sync"], ["pause"], ["resume"], ["stop"]])
 def test_without_a_daemon_it_ends_with_69(cli: Cli, arguments: list[str]) -> None:
-    """Exit code 69, and how one is started."""
+    """Exit code 69, and the hint that starts one."""
     said = cli.run(*arguments)
     assert said.code == 69 and "`tacitd run`" in said.err
 
 
 def test_dropping_what_is_not_kept_is_wrong_use(cli: Cli) -> None:
-    """A mistyped id must not look as if the words were gone."""
+    """A mistyped id must not look as if the prompt was dropped."""
     said = cli.run("rescue", "drop", "nothing")
     assert said.code == 2 and "`tacitd rescue` lists" in said.err
 
 
 def test_the_log_of_a_service_that_is_not_there(cli: Cli) -> None:
-    """ "errors that name the fix": who used `tacitd start` looks for the log too, and an empty journal says nothing."""
+    """ "errors that name the fix": after `tacitd start` the journal is empty, so the error names the log file."""
     said = cli.run("service", "logs")
     assert said.code == 69 and "no service is installed" in said.err
     assert str(cli.state / "tacitd.log") in said.err
@@ -118,7 +118,7 @@ def test_each_error_has_its_code_and_says_its_hint(
 
 
 def test_an_error_of_the_system_is_said_in_words(cli: Cli) -> None:
-    """ "errors that name the fix": no trace for a state directory that cannot be made."""
+    """ "errors that name the fix": no traceback for a state directory that cannot be made."""
     blocked = cli.home / "file"
     blocked.write_text("")
     cli.set(TACITD_STATE_DIR=str(blocked / "state"))
@@ -128,17 +128,17 @@ def test_an_error_of_the_system_is_said_in_words(cli: Cli) -> None:
 
 
 def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> None:
-    """The same, for a shell whose directory was removed."""
+    """The same for a shell whose current directory was removed."""
     gone = tmp_path / "gone"
     gone.mkdir()
     command = f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd_handlers.commands import main; main()' context"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "the directory that you are in is gone" in done.stderr
+    assert done.returncode == 2 and "the current directory was removed" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
-    """Issue "no pydantic and no rich before they are needed", entry points are for the daemon."""
+    """Issue "no pydantic and no rich before they are needed"; only the daemon scans entry points."""
     code = (
         "import sys\n"
         "from tacitd.cli import COMMANDS, program\n"
@@ -157,7 +157,7 @@ def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
 
 
 def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
-    """`tacitd prompts | head -1` ends quietly, also where much is still to come."""
+    """`tacitd prompts | head -1` ends without a message, also if much output is left."""
     for arguments in (f"prompts {FIXTURES} --json --explain", "--help"):
         command = f"{PROGRAM} {arguments} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
@@ -166,7 +166,7 @@ def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error(cli: Cli, closed: str) -> None:
-    """Some supervisors and scripts start programs so; Python has None for the stream then."""
+    """Some supervisors and scripts start programs like this; Python then has None for the stream."""
     for arguments, code in (("--help", 0), ("status", 69), ("nonsense", 2)):
         done = _in_shell(cli, f"{PROGRAM} {arguments} {closed}; echo $? >code")
         assert (cli.home / "code").read_text() == f"{code}\n", done.stderr
@@ -190,7 +190,7 @@ def test_a_full_disk_under_the_output_is_said(cli: Cli) -> None:
 def test_a_deaf_daemon_is_not_taken_for_an_absent_one(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, arguments: list[str]
 ) -> None:
-    """Control: who asks a stopped or wedged daemon is told so in time, with a cure, and not to start another."""
+    """DESIGN "Control": a call to a stopped or stuck daemon ends in time, with a hint that does not start another one."""
     path = tmp_path_factory.mktemp("s") / "s"
     cli.set(TACITD_SOCKET=str(path))
     monkeypatch.setattr(call, "__defaults__", (None, 0.05))
@@ -210,7 +210,7 @@ def _in_shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_text_of_others_cannot_drive_a_terminal() -> None:
-    """Words in a transcript may hold anything."""
+    """Text in a transcript may contain any characters."""
     assert shown("a\x1b[31m\nb\u202ec\ud800é") == "a\\x1b[31m\\nb\\u202ec\\ud800é"
 
 
@@ -239,7 +239,7 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("names", [*commands_with_a_directory(), ("why", "pnpm", "--cwd")], ids=" ".join)
 def test_a_directory_that_is_not_there_is_wrong_use(cli: Cli, names: tuple[str, ...]) -> None:
-    """Exit code 2 and the name: a mistyped directory must not look like a project in which nothing was learned."""
+    """Exit code 2 with the name: a mistyped directory must not look like a project in which nothing was learned."""
     file = cli.home / "file"
     file.write_text("")
     for wrong, why in (
@@ -255,11 +255,11 @@ def test_a_directory_that_is_not_there_is_wrong_use(cli: Cli, names: tuple[str, 
 
 
 def test_the_commands_with_a_directory_are_found() -> None:
-    """The test above has something to test."""
+    """The test above has commands to test."""
     found = set(commands_with_a_directory())
     assert {("learned",), ("init",), ("synthesize",), ("exclude",), ("sessions", "list")} <= found
 
 
 def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> None:
-    """`context` is called by hooks, whose directory may be gone: it must not fail there."""
+    """Hooks call `context`, and their directory may have been removed: it must not fail then."""
     assert cli.run("context", "--cwd", "/nonexistent").code == 0

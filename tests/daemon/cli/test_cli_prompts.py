@@ -1,4 +1,4 @@
-"""`tacitd prompts`: what a person typed, in whatever file, and why the rest was left out."""
+"""`tacitd prompts`: what a person typed in a file, and why the rest was left out."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_explain_says_which_rule_left_a_line_out(cli: Cli) -> None:
 
 
 def test_a_path_that_is_not_there_is_named_and_the_others_are_read(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1, and which."""
+    """Exit code 1, and the path on stderr."""
     good = tmp_path / "a.jsonl"
     good.write_bytes(record("use pnpm"))
     said = cli.run("prompts", tmp_path / "nowhere.jsonl", good)
@@ -54,7 +54,7 @@ def test_a_path_that_is_not_there_is_named_and_the_others_are_read(cli: Cli, tmp
 
 
 def test_damaged_files_give_what_is_whole_in_them(cli: Cli, tmp_path: Path) -> None:
-    """Bad input: torn tails, NUL runs, rubbish, half characters; never a trace."""
+    """Bad input: torn tails, NUL runs, garbage, half characters; never a traceback."""
     path = tmp_path / "x.jsonl"
     odd = record("half").replace(b'"half"', b'"half \\ud800 a"', 1)
     path.write_bytes(record("one") + b"\0\0\0{rubbish\n\xff\xfe\n" + odd + record("two")[:-40])
@@ -81,16 +81,16 @@ def test_a_cwd_that_is_not_on_this_machine_is_no_obstacle(cli: Cli, tmp_path: Pa
 
 
 def test_a_fork_is_shown_once(cli: Cli, tmp_path: Path) -> None:
-    """Issue "Dedupe by uuid across files (forks)": explain says where it went."""
+    """Issue "Dedupe by uuid across files (forks)": `--explain` shows the duplicate."""
     (tmp_path / "a.jsonl").write_bytes(record("use pnpm"))
     (tmp_path / "b.jsonl").write_bytes(record("use pnpm", sessionId="fork"))
     assert len(cli.run("prompts", tmp_path, "--json").lines) == 1
     explained = cli.run("prompts", tmp_path, "--json", "--explain").lines
-    assert "said already" in explained[1]["left_out"]
+    assert "already in another" in explained[1]["left_out"]
 
 
 def test_escapes_of_a_terminal_are_shown_not_sent(cli: Cli, tmp_path: Path) -> None:
-    """Words may hold anything; one prompt is one line."""
+    """Text may contain any characters; one prompt is one line."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(record("red \x1b[31m\nand more"))
     said = cli.run("prompts", path)

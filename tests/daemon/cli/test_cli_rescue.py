@@ -1,4 +1,4 @@
-"""What `tacitd rescue retry` prints, and its exit code. The daemon's answers are written by hand."""
+"""The output and exit code of `tacitd rescue retry`, with canned answers of a daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROW = {
 
 
 def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> None:
-    """A daemon that answers `retry` and `sync` so."""
+    """Replace the daemon by one with these answers to `retry` and `sync`."""
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [], "rescued": 0} | sync
 
     @contextmanager
@@ -37,18 +37,18 @@ def test_what_is_still_parked_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch
     answer(monkeypatch, {"retried": 0, "parked": 2, "gone": []}, parked=[ROW])
     said = cli.run("rescue", "retry", "--all")
     assert said.code == PARKED and said.err == (
-        "tried again: 0 rejected prompts, 2 parked pieces of work\n"
+        "tried again: 0 rejected prompts, 2 parked work items\n"
         "parked: learning: job retry: no model\nhint: install it\n"
     )
 
 
 def test_what_was_handled_is_done(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is parked any more: exit code 0, and the lines that were made."""
+    """Nothing is parked any more: exit code 0, and the learned lines."""
     answer(monkeypatch, {"retried": 1, "parked": 1, "gone": []}, made=[{"line": "learned: Use pnpm"}])
     said = cli.run("rescue", "retry", "--all")
     assert (said.code, said.err) == (
         0,
-        "tried again: 1 rejected prompt, 1 parked piece of work\nlearned: Use pnpm\nall handled\n",
+        "tried again: 1 rejected prompt, 1 parked work item\nlearned: Use pnpm\nall handled\n",
     )
 
 

@@ -1,4 +1,4 @@
-"""`tacitd status` where no daemon runs: what the files say."""
+"""`tacitd status` without a running daemon: the saved status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_without_any_state_it_says_so(cli: Cli) -> None:
-    """Issue "`status` … (it still prints what the files say)": nothing yet; 69, and nothing is made."""
+    """Issue "`status` … (it still prints what the files say)": nothing yet. Exit code 69, and no file is made."""
     said = cli.run("status")
     assert said.code == 69 and said.out == "tacitd has not run here yet\n"
     assert said.err == "no daemon runs; `tacitd run` starts one\n"
@@ -69,7 +69,7 @@ def test_the_last_snapshot_is_shown_as_such(cli: Cli) -> None:
     "text", ["", "[]", "{}", "null", '{"version": "9"}', '{"version": 1, "watching": 5}', "\xff"]
 )
 def test_a_snapshot_that_is_none_is_no_obstacle(cli: Cli, text: str) -> None:
-    """A torn file, or another version's."""
+    """A torn file, or one of another version."""
     cli.state.mkdir(parents=True)
     (cli.state / "status.json").write_text(text, encoding="latin-1")
     said = cli.run("status")
@@ -78,7 +78,7 @@ def test_a_snapshot_that_is_none_is_no_obstacle(cli: Cli, text: str) -> None:
 
 
 def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
-    """DESIGN: degradations are state, listed in every status with their cure."""
+    """DESIGN "Control": degradations are state, listed in every status with their hint."""
     text = list(told(DOCUMENT))
     assert "learning  today: 1" in text and "! look here" in text
     assert text[-2:] == ["! wrong", "  hint: mend"]
@@ -89,7 +89,7 @@ def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
 
 
 def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path) -> None:
-    """Whether tacitd ran here is not known then; the file is named, with what mends it."""
+    """Whether tacitd ran here is unknown then; the file is named, with the fix."""
     file = tmp_path / "file"
     file.write_text("mine")
     cli.set(TACITD_STATE_DIR=str(file))
