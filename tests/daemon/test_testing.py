@@ -1,4 +1,4 @@
-"""The clocks of the tests: which date each of them has."""
+"""The clocks of the tests and their dates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_fake_clock_moves_only_when_it_is_moved() -> None:
 
 
 def _kernel_time(directory: Path) -> float:
-    """Now, as the kernel writes it into the time of a file: no library can move that."""
+    """The current time, as the kernel writes it into the time of a file: no library can move that."""
     path = directory / "now"
     path.touch()
     return os.stat(path).st_mtime

@@ -1,4 +1,4 @@
-"""What clients have sent and what is not a whole line yet: how much of it is held, for all of them together. No socket."""
+"""The line buffers of connections, and the limit that they share. The socket itself does not belong here."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import threading
 from tacitd.control.protocol import MAX_LINE
 
 ROOM = 2 * MAX_LINE
-"""Bytes that all connections together may hold: a hundred megabytes of requests must cost us none."""
+"""Bytes that the unfinished lines of all connections may have together: RELIABILITY 17, a 100 MB request."""
 
 
 class Room:
-    """What is left of it. Thread-safe."""
+    """The bytes that are left for all connections. Thread-safe."""
 
     def __init__(self, size: int = ROOM) -> None:
         self.left = size
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Hold so many bytes more (or fewer, below 0). False: there is no room for them."""
+        """Reserve so many bytes; a negative size releases them. False if there is not enough room."""
         with self._lock:
             if size > self.left:
                 return False
@@ -27,7 +27,7 @@ class Room:
 
 
 class Arriving:
-    """What one connection has sent of its next line."""
+    """The unfinished line of one connection."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
@@ -38,9 +38,9 @@ class Arriving:
         return len(self._buffer)
 
     def take(self, part: bytes) -> list[bytes] | None:
-        """Add what came, and return the lines that are complete by it, without those that are blank.
+        """Add received bytes and return the lines that are complete now, without blank ones.
 
-        None: what is left is longer than a line may be, or than there is room for.
+        None if the unfinished rest is longer than MAX_LINE or than the shared room.
         """
         self._buffer += part
         lines: list[bytes] = []
@@ -54,7 +54,7 @@ class Arriving:
         return [line for line in lines if line.strip()]
 
     def leave(self) -> None:
-        """The connection is over."""
+        """Release the room when the connection ends."""
         self._buffer.clear()
         self._room.take(-self._counted)
         self._counted = 0

@@ -1,4 +1,4 @@
-"""Asking the daemon, as our own command line does. Imports next to nothing, so that `status` is instant.
+"""The client of the control socket, as the command line uses it. It imports almost nothing, so that `status` is instant.
 
 from tacitd.control.client import call
 status = call(socket_path, "status")
@@ -16,17 +16,17 @@ from tacitd.control.protocol import request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
 STUCK = (
-    "try again; if it stays so, `tacitd service restart`, or `kill -9` the process whose number stands in the file `lock` "
-    "of its state directory, and start it anew: nothing is lost by that"
+    "try again; if it still does not answer, run `tacitd service restart`, or `kill -9` the process whose number is in the "
+    "file `lock` of its state directory and start it again: no work is lost"
 )
 
 
 class BusyError(UnavailableError):
-    """Somebody listens there, and did not answer: it is not that no daemon runs."""
+    """A daemon is listening but did not answer (timeout, connection limit or shutdown)."""
 
 
 class CallFailedError(TacitdError):
-    """The daemon answered that the call failed. `exit_code` is what a command should end with."""
+    """The daemon answered that the call failed. `exit_code`: the exit code for a command; an unknown one becomes 1."""
 
     def __init__(self, what: str, hint: str = "", exit_code: int = FAILED) -> None:
         super().__init__(what, hint)
@@ -36,17 +36,17 @@ class CallFailedError(TacitdError):
 def call(
     path: Path, method: str, params: Mapping[str, Any] | None = None, timeout: float | None = 10.0
 ) -> Any:
-    """Call one method and return its result. `timeout` is in seconds; None waits as long as it takes.
+    """Call one method and return its result. `timeout` is in seconds; None waits without a limit.
 
-    Raises UnavailableError where no daemon runs, BusyError (which is one) where it does not answer, CallFailedError where
-    the daemon says no.
+    Raises UnavailableError if no daemon runs, its subclass BusyError if the daemon does not answer, CallFailedError if
+    the daemon answers with an error.
     """
     try:
         answer = _exchange(path, request(method, params or {}), timeout)
     except TimeoutError:
         raise BusyError(f"the daemon did not answer within {timeout:g} s", STUCK) from None
     except (BlockingIOError, ConnectionResetError, BrokenPipeError):
-        # The queue before him is full, or he has as many callers as he takes and turned us away.
+        # The listen backlog is full, or the daemon is at its connection limit.
         raise BusyError("the daemon is busy: too many callers at once", "try again") from None
     except OSError as error:
         raise UnavailableError(
@@ -54,13 +54,13 @@ def call(
         ) from None
     if not answer:
         raise BusyError(
-            "the daemon closed the connection: too many callers at once, or it leaves", "try again"
+            "the daemon closed the connection: too many callers at once, or it is stopping", "try again"
         )
     try:
         return _unwrap(json.loads(answer))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UnavailableError(
-            f"what answers on {path} is no tacitd", "set TACITD_SOCKET to another path"
+            f"the program that answers on {path} is not tacitd", "set TACITD_SOCKET to another path"
         ) from None
 
 

@@ -1,9 +1,9 @@
-"""The socket's server: who may connect, how much, and for how long.
+"""The server of the control socket: access, limits and time limits. What a method does belongs in `verbs.py`.
 
-The socket is bound in a directory that only we can enter, and the peer's uid is checked all the same. One thread
-accepts; each connection has a thread of its own, so a slow sender delays nobody. Limits: 32 connections, 4 MB a
-request and 8 MB of all that arrive at once, 10 s for a request to arrive, 2 s of silence after an answer (then the
-connection is closed, so that `nc -U` ends by itself).
+The socket is bound in a directory that only its owner can enter; the peer's uid is checked as well. One thread accepts;
+each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 4 MB for a request,
+8 MB for all unfinished requests together, 10 s for a request to arrive, 2 s of silence after an answer. Then the
+connection is closed, so that `nc -U` ends.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ Method = Callable[[Mapping[str, Any]], Any]
 
 CONNECTIONS = 32
 ARRIVE = 10.0
+"""Seconds within which a request must arrive, and within which a client must take its answer."""
 LINGER = 2.0
-TOO_LONG = "a request has at most 4 MB, and fewer while many arrive"
+"""Seconds of silence after an answer until the connection is closed."""
+TOO_LONG = "a request may have at most 4 MB, and less while many requests arrive at once"
 
 
 class Server:
@@ -47,9 +49,9 @@ class Server:
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
-        """Bind and listen. Call only while holding the daemon's lock: a socket that is there is then a leftover.
+        """Bind and listen. Call this only while holding the daemon's lock: an existing socket is a leftover then.
 
-        Raises UnavailableError where the path cannot be bound.
+        Raises UnavailableError if the path cannot be bound.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_directory(self.path.parent)
@@ -63,7 +65,7 @@ class Server:
             _, hint = said_by_system(error)
             raise UnavailableError(
                 f"cannot bind the socket {self.path}: {error.strerror}",
-                f"{hint}; or set TACITD_SOCKET to a path elsewhere",
+                f"{hint}; or set TACITD_SOCKET to another path",
             ) from None
         finally:
             os.umask(before)
@@ -97,7 +99,7 @@ class Server:
             try:
                 thread.start()
             except RuntimeError:
-                # No thread can be made now: this client is turned away, the next may be lucky.
+                # No thread can be started now: refuse this client and go on accepting.
                 self._places.release()
                 connection.close()
 
@@ -107,7 +109,7 @@ class Server:
                 if _peer(connection) in (os.getuid(), None):
                     self._converse(connection)
         except OSError:
-            logger.debug("a client of the socket went away")
+            logger.debug("a client closed the socket early")
         finally:
             self._places.release()
 
@@ -119,7 +121,7 @@ class Server:
             arriving.leave()
 
     def _talk(self, connection: socket.socket, arriving: Arriving) -> None:
-        """Answer line by line, until the client has nothing more to say or takes too long to say it."""
+        """Answer line by line, until the client closes its side or exceeds a limit."""
         deadline = self._clock.monotonic() + ARRIVE
         while not self._closing.is_set():
             part = _received(connection, deadline - self._clock.monotonic())
@@ -173,7 +175,7 @@ class Server:
 
 
 def _received(connection: socket.socket, seconds: float) -> bytes | None:
-    """What came; b"" where the client has said all; None where it said nothing for too long."""
+    """The received bytes; b"" if the client has closed its side; None if nothing came within `seconds`."""
     if seconds <= 0:
         return None
     connection.settimeout(seconds)
@@ -187,14 +189,15 @@ def _check_directory(directory: Path) -> None:
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise UnavailableError(
-            f"{directory} is not a directory of ours", "set TACITD_SOCKET to a path in one that is"
+            f"{directory} is not a directory of your user",
+            "set TACITD_SOCKET to a path in your own directory",
         )
     if status.st_mode & 0o077:
         directory.chmod(0o700)
 
 
 def _clear(path: Path) -> None:
-    """Remove a leftover socket; refuse to remove anything else, or a socket on which somebody listens."""
+    """Remove a leftover socket. Raises UnavailableError for any other file, and for a socket that is in use."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -207,20 +210,20 @@ def _clear(path: Path) -> None:
 
 
 def _listens(path: Path) -> bool:
-    """Whether anybody has this socket open, however busy he is, and whatever he is."""
+    """Whether any process is listening on this socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
             probe.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):
             return False
-        except OSError:  # a full queue, or a socket of another kind
+        except OSError:  # a full backlog, or a socket of another type
             return True
     return True
 
 
 def _peer(connection: socket.socket) -> int | None:
-    """The uid at the other end; None where the system cannot tell (the directory's mode is the guard then)."""
+    """The peer's uid; None on other systems, where only the directory's mode protects the socket."""
     if sys.platform.startswith("linux"):
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", raw)[1])

@@ -1,4 +1,4 @@
-"""Fakes for the clock and the model: those with which our own handlers are tested, for yours too.
+"""Fakes of the clock and the model. tacitd's own handlers are tested with them; use them for yours.
 
 clock = FakeClock(wall=1_700_000_000)
 model = ScriptedModel([("Message:", "Prefers pnpm over npm")])
@@ -18,51 +18,56 @@ __all__ = ["FakeClock", "ScriptedModel"]
 
 DAY = 86_400.0
 START = time.time() // DAY * DAY + 4.5 * 3600
-"""Where a FakeClock starts that is given no time: 04:30 UTC of the current day (seconds since 1970).
+"""Default time of a FakeClock: 04:30 UTC of the current day (seconds since 1970).
 
-Not a date written down: files that a test writes have the kernel's time, and a date that is past some day makes the two
-drift apart. A test in which a date matters names it."""
+It is not a fixed date, because files that a test writes have the kernel's time, and the two would drift apart. A test in
+which a date matters names the date.
+"""
 Reply = str | NoAnswer | Callable[[Ask], str | NoAnswer]
 
 
 @dataclass(slots=True)
 class FakeClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only when a test moves it."""
 
     wall: float = field(default_factory=lambda: START)
     """Seconds since 1970, UTC."""
     mono: float = 1000.0
+    """Monotonic seconds."""
 
     def now(self) -> float:
-        """Wall time."""
+        """Seconds since 1970, UTC."""
         return self.wall
 
     def monotonic(self) -> float:
-        """The time that only moves forward."""
+        """Monotonic seconds."""
         return self.mono
 
     def pass_(self, seconds: float) -> None:
-        """Let both go on."""
+        """Move both clocks forward."""
         self.wall += seconds
         self.mono += seconds
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock, and only that."""
+        """Move the wall clock only, forward or back."""
         self.wall += seconds
 
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """Answers by rules: the first whose regular expression is found in the prompt. Remembers what it was asked."""
+    """A model that answers by rules and records the requests. Thread-safe."""
 
     rules: Sequence[tuple[str, Reply]] = ()
+    """(regular expression, reply): the first that is found in the prompt (with DOTALL) gives the reply."""
     default: Reply = "NONE"
+    """The reply if no rule matches."""
     usd: float = 0.001
+    """Dollars that each call costs."""
     asked: list[Ask] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, ask: Ask) -> Answer | NoAnswer:
-        """Answer, and remember."""
+        """Record the request and answer it. A callable reply is called with the request."""
         with self._lock:
             self.asked.append(ask)
         reply = next(
@@ -77,5 +82,5 @@ class ScriptedModel:
 
     @property
     def prompts(self) -> list[str]:
-        """Every prompt, in order."""
+        """The prompt of each request, in order."""
         return [ask.prompt for ask in self.asked]

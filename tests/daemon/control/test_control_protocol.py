@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, one message a line: what goes over the socket, without the socket."""
+"""JSON-RPC 2.0, one message a line: parsing and formatting, without the socket."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_garbage_is_refused_and_never_raises(line: bytes) -> None:
     ids=lambda value: str(value)[:20],
 )
 def test_how_a_line_is_refused(line: bytes, code: int) -> None:
-    """The JSON-RPC 2.0 specification; batches are not spoken."""
+    """The JSON-RPC 2.0 specification; batches are not supported."""
     answer = parse(line)
     assert isinstance(answer, Refusal) and answer.code == code
 
@@ -69,7 +69,7 @@ def test_how_a_line_is_refused(line: bytes, code: int) -> None:
     [("1", 1, False), ('"x"', "x", False), ("null", None, False), ("true", None, False), ("1e999", None, False), ("{}", None, False), (None, None, True)],
 )  # fmt: skip
 def test_ids_come_back_as_they_were(raw: str | None, id: object, notification: bool) -> None:
-    """An id that JSON cannot say is no id; without one it is a notification."""
+    """An id that JSON cannot express counts as none; a request without an id is a notification."""
     line = '{"jsonrpc":"2.0","method":"ping"' + (f',"id":{raw}' if raw is not None else "") + "}"
     asked = parse(line.encode())
     assert isinstance(asked, Request) and (asked.id, asked.notification) == (id, notification)
@@ -77,7 +77,7 @@ def test_ids_come_back_as_they_were(raw: str | None, id: object, notification: b
 
 
 def test_answers_are_one_line_each() -> None:
-    """Whatever a handler put into its status."""
+    """Also for odd text in a handler's status."""
     line = result(1, {"text": "a\nb\u2028\udcff"})
     assert line.count(b"\n") == 1 and json.loads(line)["result"]["text"].startswith("a\nb")
     assert "data" not in json.loads(error(1, -32000, "no"))["error"]

@@ -1,4 +1,4 @@
-"""The socket: who may connect, how much, and for how long."""
+"""The server of the control socket: access, limits and time limits."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _connect(served: Server) -> socket.socket:
 
 
 def _said(connection: socket.socket) -> list[dict[str, Any]]:
-    """All answers until the daemon closes."""
+    """All answers until the daemon closes the connection."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -96,7 +96,7 @@ def test_a_call_is_answered(served: Server) -> None:
     [("parked", "it waits", PARKED), ("usage", "no such job", 2), ("bug", "RuntimeError", 1), ("full", "No space left", 1), ("late", "too busy", 1), ("key", "KeyError", 1), ("nothing", "no such method", 1)],
 )  # fmt: skip
 def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code: int) -> None:
-    """Issue "Command line": the exit code that a command should end with comes along; a bug shows no detail."""
+    """Issue "Command line": the error has the exit code for a command; a bug shows no detail."""
     with pytest.raises(CallFailedError) as caught:
         call(served.path, method)
     assert what in caught.value.what and caught.value.code == code and "secret" not in str(caught.value)
@@ -104,7 +104,7 @@ def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code
 
 
 def test_one_line_as_in_the_readme(served: Server) -> None:
-    """Issue "Control": `printf … | nc -U` works: half closed, and answered; the last newline may be missing."""
+    """Issue "Control": `printf … | nc -U` works: the client closes its side and is answered; the last newline may be missing."""
     for line in (PING, PING.rstrip()):
         with _connect(served) as connection:
             connection.sendall(line)
@@ -113,7 +113,7 @@ def test_one_line_as_in_the_readme(served: Server) -> None:
 
 
 def test_many_lines_in_one_connection(served: Server) -> None:
-    """Notifications are done and not answered; what is no request is refused; the rest goes on."""
+    """Notifications are run and not answered; invalid requests are refused; the connection goes on."""
     lines = [PING, b'{"jsonrpc":"2.0","method":"ping"}\n', b"\n", b"garbage\n", b"[]\n", PING]
     with _connect(served) as connection:
         connection.sendall(b"".join(lines))
@@ -152,7 +152,7 @@ def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.Monke
 
 
 def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
-    """RELIABILITY row 17: a byte now and then does not keep a place for ever."""
+    """RELIABILITY row 17: a byte now and then does not keep a connection open for ever."""
     clock = FakeClock()
     one = Server(short / "t.sock", METHODS, clock)
     one.open()
@@ -173,11 +173,11 @@ def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
 
 
 def test_a_thousand_connections(served: Server) -> None:
-    """RELIABILITY row 17: only so many are served at once, the others are turned away, and it goes on after."""
+    """RELIABILITY row 17: a limited number is served at once, the others are refused, and the server goes on."""
     held: list[socket.socket] = []
     before = set(threading.enumerate())
     for _ in range(1000):
-        with suppress(OSError):  # the queue of those who want in is full
+        with suppress(OSError):  # the listen backlog is full
             held.append(_connect(served))
         if len(held) > 300:
             held.pop(0).close()
@@ -189,12 +189,12 @@ def test_a_thousand_connections(served: Server) -> None:
 
 
 def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
-    """What `ping` answers, behind the queue of those who are gone already."""
+    """The answer to `ping`, after the connections in the backlog that are closed already."""
     said: list[dict[str, Any]] = []
 
     def asked() -> bool:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
-            connection.connect(str(served.path))  # without a timeout it waits for room in the queue
+            connection.connect(str(served.path))  # without a timeout it waits for room in the backlog
             connection.settimeout(PATIENCE)
             connection.sendall(PING)
             connection.shutdown(socket.SHUT_WR)
@@ -206,7 +206,7 @@ def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
 
 
 def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
-    """RELIABILITY row 17: who finds no room is told so, and not to start a second daemon."""
+    """RELIABILITY row 17: the error of a refused client does not suggest to start a second daemon."""
     path = short / "t.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as deaf, ExitStack() as waiting:
         deaf.bind(str(path))
@@ -236,7 +236,7 @@ def test_a_leftover_socket_is_replaced(short: Path) -> None:
 
 @pytest.mark.parametrize("what", ["file", "folder", "link"])
 def test_nothing_else_is_removed(short: Path, what: str) -> None:
-    """DESIGN first goal: a file that is in the way is somebody's."""
+    """DESIGN "Priorities" 1: a file in the socket's place may be a person's."""
     path = short / "t.sock"
     if what == "file":
         path.write_text("mine")
@@ -250,14 +250,14 @@ def test_nothing_else_is_removed(short: Path, what: str) -> None:
 
 
 def test_a_socket_on_which_somebody_answers_is_left_alone(served: Server) -> None:
-    """Two daemons never share one."""
+    """Two daemons never share a socket."""
     with pytest.raises(UnavailableError, match="another daemon"):
         Server(served.path, METHODS).open()
     assert call(served.path, "ping")
 
 
 def test_a_socket_on_which_nobody_answers_but_somebody_listens_is_left_alone(short: Path) -> None:
-    """A stopped daemon, a busy one, or another program: its socket is not taken away."""
+    """A stopped daemon, a busy one, or another program: its socket is not removed."""
     path = short / "t.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(str(path))
@@ -268,10 +268,10 @@ def test_a_socket_on_which_nobody_answers_but_somebody_listens_is_left_alone(sho
 
 
 def test_a_directory_of_others_is_refused(short: Path) -> None:
-    """A link to a directory might be anybody's; one of ours that is open is closed."""
+    """A link to a directory is refused; the user's own directory gets the mode 0700."""
     (short / "real").mkdir(mode=0o755)
     (short / "link").symlink_to(short / "real")
-    with pytest.raises(UnavailableError, match="not a directory of ours"):
+    with pytest.raises(UnavailableError, match="not a directory of your user"):
         Server(short / "link" / "t.sock", METHODS).open()
     one = Server(short / "real" / "t.sock", METHODS)
     one.open()
@@ -287,7 +287,7 @@ def test_another_uid_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_close_is_safe_before_open_and_twice(short: Path) -> None:
-    """`close` is what happens after `open` failed."""
+    """`close` is also called after `open` failed."""
     one = Server(short / "t.sock", METHODS)
     one.close()
     (short / "t.sock").write_text("mine")
@@ -296,7 +296,7 @@ def test_close_is_safe_before_open_and_twice(short: Path) -> None:
 
 
 def test_who_asks_nobody_is_told_so(short: Path) -> None:
-    """Exit code 69, with the cure."""
+    """Exit code 69, with the hint."""
     with pytest.raises(UnavailableError) as caught:
         call(short / "absent.sock", "ping")
     assert "tacitd run" in caught.value.hint
@@ -306,7 +306,7 @@ def test_who_asks_nobody_is_told_so(short: Path) -> None:
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"7\n", b'{"jsonrpc":"2.0"}\n', b'{"error":7}\n', b""]
 )
 def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
-    """Another program's socket is no reason for a traceback."""
+    """Another program's socket gives an error without a traceback."""
     path = short / "t.sock"
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.bind(str(path))
@@ -327,7 +327,7 @@ def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
 
 
 def test_who_does_not_answer_is_not_waited_for(short: Path) -> None:
-    """`status` must not hang on a wedged daemon."""
+    """`status` must not hang if the daemon is stuck."""
     path = short / "t.sock"
     wedged = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     wedged.bind(str(path))
