@@ -19,7 +19,7 @@ KEPT = ("PATH", "LANG", "LC_ALL", "USER")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -27,17 +27,17 @@ class Said:
 
     @property
     def json(self) -> Any:
-        """Standard output as one document."""
+        """Standard output as one JSON document."""
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Standard output as one object a line."""
+        """Standard output as one JSON object a line."""
         return [json.loads(text) for text in self.out.splitlines()]
 
 
 class Cli:
-    """A home of its own, and nothing of the environment but PATH."""
+    """A home directory of its own; PATH is the only variable of the real environment."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Cli:
             patch.setenv("PATH", "/usr/bin:/bin")
 
     def set(self, **variables: str) -> None:
-        """Variables of the environment."""
+        """Set variables of the environment."""
         for name, value in variables.items():
             self._patch.setenv(name, value)
 

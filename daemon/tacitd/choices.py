@@ -1,7 +1,8 @@
-"""What a person chose for single projects: `tacitd share` and `tacitd exclude`.
+"""The write mode of single projects, as chosen with `tacitd share` and `tacitd exclude`.
 
-One log in the state directory, written by the command line and read by the daemon, which looks whether it grew
-before each use. Records: `{"at","project","write"}`; the later wins, `"write":""` takes the choice back.
+It is one log in the state directory. The command line appends to it; the daemon checks its size before each use and
+reads it again if it has grown. Records: `{"at","project","write"}`, `at` in seconds since 1970, `project` a root. The
+last record of a project counts; `"write":""` removes its choice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ WriteMode = Literal["local", "shared", "off"]
 
 
 class Choices:
-    """How each project's files are treated. Thread-safe."""
+    """The write mode of each project. Thread-safe."""
 
     def __init__(self, log: Log, clock: Clock, default: WriteMode = "local") -> None:
         self._log = log
@@ -29,31 +30,31 @@ class Choices:
         self._modes: dict[str, WriteMode] = {}
 
     def mode(self, project: Project) -> WriteMode:
-        """The project's own choice, or the configuration's; nothing overrules `off` in the configuration."""
+        """The project's own write mode, otherwise the configuration's. `off` in the configuration overrides every choice."""
         with self._lock:
             self._fresh()
             chosen = self._modes.get(str(project.root), self._default)
             return "off" if self._default == "off" else chosen
 
     def by_default(self, mode: WriteMode) -> None:
-        """How projects are treated from now on of which nothing was chosen (`projects.write`)."""
+        """Set the write mode of projects without a choice (`projects.write`)."""
         with self._lock:
             self._default = mode
 
     def choose(self, root: Path, mode: WriteMode | Literal[""]) -> None:
-        """Set a project's choice; "" takes it back. Durable when it returns. Raises OSError."""
+        """Set a project's write mode; "" removes the choice. Durable when it returns. Raises OSError."""
         with self._lock:
             self._log.append({"at": self._clock.now(), "project": str(root), "write": mode})
             self._log.flush()
 
     def before(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
-        """What was chosen for this project before this mode was; "" where nothing was. Raises OSError."""
+        """The last choice for this project that is not `mode`; "" if there is none. Raises OSError."""
         made = [r.get("write", "") for r in self._log.read() if r.get("project") == str(root)]
         before = next((one for one in reversed(made) if one != mode), "")
         return cast(WriteMode | Literal[""], before)
 
     def all(self) -> dict[str, WriteMode]:
-        """Every choice, by project."""
+        """Every choice, by the project's root."""
         with self._lock:
             self._fresh()
             return dict(self._modes)

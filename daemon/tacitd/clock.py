@@ -1,7 +1,7 @@
-"""The one place that asks what time it is, and the formats in which times are written.
+"""The clock, and the formats of times (SPEC X-01). A part that depends on time takes a `Clock` as an argument.
 
-Two kinds of time are kept apart. `now()` is wall time: seconds since 1970, UTC; it may jump. `monotonic()`
-only moves forward, in seconds since some start; every waiting and every deadline is measured with it.
+There are two kinds of time. `now()` is wall time, in seconds since 1970, UTC; it may jump. `monotonic()` only moves
+forward, in seconds since an arbitrary start; every wait and every deadline is measured with it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a part may ask about time. `tacitd.testing.FakeClock` is the one for tests."""
+    """A clock. Tests use `tacitd.testing.FakeClock`."""
 
     def now(self) -> float:
         """Seconds since 1970-01-01 UTC. May jump either way."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an unnamed start. Never goes back."""
+        """Seconds since an arbitrary start. Never goes back."""
         ...
 
 
@@ -27,43 +27,43 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The system's clocks."""
 
     def now(self) -> float:
         """Seconds since 1970-01-01 UTC."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since an unnamed start, time asleep included: a session is idle also while its lid is closed.
+        """Seconds since an arbitrary start. Includes time in sleep, so sessions also become idle while the machine sleeps.
 
-        Linux: CLOCK_BOOTTIME, because CLOCK_MONOTONIC stands still in sleep; macOS: CLOCK_MONOTONIC goes on.
+        Linux: CLOCK_BOOTTIME, because CLOCK_MONOTONIC stops in sleep. macOS: CLOCK_MONOTONIC, which continues in sleep.
         """
         return time.clock_gettime(_STEADY)
 
 
 def utc_seconds(at: float) -> str:
-    """`2025-12-17T01:50:00Z`: the form of seed 003's raw facts."""
+    """Given seconds since 1970, return `2025-12-17T01:50:00Z`: UTC, the form of seed 003's raw facts (S-02)."""
     return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def utc_millis(at: float) -> str:
-    """`2025-12-17T01:50:00.123Z`: the form of Claude Code's records and of seed 001."""
+    """Given seconds since 1970, return `2025-12-17T01:50:00.123Z`: UTC, the form of seed 001 and of Claude Code's records."""
     whole = datetime.fromtimestamp(at, UTC)
     return whole.strftime("%Y-%m-%dT%H:%M:%S.") + f"{whole.microsecond // 1000:03d}Z"
 
 
 def local_minutes(at: float) -> str:
-    """`2026-02-19T14:30`, local time and no zone: the form of seed 000."""
+    """Given seconds since 1970, return `2026-02-19T14:30`: local time without a zone, the form of seed 000 (L-47)."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%dT%H:%M")
 
 
 def local_date(at: float) -> str:
-    """`2024-02-10`, local time: the form of seed 004, and the day of the budget."""
+    """Given seconds since 1970, return `2024-02-10`: local time, the form of seed 004 (E-24), and the budget's day."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d")
 
 
 def parse_utc(text: object) -> float | None:
-    """Given an ISO 8601 time with a zone (or none: UTC), return seconds since 1970; None for anything else."""
+    """Given an ISO 8601 time, return seconds since 1970; None for anything else. A time without a zone is UTC."""
     if not isinstance(text, str) or not text:
         return None
     try:

@@ -1,9 +1,8 @@
-"""The configuration: what may be set, what holds when nothing is, and how a wrong value is refused.
+"""The configuration: the settings, their defaults, and the errors for wrong values.
 
-None is needed. It comes from `config.toml` and from `TACITD_*` variables with `__` between levels
-(`TACITD_EXTRACTION__SETTLE=2s`); a variable wins. Slices bring sections of their own. Where files are
-(`TACITD_STATE_DIR`, `TACITD_CONFIG`, `TACITD_SOCKET`) is decided in `paths.py`, without pydantic, because the
-fast commands need that and nothing else.
+No configuration is needed. It comes from `config.toml` and from `TACITD_*` variables with `__` between levels
+(`TACITD_EXTRACTION__SETTLE=2s`); a variable overrides the file. Slices add sections. Paths (`TACITD_STATE_DIR`,
+`TACITD_CONFIG`, `TACITD_SOCKET`) do not belong here: `paths.py` finds them without pydantic, for the fast commands.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 PREFIX = "TACITD_"
 ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
-"""Variables with our prefix that are not configuration: `paths.py` and the model's child know them."""
+"""Variables with the prefix that are not settings: `paths.py`, `verbs.py`, the model's child process and tests use them."""
 
 
 class Section(BaseModel):
-    """A part of the configuration: unknown keys are refused, because they are typing errors."""
+    """A part of the configuration. Unknown keys are refused, because they are probably misspelt."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,7 +36,7 @@ class SessionSettings(Section):
     """When a session counts as over."""
 
     idle: Duration = Field(
-        default=1800.0, gt=0, description="A session without a new record for so long has ended."
+        default=1800.0, gt=0, description="A session without a new record for this time has ended."
     )
 
 
@@ -46,33 +45,33 @@ class ProjectSettings(Section):
 
     write: Literal["local", "shared", "off"] = Field(
         default="local",
-        description="local: what is written is hidden from git by .git/info/exclude. shared: it is not hidden. "
+        description="local: written files are hidden from git by .git/info/exclude. shared: they are not hidden. "
         "off: nothing is written in any project.",
     )
     exclude: Names = Field(
-        default=(), description="Directories that are no projects: paths or patterns, `~` allowed."
+        default=(), description="Directories that are not projects: paths or patterns, `~` allowed."
     )
 
 
 class DispatchSettings(Section):
-    """How work that failed is tried again."""
+    """How failed work is tried again."""
 
     first_pause: Duration = Field(
-        default=30.0, gt=0, description="The pause after a first failure; each next is 4 times longer."
+        default=30.0, gt=0, description="The back-off after a first failure; each next one is 4 times longer."
     )
-    longest_pause: Duration = Field(default=21600.0, gt=0, description="No pause is longer.")
+    longest_pause: Duration = Field(default=21600.0, gt=0, description="The longest back-off.")
 
 
 class LogSettings(Section):
-    """What tacitd says about itself."""
+    """tacitd's own log."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO", description="How much is logged."
+        default="INFO", description="The lowest level that is logged."
     )
 
 
 class Config(BaseSettings):
-    """The engine's sections. `load` adds those of the slices."""
+    """The engine's sections. `load` adds the slices' sections. Frozen."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
@@ -89,7 +88,7 @@ class Config(BaseSettings):
             "~/.agents/docs/development/coding-directives.md",
             "~/.agents/docs/development/testing-directives.md",
         ),
-        description="Documents that hold for every project: what stands there is known and never learned again.",
+        description="Documents that apply to every project: their content is known and never learned again.",
     )
 
     @field_validator("directives")
@@ -101,12 +100,12 @@ class Config(BaseSettings):
         return names
 
     def section(self, name: str) -> Any:
-        """A slice's section by its name."""
+        """The section of this name: an instance of the slice's settings model."""
         return getattr(self, name)
 
 
 class _Lenient(EnvSettingsSource):
-    """Variables whose lists may be written `A,B` as well as in JSON."""
+    """The environment as a source; a list may be written `A,B` as well as in JSON."""
 
     def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
         try:
@@ -122,10 +121,12 @@ def load(
     *,
     broken: bool = False,
 ) -> Config:
-    """Read the configuration whole, or refuse it. `broken`: a slice could not be loaded, so what is unknown may be its
-    section and is passed over.
+    """Read the file and the variables, and return the whole configuration. A missing file is empty.
 
-    Raises ConfigError that names the key, the value, and what is allowed.
+    `sections`: the slices' settings models by section name. `broken`: a slice could not be loaded, so an unknown section
+    may be its own and is ignored.
+
+    Raises ConfigError, which names the key, the value, and what is allowed.
     """
     table, known = _toml(file), {*Config.model_fields, *(sections or {})}
     if broken:
@@ -150,14 +151,14 @@ def _toml(file: Path) -> dict[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{file} is not TOML: {error}", "mend the line it names, or remove the file"
+            f"{file} is not TOML: {error}", "fix the line that it names, or remove the file"
         ) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
 
 
 def _sourced(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
-    """A Config that reads the given variables and table, not the process's own."""
+    """A Config that reads these variables and this table instead of the process's environment."""
 
     class Sourced(Config):
         @classmethod
@@ -177,7 +178,7 @@ def _sourced(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Confi
 
 
 def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
-    """A misspelt variable would silently do nothing: say so instead."""
+    """Raise ConfigError for a variable whose section is unknown: a misspelt one would silently have no effect."""
     for name in environ:
         if not name.startswith(PREFIX) or name[len(PREFIX) :] in ELSEWHERE:
             continue
@@ -187,7 +188,7 @@ def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
 
 
 def _refused(error: ValidationError, file: Path, environ: Mapping[str, str]) -> ConfigError:
-    """What is wrong, with the value as it was written, and where it was."""
+    """The first error as a ConfigError, with the value as it was written, and the variable or file."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     variable = next((name for name in environ if name.upper() == _variable(key)), None)
@@ -196,12 +197,14 @@ def _refused(error: ValidationError, file: Path, environ: Mapping[str, str]) -> 
     if first["type"] == "extra_forbidden":
         return ConfigError(
             f"{named} = {value} is not a setting of tacitd",
-            f"`tacitd config show` lists all of them; look at {where}",
+            f"`tacitd config show` lists all settings; correct {where}",
         )
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "model_type":
-        message = "this is a section: its settings stand below it"
-    hint = f"mend it in {where}" if variable is not None else f"mend it in {file}, or set {_variable(key)}"
+        message = "this is a section, not a setting"
+    hint = (
+        f"correct it in {where}" if variable is not None else f"correct it in {file}, or set {_variable(key)}"
+    )
     return ConfigError(f"{named} = {value} is not allowed: {message}", hint)
 
 
@@ -210,7 +213,7 @@ def _variable(key: str) -> str:
 
 
 def flat(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Every setting as (key, value, description), sections opened."""
+    """Yield every setting as (key, value, description); keys have the form `section.name`."""
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
         if isinstance(value, BaseModel):

@@ -1,6 +1,6 @@
-"""Types of configuration fields that pydantic checks: spans of time, and lists of names.
+"""Types of configuration fields that pydantic checks: durations and lists of names.
 
-Only configuration models import this. What needs no pydantic is in `durations.py`.
+Only configuration models import this module. Code that must not need pydantic is in `durations.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tacitd.durations import format_duration, parse_duration
 
 
 def _names(value: Any) -> Any:
-    """`"A,B"` (as in an environment variable) becomes `("A", "B")`; a list stays what it is."""
+    """`"A,B"` (as in an environment variable) becomes `("A", "B")`; a list stays unchanged."""
     if isinstance(value, str):
         return tuple(name.strip() for name in value.split(",") if name.strip())
     return value
@@ -27,4 +27,4 @@ Duration = Annotated[
 """Seconds as a float, written `20s`, `30m`, `6h`, `2d`, `500ms`, or as a number; in JSON as `30m` again."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-"""Several words: a list in config.toml, `A,B` in a variable."""
+"""Several strings: a list in config.toml, `A,B` in a variable."""

@@ -1,7 +1,7 @@
-"""Spans of time as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds.
+"""Durations as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds.
 
-Plain functions only, and no import beyond the standard library's `re`: the fast commands use this. The type
-for configuration fields is in `config_types.py`.
+The fast commands use this module, so it imports no more than `re` and `math`. The type for configuration fields is in
+`config_types.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 
-ALLOWED = "a span such as 500ms, 20s, 30m, 6h, 2d, or a number of seconds"
-"""What an error says is allowed."""
+ALLOWED = "a duration such as 500ms, 20s, 30m, 6h, 2d, or a number of seconds"
+"""The allowed forms, for errors."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", re.ASCII)
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\s*\d+(?:\.\d+)?\s*", re.ASCII)
 def parse_duration(value: object) -> float:
     """Given `30m`, `1h30m`, `"20"` or `20`, return seconds.
 
-    Raises ValueError, which says what is allowed, for anything else: negative, infinite, empty, a truth value.
+    Raises ValueError, which names the allowed forms, for anything else: negative, infinite, empty, a boolean.
     """
     if isinstance(value, str):
         return _from_text(value)
@@ -50,9 +50,9 @@ def _from_text(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Given seconds, return the shortest of our own spellings that is exact to the millisecond: `1h30m`, `500ms`.
+    """Given seconds, return the shortest form that is exact to the millisecond: `1h30m`, `500ms`.
 
-    `parse_duration` reads every one of them back.
+    `parse_duration` reads it back. A negative number becomes `0s`.
     """
     millis = round(max(0.0, seconds) * 1000)
     if millis == 0:

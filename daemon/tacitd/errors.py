@@ -1,17 +1,17 @@
-"""Every error that tacitd raises on purpose. Nothing else belongs here.
+"""The errors that tacitd raises on purpose, their exit codes, and hints for errors of the system.
 
     TacitdError              what happened, the hint that fixes it, the exit code
     ├── UsageError           2   the command line was used wrongly
     ├── UnavailableError     69  another daemon runs, or none does
-    ├── ParkedError          75  something waits; it is not lost
-    ├── ConfigError          78  the configuration is wrong, or a state directory is from a newer version
-    ├── FileRefusedError     1   this one file cannot be read or written now: the item waits, nothing else does
-    │   └── FileBusyError    1   somebody is editing the file: it is tried again, and written in the end
+    ├── ParkedError          75  work is parked; it is not lost
+    ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
+    ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits
+    │   └── FileBusyError    1   an editor has the file open: the write is tried again until it succeeds
     └── LogDamagedError      1   a log could not be opened for writing
 
-Three branches, as everywhere in the project: an item failed (its handler parks it), a source is degraded
-(it is listed in `status` until it is well again), the service cannot run (the process ends with the code).
-The codes of sysexits.h are used where they fit, because systemd and cron understand them.
+There are three kinds: a work item failed (its handler parks it), a source is degraded (`status` lists it until its cause
+is gone), the service cannot run (the process ends with the code). Where the codes of sysexits.h fit they are used,
+because systemd and cron understand them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ CONFIG = 78
 
 
 class TacitdError(Exception):
-    """What happened, what mends it, and the exit code of a command that ends with it."""
+    """What happened, the hint that fixes it, and the exit code of a command that ends with this error."""
 
     code = FAILED
+    """The exit code."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -48,29 +49,29 @@ class UsageError(TacitdError):
 
 
 class UnavailableError(TacitdError):
-    """Another daemon holds the lock, or none answers on the socket."""
+    """Another daemon holds the lock, or no daemon answers on the socket."""
 
     code = UNAVAILABLE
 
 
 class ParkedError(TacitdError):
-    """Work waits for something that is missing; nothing is lost."""
+    """Work waits for something that is missing. No work is lost."""
 
     code = PARKED
 
 
 class ConfigError(TacitdError):
-    """A configuration value that is not allowed, or a state directory that a newer version wrote."""
+    """A configuration value is not allowed, or a newer version wrote the state directory."""
 
     code = CONFIG
 
 
 class FileRefusedError(TacitdError):
-    """One file that cannot be read or written as it is: not UTF-8, a link that leads out, read-only."""
+    """One file cannot be read or written as it is: not UTF-8, a link that leads out of the project, read-only."""
 
 
 class FileBusyError(FileRefusedError):
-    """One file that is being edited: an editor has it open, or it changed within the last second.
+    """One file is being edited: an editor has it open, or it changed within the last second.
 
     The caller tries again after `seconds`. `files.busy` limits how long a file counts as busy.
     """
@@ -80,34 +81,34 @@ class FileBusyError(FileRefusedError):
         self.seconds = seconds
         """Seconds after which it is worth trying again."""
         self.editor = editor
-        """The editor that has the file open; empty if the file only changed a moment ago."""
+        """The editor that has the file open; "" if the file only changed a moment ago."""
 
 
 class LogDamagedError(TacitdError):
-    """A log of ours that cannot be opened or appended to."""
+    """One of tacitd's logs cannot be opened or appended to."""
 
 
-_ROOM = "make room on that disk; what waits goes on by itself"
+_ROOM = "free space on that disk; waiting work then continues by itself"
 _RIGHT = (
-    "give yourself the right to it (ls -l, chown, chmod); `tacitd doctor` looks at tacitd's own directories"
+    "make it accessible to your user (ls -l, chown, chmod); `tacitd doctor` checks tacitd's own directories"
 )
 CURES = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
-    errno.EROFS: "it is mounted read-only: look at `dmesg` for why, and mount it writable again",
+    errno.EROFS: "the file system is mounted read-only: find the cause with `dmesg`, and mount it writable",
     errno.EACCES: _RIGHT,
     errno.EPERM: _RIGHT,
     errno.ENOTDIR: "a file is where a directory belongs: move it away",
     errno.EISDIR: "a directory is where a file belongs: move it away",
-    errno.EIO: "the disk fails: look at `dmesg`, and at your backups",
-    errno.EMFILE: "raise the limit of open files (`ulimit -n`, LimitNOFILE) for whoever starts it",
-    errno.ENFILE: "too many files are open on the whole machine: look at `lsof`",
+    errno.EIO: "the disk has errors: read `dmesg`, and check your backups",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`, LimitNOFILE) in the shell or service that starts tacitd",
+    errno.ENFILE: "too many files are open on the whole machine: `lsof` lists them",
 }
-"""What a person can do about an error of the system, by its number."""
+"""Hints for errors of the system, by `errno`."""
 
 
 def said_by_system(error: OSError) -> tuple[str, str]:
-    """Given an error of the system, return what happened, with the file where it is known, and what mends it."""
+    """Given an error of the system, return what happened, with the file if it is known, and the hint that fixes it."""
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     what = error.strerror or str(error) or type(error).__name__
-    return where + what, CURES.get(error.errno or 0, "`tacitd doctor` looks at what may be wrong")
+    return where + what, CURES.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")

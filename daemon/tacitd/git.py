@@ -1,12 +1,12 @@
-"""What tacitd asks of a git repository: where it is, where HEAD stands, and three questions for `git` itself.
+"""What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked, known blobs).
 
-Here belongs reading; nothing here changes a repository. Where a file can answer, no process is started. The
+Only reading belongs here; nothing here changes a repository. No process is started if a file has the answer. The
 `git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
-repository, and fetches nothing. A worktree may be hostile: whatever cannot be read is no repository.
+repository, and fetches nothing. A work tree may be hostile: what cannot be read does not count as a repository.
 
-A clone brings no `.git` of its own, but an unpacked archive may. So a `.git` file is trusted only as far as the
-directory that it names points back to it (gitrepository-layout(5): `worktrees/<id>/gitdir`, `core.worktree`), and
-nothing is written through a link in a git directory.
+A clone cannot contain a `.git` of its own, but an unpacked archive can. So a `.git` file is trusted only if the directory
+that it names points back to it (gitrepository-layout(5): `worktrees/<id>/gitdir`, `core.worktree`), and nothing is
+written through a link in a git directory.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT = 5.0
-"""Seconds that one question to `git` may take."""
+"""Maximum seconds of one run of `git`."""
 
 Run = Callable[[Sequence[str], Path], int | None]
-"""Given the arguments after `git` and a directory, return the exit code; None where git is absent or too slow."""
+"""Given the arguments after `git` and a directory, returns the exit code; None if git is absent or too slow."""
 Read = Callable[[Sequence[str], Path], bytes | None]
-"""The same, returning what git prints; None also where its exit code is not 0."""
+"""The same, but returns what git prints; None also if its exit code is not 0."""
 
 _SMALL = 1 << 20
 _SAFE = [
@@ -41,7 +41,7 @@ _SAFE = [
     )
     for option in ("-c", setting)
 ]
-"""What keeps a repository's own configuration from running a program. Given on the command line it takes precedence."""
+"""Options that keep a repository's configuration from running a program. On the command line they take precedence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,18 @@ class Repository:
     """A work tree and the directories that belong to it."""
 
     top: Path
-    """The top level of the main work tree; of the linked one itself where the main one is bare."""
+    """The top level of the main work tree; of the linked one itself if the main repository is bare."""
     here: Path
     """The top level of the work tree that was asked about."""
     git_dir: Path
-    """That work tree's own directory: its HEAD, index, MERGE_HEAD."""
+    """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
-    """What all work trees share: refs, packed-refs, info/exclude."""
+    """The git directory that all work trees share: refs, packed-refs, info/exclude."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnsafeGitDirectory:
-    """Nothing may be written in this git directory."""
+    """A git directory in which nothing may be written."""
 
     reason: str
 
@@ -68,7 +68,7 @@ class UnsafeGitDirectory:
 def find(directory: Path) -> Repository | None:
     """Given an existing directory, return the repository whose work tree it is in, as git would find it.
 
-    None where there is none, or where a `.git` file leads nowhere (git stops there too).
+    None if there is none, or if a `.git` file names no git directory (git stops there too).
     """
     try:
         for here in (directory, *directory.parents):
@@ -77,16 +77,14 @@ def find(directory: Path) -> Repository | None:
                 return _from_file(here, mark)
             if (mark / "HEAD").is_file():
                 return Repository(here, here, mark, mark)
-    except (
-        OSError,
-        ValueError,
-    ):  # a directory on the way that we may not enter: git would not find it either
+    except (OSError, ValueError):
+        # A directory on the way is not accessible: git would not find the repository either.
         return None
     return None
 
 
 def git_dir(root: Path) -> Path | None:
-    """Given a work tree's top level, return the directory that holds `info/exclude` for it; None: no git."""
+    """Given a work tree's top level, return the git directory with its `info/exclude`; None without git."""
     found = _at(root)
     return found.common_dir if found else None
 
@@ -94,8 +92,8 @@ def git_dir(root: Path) -> Path | None:
 def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
     """Given a work tree's top level, return its `info/exclude` (which need not exist); None without git.
 
-    UnsafeGitDirectory where a link is on the way to it, or where `.git` names a directory outside the work tree that
-    does not point back: that may be another project's.
+    UnsafeGitDirectory if a link is on the way to it, or if `.git` names a directory outside the work tree that does not
+    point back, because that one may be another project's.
     """
     found = _at(root)
     if found is None:
@@ -109,9 +107,9 @@ def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
 
 
 def head(root: Path) -> str:
-    """Given a work tree's top level, return a text that is another one when HEAD has moved.
+    """Given a work tree's top level, return a text that differs after HEAD has moved.
 
-    The commit id; "" without a commit or without git. Where refs are no files (reftable), a hash of their table.
+    It is the commit id; "" without a commit or without git. If refs are not files (reftable), it is a hash of their table.
     """
     found = _at(root)
     if found is None:
@@ -131,13 +129,13 @@ def in_progress(root: Path) -> bool:
 
 
 def run_git(arguments: Sequence[str], directory: Path) -> int | None:
-    """Run `git` in a top-level directory and return its exit code; None where it is absent or takes over 5 s."""
+    """Run `git` in a top-level directory and return its exit code; None if it is absent or takes over 5 s."""
     done = _execute(arguments, directory, subprocess.DEVNULL)
     return done.returncode if done is not None else None
 
 
 def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
-    """The same, returning what it prints; None also where its exit code is not 0."""
+    """Run `git` in a top-level directory and return what it prints; None as in `run_git`, and for exit codes except 0."""
     done = _execute(arguments, directory, subprocess.PIPE)
     return done.stdout if done is not None and done.returncode == 0 else None
 
@@ -164,25 +162,25 @@ def _execute(
 
 
 def ignored(root: Path, path: Path, run: Run = run_git) -> bool:
-    """Whether git ignores this path (which need not exist) in the work tree `root`. False where git cannot say."""
+    """Whether git ignores this path (which need not exist) in the work tree `root`. False if git fails."""
     return run(["check-ignore", "-q", "--", os.fspath(path)], root) == 0
 
 
 def is_tracked(root: Path, path: Path, run: Run = run_git) -> bool:
-    """Whether this path is in the index of the work tree `root`. False where git cannot say."""
+    """Whether this path is in the index of the work tree `root`. False if git fails."""
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
 
 
 def is_index_locked(repository: Repository) -> bool:
-    """Whether a git command is changing the index. Files may be there before the index names them."""
+    """Whether a git command is changing the index now. Its files may exist before the index names them."""
     return (repository.git_dir / "index.lock").exists()
 
 
 def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_git) -> frozenset[str] | None:
-    """Given a work tree's top level and a directory in it, return the names there that match and are in the index.
+    """Given a work tree's top level and a directory in it, return the matching names in that directory that are tracked.
 
-    `pattern` is a glob for names. Case is ignored, and the names are case-folded: a file system may ignore it too.
-    None where git cannot say: it is absent, refuses the repository, or a command of the person's is changing the index.
+    `pattern` is a glob for names. Case is ignored, and the names are case-folded, because a file system may ignore case.
+    None if the answer is unknown: git is absent, refuses the repository, or another git command is changing the index.
     """
     found = _at(root)
     if found is None or is_index_locked(found):
@@ -196,9 +194,9 @@ def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_gi
 
 
 def knows_blob(root: Path, data: bytes, run: Run = run_git) -> bool:
-    """Whether the repository holds these bytes as a blob: then git put them there, and no person wrote them.
+    """Whether the repository has these bytes as a blob: then git wrote the file, not a person.
 
-    With Windows newlines the same text with plain ones is tried too (`core.autocrlf`).
+    Text with Windows newlines is also tried with plain ones (`core.autocrlf`).
     """
     found = _at(root)
     if found is None:
@@ -215,13 +213,13 @@ def _blob_id(data: bytes, *, sha256: bool) -> str:
 
 
 def _at(root: Path) -> Repository | None:
-    """The repository whose work tree has its top level exactly here."""
+    """The repository whose work tree has exactly this top level; None if there is none."""
     found = find(root)
     return found if found is not None and found.here == root else None
 
 
 def _from_file(here: Path, mark: Path) -> Repository | None:
-    """Given a `.git` file, tell a linked work tree from a submodule (or a separate git directory)."""
+    """Given a `.git` file, return its repository: of a linked work tree, a submodule or a separate git directory."""
     said = _read(mark)
     if not said.startswith("gitdir:"):
         return None
@@ -231,21 +229,21 @@ def _from_file(here: Path, mark: Path) -> Repository | None:
     shared = _read(own / "commondir").strip()
     common = _resolved(own, shared) if shared else own
     if common == own or not _is_registered(here, own, common):
-        # Trigger: `commondir` names a repository that does not list this work tree. Why: a stranger's archive may name
-        # any repository of the person's. Outcome: this work tree is a project of its own.
+        # Trigger: `commondir` names a repository that does not list this work tree. Why: a hostile archive may name any
+        # repository of the person's. Outcome: this work tree is a project of its own.
         return Repository(here, here, own, own)
     main = common.parent if common.name == ".git" else here
     return Repository(main, here, own, common)
 
 
 def _is_registered(here: Path, own: Path, common: Path) -> bool:
-    """Whether `own` is an entry in `common`'s list of work trees, and names `here` as its place."""
+    """Whether `own` is an entry in `common`'s list of work trees and names `here` as its work tree."""
     back = _read(own / "gitdir").strip()
     return own.parent == common / "worktrees" and bool(back) and _resolved(own, back) == here / ".git"
 
 
 def _belongs(found: Repository) -> bool:
-    """Whether the git directory that a `.git` file names is this work tree's: inside it, or pointing back to it."""
+    """Whether the git directory that a `.git` file names is inside this work tree or points back to it."""
     if found.common_dir != found.git_dir or found.common_dir.is_relative_to(found.here):
         return True
     named = re.search(r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', _read(found.git_dir / "config"), re.I | re.M)
@@ -253,7 +251,7 @@ def _belongs(found: Repository) -> bool:
 
 
 def _resolve(found: Repository, ref: str) -> str:
-    """Given a ref's name, return its commit id from its file or from packed-refs; "" if it has none yet."""
+    """Given a ref's name, return its commit id from its file or from packed-refs; "" if it has no commit yet."""
     if ".." in ref.split("/") or ref.startswith("/"):
         return ""
     for directory in (found.git_dir, found.common_dir):
@@ -276,7 +274,7 @@ def _resolved(base: Path, text: str) -> Path:
 
 
 def _read(path: Path, limit: int = _SMALL) -> str:
-    """The first bytes of a small file; "" where there is no regular file that can be read."""
+    """The first `limit` bytes of a file as text; "" if it is not a readable regular file."""
     try:
         if not path.is_file():
             return ""
@@ -287,9 +285,10 @@ def _read(path: Path, limit: int = _SMALL) -> str:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """The environment of a `git` that looks at this repository only, takes no locks, asks and fetches nothing.
+    """The environment of a `git` that reads this repository only, takes no locks, prompts for nothing, fetches nothing.
 
-    Without the ceiling git would go up where it refuses this directory's `.git`, and answer for another repository.
+    Without the ceiling, a git that refuses this directory's `.git` would search the parents and answer for another
+    repository.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
@@ -297,7 +296,7 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def _program() -> str | None:
-    """Where `git` is. On a Mac without the developer tools /usr/bin/git only opens a window that offers them."""
+    """The path of `git`. On a Mac without the developer tools, /usr/bin/git only opens a window that offers them."""
     program = shutil.which("git")
     tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
     if (

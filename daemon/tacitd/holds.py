@@ -1,6 +1,6 @@
 """What a person paused: everything, a project, or a session; and the sessions for which a person opened the growth breaker.
 
-Kept in a log, so that a restart changes neither.
+It is kept in a log, so that a restart changes neither. Retry delays after failures do not belong here: they are in `parking.py`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Hold:
 
 
 class Holds:
-    """The set of what is paused. Records: `{"at","scope","name","held":true|false}`; the later wins.
+    """The set of what is paused.
 
-    One with scope "breaker" has `sessions` beside it: those that a person let go on.
+    Records: `{"at","scope","name","held":true|false}`, `at` in seconds since 1970. The last record of a scope and name counts.
+    A record with scope "breaker" also has `sessions`: those for which a person opened the growth breaker.
     """
 
     def __init__(self, log: Log, clock: Clock) -> None:
@@ -72,7 +73,7 @@ class Holds:
         return (hold in self._held) is not held
 
     def held(self, root: Path | None, session: str) -> Hold | None:
-        """The hold that applies to work of this project and session, if one does."""
+        """The hold that applies to work of this project (its root, if known) and session; None if none does."""
         candidates = [Hold("all"), Hold("session", session)]
         if root is not None:
             candidates.append(Hold("project", str(root)))

@@ -1,4 +1,7 @@
-"""Where tacitd's own log goes. Never in it: the environment, prompts, transcript text at INFO and above."""
+"""The sinks of tacitd's own log: file, journal and stderr.
+
+The log never contains the environment or prompts, and no transcript text at INFO and above.
+"""
 
 from __future__ import annotations
 
@@ -16,39 +19,42 @@ if TYPE_CHECKING:
 
 FORMAT = "{time:YYYY-MM-DDTHH:mm:ss.SSSZZ} {level: <7} {message}"
 LONGEST = 5_000_000
-"""Bytes of one file."""
+"""Maximum bytes of one file."""
 KEPT = 5
-"""Older files beside the newest."""
+"""Number of older files that are kept."""
 
 
 def to_file(path: Path, level: str) -> None:
-    """Only to a rotating file, 0600: the newest and five older ones of 5 MB. Raises OSError."""
+    """Log to a rotating file only, with mode 0600: the newest and five older ones of 5 MB each. Raises OSError."""
     logger.remove()
     logger.add(_Rotating(path), level=level, format=FORMAT, colorize=False, backtrace=False, diagnose=False)
 
 
 class _Rotating:
-    """`tacitd.log`, and `tacitd.1.log` and so on for what was before. What cannot be written is left out: loguru's own
-    sink would put a trace on stderr for each line while the disk is full."""
+    """A sink that writes `tacitd.log` and keeps older files as `tacitd.1.log`, `tacitd.2.log` and so on.
+
+    A line that cannot be written is dropped, because loguru's own sink prints a traceback on stderr for each such line,
+    for example while the disk is full.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = _private(path)
 
     def write(self, message: str) -> None:
-        """Add a line. loguru calls it, one at a time."""
+        """Append a line. loguru calls this under its lock."""
         data = message.encode("utf-8", "backslashreplace")
         with suppress(OSError):
             self._look(len(data))
             os.write(self._fd, data)
 
     def stop(self) -> None:
-        """loguru has done with it."""
+        """Close the file. loguru calls this when the sink is removed."""
         with suppress(OSError):
             os.close(self._fd)
 
     def _look(self, more: int) -> None:
-        """Begin another file where this one is long, or is not the one with this name any more."""
+        """Rotate if the file would exceed LONGEST; reopen it if its name leads to another file, or to none."""
         held = os.fstat(self._fd)
         if not self._is_named(held):
             self._reopen()
@@ -72,7 +78,7 @@ class _Rotating:
 
 
 def to_journal(level: str) -> None:
-    """Only to stderr, as the journal takes it: one line each, with its priority in front (sd-daemon(3))."""
+    """Log to stderr only, in the journal's form: each line begins with its priority, such as `<4>` (sd-daemon(3))."""
     logger.remove()
     logger.add(sys.stderr, level=level, format=_for_journal, colorize=False, backtrace=False, diagnose=False)
 
@@ -83,7 +89,7 @@ def _for_journal(record: Record) -> str:
 
 
 def to_stderr(level: str) -> None:
-    """Also to stderr: a terminal in the foreground."""
+    """Log to stderr as well, for a daemon in a terminal."""
     logger.add(
         sys.stderr,
         level=level,

@@ -1,8 +1,8 @@
-"""The state directory's schema: which version wrote it, and how an older one becomes this one.
+"""The schema of the state directory, and the migrations from older ones.
 
-`schema.json` holds `{"schema": N, "by": "0.1.0"}`. A newer schema is refused with exit 78, so that a service manager
-does not try again and again. A migration is a pure change of files in one directory, done once, before anything else
-is opened; a crash in it is finished at the next start, because each step looks at what is there.
+`schema.json` contains `{"schema": N, "by": "0.1.0"}`. A newer schema is refused with exit code 78, so that a service
+manager does not restart the daemon again and again. A migration changes files in this one directory only, before any of
+them is opened. After a crash the next start repeats the step, so each step must be idempotent.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ SCHEMA = 1
 FILE = "schema.json"
 
 Step = Callable[[Path], None]
-"""Given the state directory at one schema, brings it to the next. Safe to do twice."""
+"""Given the state directory, migrates it from one schema to the next. Idempotent."""
 
 STEPS: Sequence[Step] = ()
-"""STEPS[0] leads from schema 1 to 2."""
+"""STEPS[0] migrates from schema 1 to 2."""
 
 
 def ensure(
     state_dir: Path, steps: Sequence[Step] = STEPS, longer: Callable[[float], None] = lambda _: None
 ) -> int:
-    """Bring the directory to this version's schema. `longer(seconds)` asks the service manager for more time.
+    """Migrate the directory to this version's schema. `longer(seconds)` asks the service manager for more time.
 
-    Returns how many steps were done. Raises ConfigError for a newer schema or an unreadable file, OSError.
+    Returns the number of steps. Raises ConfigError for a newer schema or an unreadable file, OSError.
     """
     target = 1 + len(steps)
     found = _read(state_dir / FILE)
     if found is not None and found > target:
         raise ConfigError(
-            f"{state_dir} was written by a newer tacitd (schema {found}; this one knows {target})",
+            f"{state_dir} was written by a newer tacitd (schema {found}; this version supports {target})",
             "install the newer version again, or set TACITD_STATE_DIR to another directory",
         )
     done = 0
@@ -57,11 +57,11 @@ def _read(path: Path) -> int | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {error}", "restore it, or remove it if nothing newer was here"
+            f"{path} cannot be read: {error}", "restore it, or remove it if no newer tacitd ran here"
         ) from None
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ConfigError(
-            f"{path}: {found!r} is no schema", "restore it, or remove it if nothing newer was here"
+            f"{path}: {found!r} is not a schema", "restore it, or remove it if no newer tacitd ran here"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What handlers made, one line each, for whoever watches: the log, the terminal of `run`, and who waits for a `sync`."""
+"""The notices of handlers, one line each: for the log, the terminal of `run`, and callers that wait for a `sync`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tacitd.handler import Notice
 LEARNED = "learned"
 """`Notice.did` of what was stored."""
 KEPT = 500
-"""Notices that are kept for those who wait. More than one `sync` brings."""
+"""Notices that are kept for callers that wait: more than one `sync` usually brings."""
 LONGEST = 400
-"""Characters of a notice's text."""
+"""Maximum characters of a notice's text."""
 
 
 class Notices:
-    """The newest of them, numbered. Thread-safe."""
+    """The newest notices, numbered. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,19 +26,19 @@ class Notices:
         self._count = 0
 
     def add(self, notice: Notice) -> None:
-        """Log it at INFO and keep it."""
+        """Log a notice at INFO and keep it."""
         with self._lock:
             self._count += 1
             self._newest.append((self._count, notice))
         logger.info("{}", notice_line(notice))
 
     def mark(self) -> int:
-        """The number of the newest; `since` takes it."""
+        """The number of the newest notice, for `since`."""
         with self._lock:
             return self._count
 
     def since(self, mark: int) -> list[Notice]:
-        """Those that came after `mark`, oldest first, as far as they are kept."""
+        """The notices after `mark` that are still kept, oldest first."""
         with self._lock:
             return [notice for number, notice in self._newest if number > mark]
 

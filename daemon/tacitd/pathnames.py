@@ -1,4 +1,4 @@
-"""Paths in JSON. On disk paths are bytes; JSON holds text."""
+"""Paths as JSON strings. A path is bytes on disk and may not be UTF-8; JSON has text only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def name_of(path: Path) -> str:
-    """A path as JSON can hold it. Paths are bytes: one that is not UTF-8 is written byte by byte behind a NUL."""
+    """The path as a string for JSON. If it is not UTF-8: a NUL, then each byte as the character of that number."""
     raw = os.fsencode(path)
     try:
         return raw.decode("utf-8")
@@ -18,6 +18,9 @@ def name_of(path: Path) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def path_of(name: str) -> Path:
-    """The path that `name_of` wrote. One object for all who ask: each handler knows each transcript, and a path is large
-    (10,000 transcripts, five handlers: 15 MB)."""
+    """The path that `name_of` wrote.
+
+    Cached, so that all callers share one object: each handler knows each transcript, and a Path is large (15 MB for
+    10,000 transcripts and five handlers).
+    """
     return Path(os.fsdecode(name[1:].encode("latin-1")) if name.startswith("\0") else name)

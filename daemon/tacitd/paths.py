@@ -1,7 +1,7 @@
-"""Where everything is: Claude Code's directory, tacitd's state, configuration and socket.
+"""The paths that tacitd starts from: Claude Code's directory, tacitd's state, configuration and socket.
 
-Only paths are made here, no files. The command line imports this for its fastest commands, so nothing heavy is
-imported: no pydantic, and platformdirs only where it is asked.
+No file or directory is created here. The fast commands use this module, so it imports nothing heavy: no pydantic, and
+platformdirs only if it is needed.
 """
 
 from __future__ import annotations
@@ -18,31 +18,35 @@ from pathlib import Path
 from tacitd.errors import ConfigError
 
 SNAPSHOT = "status.json"
-"""In the state directory: the last status document, for when no daemon runs."""
+"""File in the state directory: the last status document, for `tacitd status` without a running daemon."""
 SOCKET_FILE = "socket"
-"""In the state directory: the path on which the running daemon answers."""
+"""File in the state directory: the path of the running daemon's socket."""
 LONGEST = 100
-"""Bytes of a socket's path that are safe everywhere: Linux takes 107, macOS 103."""
+"""Maximum bytes of a socket's path: Linux takes 107, macOS 103."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Every place that tacitd starts from, all absolute."""
+    """The paths that tacitd starts from. All are absolute."""
 
     home: Path
+    """The person's home directory."""
     config_dir: Path
-    """Claude Code's: `~/.claude`."""
+    """Claude Code's directory, `~/.claude` by default."""
     state_dir: Path
+    """tacitd's state: positions, budget, history."""
     config_file: Path
-    """tacitd's own, optional: `config.toml`."""
+    """tacitd's `config.toml`, which need not exist."""
     socket: Path
+    """The socket on which the daemon answers."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Paths:
-        """Given an environment, return all places. Raises ConfigError for a socket's path that cannot be used.
+        """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
 
-        Trigger: nobody answers where this environment says, and a daemon wrote down where it does. Why: cron, sudo and
-        ssh have another XDG_RUNTIME_DIR than a login. Outcome: its own word counts.
+        Trigger: this environment's socket does not exist, TACITD_SOCKET is not set, and a daemon wrote the path of its
+        socket to the state directory. Why: cron, sudo and ssh have another XDG_RUNTIME_DIR than a login. Outcome: the
+        path that the daemon wrote is used.
         """
         socket, state = socket_path(env), state_dir(env)
         if not socket.exists() and _named(env, "TACITD_SOCKET") is None:
@@ -59,43 +63,43 @@ def _said(file: Path) -> Path | None:
 
 
 def home(env: Mapping[str, str]) -> Path:
-    """The person's home: HOME, else what the system has for this user."""
+    """The person's home: HOME if it is absolute, otherwise the home in the user database."""
     named = env.get("HOME", "")
     return Path(named if named.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def config_dir(env: Mapping[str, str]) -> Path:
-    """Claude Code's directory: CLAUDE_CONFIG_DIR, else `~/.claude`."""
+    """Claude Code's directory: CLAUDE_CONFIG_DIR, otherwise `~/.claude`."""
     return _named(env, "CLAUDE_CONFIG_DIR") or home(env) / ".claude"
 
 
 def state_dir(env: Mapping[str, str]) -> Path:
-    """Positions, budget, history, dead letters: TACITD_STATE_DIR, else `~/.local/state/tacitd` (platformdirs)."""
+    """tacitd's state directory: TACITD_STATE_DIR, otherwise `~/.local/state/tacitd` (platformdirs)."""
     return _named(env, "TACITD_STATE_DIR") or _platform(
         env, "XDG_STATE_HOME", ".local/state", _platform_state
     )
 
 
 def config_file(env: Mapping[str, str]) -> Path:
-    """tacitd's configuration: TACITD_CONFIG, else `~/.config/tacitd/config.toml` (platformdirs)."""
+    """tacitd's configuration: TACITD_CONFIG, otherwise `~/.config/tacitd/config.toml` (platformdirs)."""
     named = _named(env, "TACITD_CONFIG")
     return named or _platform(env, "XDG_CONFIG_HOME", ".config", _platform_config) / "config.toml"
 
 
 def find_file_in_the_way(directory: Path) -> Path | None:
-    """Given where a directory belongs, return the file that is there, or in place of one of its parents."""
+    """Given the path of a directory, return the file in its place or in place of one of its parents; None if neither."""
     nearest = next((path for path in (directory, *directory.parents) if os.access(path, os.F_OK)), directory)
     return nearest if nearest.is_file() else None
 
 
 def socket_path(env: Mapping[str, str]) -> Path:
-    """Where the daemon with this state directory answers.
+    """The socket of the daemon with this state directory.
 
-    TACITD_SOCKET, else `$XDG_RUNTIME_DIR/tacitd/tacitd.sock` where that directory is ours, else in the state
-    directory. A state directory that was named gives the socket a name of its own, so that two daemons never
-    share one. A path of more than 100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
+    TACITD_SOCKET, otherwise `$XDG_RUNTIME_DIR/tacitd/tacitd.sock` if that directory is the user's, otherwise
+    `tacitd.sock` in the state directory. If TACITD_STATE_DIR is set, the socket in the runtime directory is named after
+    it, so that two daemons never share one. A path of more than 100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
 
-    Raises ConfigError where TACITD_SOCKET is too long, or somebody else holds the short directory.
+    Raises ConfigError if TACITD_SOCKET is too long, or if the short directory is not private to this user.
     """
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
@@ -109,7 +113,7 @@ def socket_path(env: Mapping[str, str]) -> Path:
 
 
 def _named(env: Mapping[str, str], variable: str) -> Path | None:
-    """A path from the environment, absolute, `~` taken for the home; None where it is unset or empty."""
+    """A path from the environment, absolute, with `~` expanded; None if the variable is unset or empty."""
     text = env.get(variable, "")
     if not text:
         return None
@@ -118,7 +122,7 @@ def _named(env: Mapping[str, str], variable: str) -> Path | None:
 
 
 def _platform(env: Mapping[str, str], variable: str, unix: str, other: Callable[[], Path]) -> Path:
-    """One of the system's directories for tacitd. `env` counts, also where it is not this process's own."""
+    """One of the system's directories for tacitd, according to `env` and not to this process's environment."""
     base = env.get(variable, "")
     if base.startswith("/"):
         return Path(base, "tacitd")
@@ -141,7 +145,7 @@ def _platform_config() -> Path:
 
 
 def _is_ours(text: str) -> bool:
-    """Whether this is the absolute path of a directory that belongs to us."""
+    """Whether this is the absolute path of a directory that belongs to this user."""
     try:
         status = os.stat(text) if text.startswith("/") else None  # noqa: PTH116
     except OSError:
@@ -150,7 +154,7 @@ def _is_ours(text: str) -> bool:
 
 
 def _short_directory(parent: Path = Path("/tmp")) -> Path:
-    """`/tmp/tacitd-<uid>`, which may not exist yet. Raises ConfigError where it is not safely ours."""
+    """`/tmp/tacitd-<uid>`, which need not exist. Raises ConfigError if it exists and is not private to this user."""
     directory = parent / f"tacitd-{os.getuid()}"
     try:
         status = directory.lstat()
@@ -159,10 +163,12 @@ def _short_directory(parent: Path = Path("/tmp")) -> Path:
     private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) & 0o077 == 0
     if private and status.st_uid == os.getuid():
         return directory
-    raise ConfigError(f"{directory} is not a private directory of yours", "Remove it, or set TACITD_SOCKET.")
+    raise ConfigError(
+        f"{directory} is not a private directory of your user", "remove it, or set TACITD_SOCKET"
+    )
 
 
 def _fitting(path: Path) -> Path:
     if len(os.fsencode(path)) <= LONGEST:
         return path
-    raise ConfigError(f"TACITD_SOCKET is longer than {LONGEST} bytes: {path}", "Name a shorter path.")
+    raise ConfigError(f"TACITD_SOCKET is longer than {LONGEST} bytes: {path}", "set it to a shorter path")

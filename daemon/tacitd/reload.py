@@ -1,7 +1,7 @@
-"""A new configuration for a daemon that runs: whole or not at all.
+"""Reloading the configuration of a running daemon: all of it, or nothing.
 
-Everything is read and checked first; a wrong value raises, and the old configuration stays. Then it is put in place in
-one turn of the engine. Where the files are (`paths.py`) is no configuration, and takes a restart.
+First everything is read and checked; a wrong value raises, and the old configuration stays in force. Then the engine's
+thread applies it in one call. Paths (`paths.py`) are not part of the configuration; a change of them takes a restart.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def reload(app: App) -> list[str]:
-    """Read the configuration again, and put it in place. Returns the keys that changed. Not in the engine's thread.
+    """Read the configuration again and apply it. Returns the keys that changed. Not in the engine's thread.
 
-    Raises ConfigError where it is wrong: nothing has changed then, and that is a degradation until it is mended.
+    Raises ConfigError if it is wrong. Nothing has changed then, and `status` shows a degradation until it is corrected.
     """
     try:
         new = _load(app)
@@ -41,9 +41,9 @@ def reload(app: App) -> list[str]:
 
 
 def check_refused(app: App) -> None:
-    """Look again at a configuration that was refused at a reload: the degradation goes when the old one is back in place.
+    """Check a refused configuration again, and clear the degradation if the file is as before. Engine thread.
 
-    A mended one is not put in place by itself: a file that is being edited may be right for a moment. Engine thread.
+    A corrected configuration is not applied without a reload, because a file that is being edited may be valid for a moment.
     """
     if REFUSED not in app.degraded:
         return
@@ -53,8 +53,8 @@ def check_refused(app: App) -> None:
         app.degraded[REFUSED] = _refused(error)
         return
     if changed:
-        what = f"the configuration can be read again, and is not in force yet ({', '.join(changed)})"
-        app.degraded[REFUSED] = Degradation(REFUSED, what, "tacitd reload")
+        what = f"the configuration is valid again, but not in force yet ({', '.join(changed)})"
+        app.degraded[REFUSED] = Degradation(REFUSED, what, "run `tacitd reload`")
     else:
         del app.degraded[REFUSED]
 
@@ -67,7 +67,7 @@ def _load(app: App) -> Config:
 def _refused(error: ConfigError) -> Degradation:
     what = f"the configuration was not reloaded, the old one is in force: {error.what}"
     return Degradation(
-        REFUSED, what, f"{error.hint}; then `tacitd reload`" if error.hint else "`tacitd reload`"
+        REFUSED, what, f"{error.hint}; then run `tacitd reload`" if error.hint else "run `tacitd reload`"
     )
 
 
@@ -78,7 +78,7 @@ def differing(old: Config, new: Config) -> list[str]:
 
 
 def put(app: App, new: Config, changed: list[str]) -> None:
-    """Put it in place, everywhere that anything of it is kept. Engine thread. Raises nothing: all of it was checked."""
+    """Apply a checked configuration to every part that keeps a value of it. Never raises. Engine thread."""
     engine = app.engine
     app.config = new
     app.budget.recap(new.budget)
@@ -96,7 +96,7 @@ def put(app: App, new: Config, changed: list[str]) -> None:
 
 
 def _tools(app: App, new: Config) -> None:
-    """Handlers may have kept their tools: what they read through them changes under them."""
+    """Change the handlers' tools in place, because a handler may have kept a reference to them."""
     for name, tools in list(app.tools.items()):
         _update(tools.settings, {key: new.section(key) for key in tools.settings})
         assert isinstance(tools.directives, list)
@@ -110,7 +110,7 @@ def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 
 
 def _try_again(app: App) -> None:
-    """What waited for the model or the budget may go on now."""
+    """Wake work that waits for the model or the budget; work that a person paused stays parked."""
     agenda, now = app.engine.dispatcher.agenda, app.clock.monotonic()
     for turn, parked in agenda.parked():
         if not parked.reason.startswith(PAUSED):

@@ -1,4 +1,4 @@
-"""How an App is: the status document with what only the composition root knows, and its snapshot on disk."""
+"""The status document of an App: the engine's status, what only the composition root knows, and the snapshot on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def ill(app: App) -> list[Degradation]:
-    """What is wrong with the parts that the engine does not know."""
+    """The degradations of the parts that the engine does not know."""
     return [*_unhealthy(app), *_unfinished(app), *_busy(app), *_recovered(app), *outdated()]
 
 
@@ -38,7 +38,8 @@ def _unfinished(app: App) -> list[Degradation]:
     """Transactions that were begun and cannot be finished now."""
     waits = [each for each in app.history.pending if not each.busy]
     return [
-        Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "it is tried again") for p in waits
+        Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "tacitd tries again")
+        for p in waits
     ]
 
 
@@ -49,8 +50,8 @@ def _busy(app: App) -> list[Degradation]:
         [
             Degradation(
                 "files.busy",
-                f"{one.path} is open in {one.editor}; what tacitd has for it waits",
-                f"save and close it; otherwise it is written within {_minutes(one.since + PATIENCE - now)}",
+                f"{one.path} is open in {one.editor}; tacitd's change to it waits",
+                f"save and close it; otherwise the change is written within {_minutes(one.since + PATIENCE - now)}",
             )
             for one in app.guards.busy.list_waiting()
         ]
@@ -65,19 +66,19 @@ def _minutes(seconds: float) -> str:
 
 
 def _recovered(app: App) -> list[Degradation]:
-    """Words that somebody saved while a file was swapped, and that stand in no file."""
+    """Copies of what was saved while a file was swapped, and that is in no file."""
     return [
         Degradation(
             "files.recovered",
-            f"{copy.path} holds what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
-            "compare the two, take over what you miss, then remove the copy",
+            f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
+            "compare the two, copy what is missing into the file, then remove the copy",
         )
         for copy in app.second.recovered
     ]
 
 
 def document(app: App) -> dict[str, Any]:
-    """The status document. Engine thread, or after the engine's end."""
+    """The whole status document. Engine thread, or after the engine has ended."""
     describe = getattr(app.model, "describe", None)
     model = describe() if describe is not None else {}
     found = status.document(app.engine, spent(app), model)
@@ -85,20 +86,20 @@ def document(app: App) -> dict[str, Any]:
 
 
 def sessions(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The open sessions whose lines are still to come, given the rows of `waits`. Engine thread."""
+    """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet. Engine thread."""
     return open_sessions(app.engine, lambda project: app.choices.mode(project) != "off", waits)
 
 
 def write_snapshot(app: App) -> None:
-    """Write what `tacitd status` shows where no daemon runs. Losing it loses nothing, so it must not stop anything."""
+    """Write the document that `tacitd status` shows without a running daemon. A failure is logged: no work depends on it."""
     try:
         replace(app.paths.state_dir / SNAPSHOT, json.dumps(document(app)).encode(), mode=0o600)
     except (OSError, TacitdError) as error:
-        logger.warning("the status cannot be written down: {}", error)
+        logger.warning("the status snapshot cannot be written: {}", error)
 
 
 def spent(app: App) -> dict[str, Any]:
-    """What was spent, and the caps."""
+    """What was spent today and this month, in calls and dollars, and the limits."""
     caps = app.config.budget
     limits = {
         "calls_per_day": caps.calls_per_day,

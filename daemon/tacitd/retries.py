@@ -1,8 +1,8 @@
-"""Rejected prompts that a person has tried again: `tacitd rescue retry`.
+"""`tacitd rescue retry`: tries rejected prompts again.
 
-Joins the logs that know something of a rejected prompt: the dead letters (where it is in which transcript), the rescue
-log (its words), the handler's own log (that it was handled) and the budget (that it was paid for twice). None of their
-rules is here.
+It joins the logs with data on a rejected prompt: the dead letters (its place in the transcript), the rescue log (its
+text), the handler's own log (whether it was handled) and the budget (how often it was paid for). Their own rules do not
+belong here.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from tacitd.app import App
 
 RETRY = "retry"
-"""The job of handlers that put work of their own aside."""
+"""The job in which a handler tries its own rejected work again."""
 
 
 def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
-    """Offer rejected prompts again; `ids` None: all of them, with everything that is parked. Engine thread.
+    """Try rejected prompts again. `ids` None: all of them, and all parked work. Engine thread.
 
-    Returns `retried` (how many prompts), `parked` (how many parked pieces of work; without those that wait for a known
-    time, which are not tried before it) and `gone` (ids of prompts whose transcript is gone: their words stay in the
-    rescue log). Raises OSError, LogDamagedError. What was not done by then is done by asking once more: each prompt is
-    allowed to be paid for, then offered, and only then leaves the dead letters.
+    Returns `retried` (number of prompts), `parked` (number of parked work items, without those that wait for a known
+    time: these are not tried before it) and `gone` (ids of prompts whose transcript was deleted; their text stays in the
+    rescue log).
+
+    Raises OSError, LogDamagedError; a second call then does the rest. For each prompt the budget allows further calls
+    first, then the prompt is offered, and then its dead letter is removed.
     """
     engine = app.engine
     found, gone = _find_rejected(app, ids)
@@ -53,10 +55,10 @@ def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
 def _find_rejected(
     app: App, ids: Collection[str] | None
 ) -> tuple[dict[tuple[str, Path], list[str]], set[str]]:
-    """By handler and transcript, the ids of rejected prompts; and those whose transcript is gone.
+    """The ids of rejected prompts by (handler, transcript), and the ids of those whose transcript was deleted.
 
-    A text that is kept without a dead letter was parked, or is tried again already: it waits for its transcript as long
-    as that is there, and is gone with it.
+    A text in the rescue log without a dead letter is parked or already being tried again. It is among the latter only if
+    its transcript was deleted.
     """
     kept = {(str(one.get("handler")), str(one.get("id"))) for one in app.engine.dispatcher.rescue.kept()}
     found: dict[tuple[str, Path], list[str]] = defaultdict(list)
@@ -77,12 +79,12 @@ def _find_rejected(
 
 
 def _can_be_read_again(app: App, path: Path) -> bool:
-    """Whether the transcript is followed, and still there: what is followed is as old as the last look at the folders."""
+    """Whether the transcript is followed and still exists. The follower's list is as old as its last poll."""
     return path in app.engine.follower.stamps and not _is_deleted(path)
 
 
 def _is_deleted(path: Path) -> bool:
-    """Whether there is no such file. One that cannot be looked at now (EACCES, EIO) may come back."""
+    """Whether the file does not exist. One that is only inaccessible now (EACCES, EIO) counts as existing."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -93,9 +95,9 @@ def _is_deleted(path: Path) -> bool:
 
 
 def _find_without_transcript(app: App, keys: Collection[tuple[str, str]]) -> set[str]:
-    """Given (handler, id) of texts without a dead letter, return the ids that no transcript hands over any more.
+    """Given (handler, id) of texts without a dead letter, return the ids that are in no existing transcript.
 
-    A session's transcript has the session's name; a fork of it may be about to hand over the same prompt.
+    A session's transcript is named after the session. A fork may contain the same prompt and have it in flight.
     """
     if not keys:
         return set()

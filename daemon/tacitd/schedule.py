@@ -1,12 +1,12 @@
-"""Timed jobs: which of them are due now. The only module that uses APScheduler.
+"""Timed jobs: which of them are due now. The only module that uses APScheduler. What a job does belongs in its handler.
 
-There is no thread here, and nothing asks the machine for the time: the engine asks `take_due` in each of its turns, and
-the injected clock answers. APScheduler's triggers say when a job is due next, given when it last ran. Its schedulers are
-not used: they compare with the machine's clock, list every run that was missed before they coalesce them (16 million
-entries for a job of a minute when a clock is set from 1970 to now), and do not run while the clock is set back.
+There is no thread here, and no use of the system's clock: the engine calls `take_due` in each pass of its loop, and the
+time comes from the injected clock. APScheduler's triggers compute when a job is due next, given when it last ran. Its
+schedulers are not used: they compare with the system's clock, list every missed run before they coalesce them (16 million
+entries for a job of one minute if the clock is set from 1970 to now), and do not run while the clock is set back.
 
-A job here only means that something is due. What it does is a function of elapsed time, never of how often it ran.
-The last success of each job is kept in its handler's log (`consumer.py`), so a restart neither repeats nor forgets it.
+A due job only means that its interval has passed. What it does is a function of elapsed time, never of how often it ran.
+The last success of each job is in its handler's log (`consumer.py`), so a restart neither repeats nor forgets it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacitd.clock import Clock
 from tacitd.handler import Job
 
 SOON = 1.0
-"""Seconds until a job runs that is due at the start."""
+"""Seconds after the start at which a job with `at_start` runs."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LONGEST = timedelta.max.total_seconds()
 
@@ -32,7 +32,7 @@ class Instant:
     wall: float
     """Seconds since 1970, UTC."""
     steady: float
-    """Monotonic seconds, time in sleep included."""
+    """Monotonic seconds, including time in sleep."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class PlannedJob:
 
 
 class Schedule:
-    """The jobs of all handlers. Only the engine's thread may call it once the engine runs."""
+    """The jobs of all handlers. Once the engine runs, only its thread may call this."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -55,7 +55,7 @@ class Schedule:
     def add(self, slice_name: str, job: Job, last: float | None) -> None:
         """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never.
 
-        A job without an end to its interval is not planned: it runs when a person asks for it.
+        A job with an infinite interval is not planned: it runs when a person asks for it.
         """
         if job.every > _LONGEST:
             return
@@ -67,9 +67,9 @@ class Schedule:
         )
 
     def take_due(self) -> list[tuple[str, str]]:
-        """Return the jobs that are due now as (slice, job), and count their next interval from now.
+        """Return the jobs that are due now as (slice, job). Their next interval begins now.
 
-        However many intervals have passed, a job is returned once: memory and time depend on the number of jobs only.
+        A job is returned once, however many intervals have passed, so memory and time depend on the number of jobs only.
         """
         now = self._now()
         taken = [planned for planned in self._planned if time_left(planned.due, now) <= 0]
@@ -94,7 +94,7 @@ class Schedule:
 def first_pause(job: Job, last: float | None, now: float) -> float:
     """Given when a job last succeeded (None: never), return the seconds until its first run.
 
-    At most its interval, also if `last` is in the future because the clock was wrong then.
+    The result is at most its interval, also if `last` is in the future because the clock was wrong then.
     """
     if job.at_start:
         return SOON
@@ -106,23 +106,23 @@ def first_pause(job: Job, last: float | None, now: float) -> float:
 def next_due(trigger: IntervalTrigger, last: Instant) -> Instant:
     """Given when a job last ran, return when it is due next, separately for each clock.
 
-    The trigger is only ever asked for the run after `last`: it computes that in constant time.
+    The trigger is asked only for the first run after `last`, which it computes in constant time.
     """
     return Instant(_next(trigger, last.wall), _next(trigger, last.steady))
 
 
 def time_left(due: Instant, now: Instant) -> float:
-    """Seconds until a job is due: its interval has passed as soon as it has passed on either clock.
+    """Seconds until a job is due. It is due as soon as its interval has passed on either clock.
 
-    Trigger: the wall clock is set. Why: forward, people see that the interval has passed (a machine that boots in 1970
-    and then learns the date); back, a job must not wait until the old time is reached again. Outcome: a clock set
-    forward costs one run at most, one set back costs none and delays none.
+    Trigger: the wall clock is set. Why: if it is set forward, the interval has passed for people (a machine that boots in
+    1970 and then receives the date); if it is set back, a job must not wait until the old time is reached again. Outcome:
+    a clock that is set forward causes one run at most, one that is set back causes none and delays none.
     """
     return min(due.wall - now.wall, due.steady - now.steady)
 
 
 def _next(trigger: IntervalTrigger, last: float) -> float:
-    """On one clock; infinite if `datetime` cannot express it (the other clock decides then)."""
+    """The next run on one clock; infinite if `datetime` cannot express it, so that the other clock decides."""
     try:
         then = datetime.fromtimestamp(last, UTC)
         due: datetime | None = trigger.get_next_fire_time(then, then)

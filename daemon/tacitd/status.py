@@ -1,6 +1,7 @@
-"""What `tacitd status` says, as data. How it looks on a terminal is in `cli/`.
+"""The status document: the engine's state as data. Its form on a terminal belongs in `cli/status.py`.
 
-The document is a contract: `schema` is raised when a field changes its meaning. Times are ISO 8601, UTC.
+The document is a contract, described in docs/status.md: `schema` is increased if a field changes its meaning. Times are
+ISO 8601, UTC.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SCHEMA = 1
 
 
 def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole status. Engine thread."""
+    """The status document without `sessions`. `spent`: the fields of `budget`; `model`: those of `model`. Engine thread."""
     paused = [asdict(hold) for hold in engine.holds.all()]
     parked = [(t, p) for t, p in engine.dispatcher.agenda.parked() if not isinstance(t.event, SessionStarted)]
     slices, silent = _slices(engine)
@@ -55,33 +56,33 @@ def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any])
 
 
 def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
-    """How many texts are in the rescue log for each handler and reason, most first."""
+    """Count the texts in the rescue log for each handler and reason, the highest count first."""
     kept = engine.dispatcher.rescue.kept()
     counts = Counter((str(one.get("handler", "")), str(one.get("reason", ""))) for one in kept)
     return [{"handler": name, "reason": why, "texts": n} for (name, why), n in counts.most_common()]
 
 
 def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
-    """What each slice says of itself. One that cannot is said, and hides nothing else."""
+    """Each slice's own status, and a degradation for each slice whose `status` raised."""
     said: dict[str, Any] = {}
     silent: list[Degradation] = []
     for name, consumer in engine.consumers.items():
         try:
             said[name] = _json(dict(consumer.handler.status()))
-        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             said[name] = {}
-            what = f"the handler {name} cannot say how it is: {type(error).__name__}: {error}"
-            silent.append(Degradation("handler.status", what, "the rest of the status holds"))
+            what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
+            silent.append(Degradation("handler.status", what, "the rest of the status is valid"))
     return said, silent
 
 
 def list_waits(engine: Engine) -> list[dict[str, Any]]:
-    """The rows of `waits` alone. Engine thread."""
+    """The rows of `waits`. Engine thread."""
     return list(_waits(engine, _slices(engine)[0]))
 
 
 def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What handlers have gathered for a job that comes by itself, and when the quiet of its sessions brings it."""
+    """What handlers have gathered for a later job, and when that job is due because the project's sessions are idle."""
     for name, said in slices.items():
         waits = said.get("waits")
         for one in waits if isinstance(waits, list) else ():
@@ -99,7 +100,7 @@ def _is_in(engine: Engine, root: str, cwd: str) -> bool:
 
 
 def _json(value: Any) -> Any:
-    """The value with everything that JSON does not know written as text."""
+    """The value with text in place of everything that JSON cannot express; null for infinity and NaN."""
     match value:
         case Mapping():
             return {str(key): _json(each) for key, each in value.items()}
@@ -121,7 +122,7 @@ def _watching(engine: Engine) -> dict[str, Any]:
 
 
 def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
-    """How far behind a handler is, as a log's consumer group would show it."""
+    """A handler's lag and counts, as for a consumer group of a log."""
     stamps = engine.follower.stamps.items()
     lags = (stamp.size - consumer.stands(path) for path, stamp in stamps if not is_subagent(path))
     behind = [lag for lag in lags if lag > 0]
@@ -156,7 +157,7 @@ def _parked(engine: Engine, turn: Turn, parked: Parked) -> dict[str, Any]:
 
 
 def _unreadable(engine: Engine) -> list[dict[str, Any]]:
-    """Transcripts with bytes that nobody can read now: they wait like everything that is parked."""
+    """Rows of `parked` for transcripts that cannot be read now."""
     rows = []
     for path, why in engine.tails.refused.items():
         stamp = engine.follower.stamps.get(path)
@@ -173,7 +174,7 @@ def _unreadable(engine: Engine) -> list[dict[str, Any]]:
 
 
 def _stamp(at: float | None) -> str | None:
-    """A time that somebody else named, if it is one."""
+    """ISO 8601; None if there is no time, or one that cannot be expressed: third-party handlers name times too."""
     try:
         return utc_seconds(at) if at is not None else None
     except (ValueError, OverflowError, OSError):

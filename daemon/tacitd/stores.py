@@ -1,4 +1,7 @@
-"""The logs and directories in the state directory, by name. docs/files.md describes each."""
+"""The logs and directories in the state directory, by name. docs/files.md describes each.
+
+What a log contains belongs in the module that uses it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from tacitd.files.log import Log
 
 @dataclass(slots=True)
 class Stores:
-    """What is in a state directory."""
+    """The files and directories of one state directory."""
 
     root: Path
 
     def log(self, name: str, *, terminated: bool = False) -> Log:
-        """A log of ours, 0600. `terminated`: as `Log` says."""
+        """The log of this file name, with mode 0600. `terminated`: see `Log`."""
         return Log(self.root / name, terminated=terminated)
 
     def home(self, slice_name: str) -> Path:
-        """A handler's private directory, made when it is asked for."""
+        """A handler's private directory (0700), created if it does not exist. Raises OSError."""
         return private_dir(self.root / "handlers" / slice_name)

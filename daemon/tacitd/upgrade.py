@@ -1,4 +1,4 @@
-"""Whether the package that is installed is another one than the one that runs. Cheap: asked at each status."""
+"""Compares the installed package with the running one. It is called for each status, so it must be cheap."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tacitd.handler import Degradation
 
 
 def outdated(running: str = __version__, installed: Callable[[str], str] = version) -> list[Degradation]:
-    """A degradation where a restart would bring another version; nothing where that cannot be known."""
+    """A degradation if another version is installed than the running one; [] if the installed version is unknown."""
     try:
         there = installed("tacitd")
-    except (PackageNotFoundError, OSError):  # in the middle of an update there may be none for a moment
+    except (PackageNotFoundError, OSError):  # during an update there may be no package for a moment
         return []
     if there is None or there == running:
         return []
-    what = f"version {there} is installed, and version {running} runs still"
-    return [Degradation("daemon.outdated", what, "`tacitd restart` changes over; nothing is lost by that")]
+    what = f"version {there} is installed, but version {running} is still running"
+    return [Degradation("daemon.outdated", what, "run `tacitd restart`; no work is lost")]

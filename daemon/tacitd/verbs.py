@@ -1,6 +1,6 @@
-"""What can be asked of a running tacitd: the methods of the socket, and of a command that runs the engine itself.
+"""The methods of the control socket. Commands that run an engine in their own process use the same table.
 
-Each takes parameters by name and returns JSON. docs/socket.md lists them; a test compares the two.
+Each method takes named parameters and returns a JSON value. docs/socket.md lists them; a test compares the two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Verb = Callable[[Mapping[str, Any]], Any]
 
 
 def verbs(app: App) -> dict[str, Verb]:
-    """The table of methods."""
+    """The table of methods by name."""
     table: dict[str, Verb] = {
         "ping": lambda _: {"version": __version__, "pid": os.getpid()},
         "status": lambda _: app.engine.call(lambda: snapshot(app)),
@@ -44,13 +44,13 @@ def verbs(app: App) -> dict[str, Verb]:
         "reload": lambda _: {"changed": reload(app)},
         "stop": lambda _: _stop(app),
     }
-    if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog, and for nobody else
+    if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: _wedge(app)
     return table
 
 
 def _wedge(app: App) -> dict[str, Any]:
-    """The loop never comes round again."""
+    """Block the engine's loop for ever."""
 
     def stay() -> None:
         threading.Event().wait()
@@ -60,20 +60,21 @@ def _wedge(app: App) -> dict[str, Any]:
 
 
 def snapshot(app: App) -> dict[str, Any]:
-    """The status document. Engine thread."""
+    """The whole status document. Engine thread."""
     return document(app)
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait until everything that exists now is handled or parked; say what is parked, what waits, what was made.
+    """Wait until everything that exists now is handled or parked. Return what is parked, what waits, what was made.
 
-    `due`: jobs (`{"job", "project"}`) to be done after that, and waited for; `write`: the jobs of all that waits.
+    `timeout`: maximum seconds, none waits without a limit. `due`: jobs (`{"job", "project"}`) to run after that, and to
+    wait for. `write`: also run the jobs of everything that waits. Raises UsageError for a wrong timeout, job or project.
     """
     timeout = params.get("timeout")
     seconds = float(timeout) if timeout is not None else None
     if seconds is not None and not seconds >= 0:
         raise UsageError(
-            f"a timeout of {timeout} is none", "name the seconds to wait at most, or leave it out"
+            f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
     mark, waited, jobs = app.notices.mark(), list[dict[str, Any]](), list[dict[str, Any]]()
@@ -92,7 +93,7 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _handled(app: App, deadline: float | None) -> bool:
-    """Wait until everything is handled or parked; whether it is. `deadline` is monotonic, None: however long it takes."""
+    """Wait until everything is handled or parked; return False at the deadline (monotonic seconds; None: no limit)."""
     left = None if deadline is None else max(0.0, deadline - app.clock.monotonic())
     try:
         app.engine.sync(left if left is None else min(left, threading.TIMEOUT_MAX))
@@ -104,7 +105,7 @@ def _handled(app: App, deadline: float | None) -> bool:
 def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
     hold = Hold("all")
     if "" in (params.get("session"), params.get("project")):
-        raise UsageError("an empty name names nothing", "leave it out for everything")
+        raise UsageError("the name is empty", "leave it out for everything")
     if params.get("session"):
         hold = Hold("session", str(params["session"]))
     elif params.get("project"):
@@ -116,12 +117,12 @@ def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
 def _project(app: App, directory: object) -> Project:
     place = app.engine.project_of(str(directory))
     if isinstance(place, NoProject):
-        raise UsageError(f"{place.cwd} is no project: {place.reason}", "name a directory that you work in")
+        raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place
 
 
 def _due(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Have a job done now, for one project. Answers at once: `sync` waits for it."""
+    """Start a job now, for one project or for all. Returns at once: `sync` waits for it."""
     job = str(params["job"])
     owners = due_jobs(app.found.slices, job)
     if not owners:
@@ -137,15 +138,17 @@ def _due(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Read these transcripts again from their first byte, for prompts not older than `since` (seconds since 1970), of
-    `projects` (roots; none: of all)."""
+    """Read these transcripts again from their first byte.
+
+    Only prompts that are not older than `since` (seconds since 1970) and belong to `projects` (roots; none: all) count.
+    """
     since, paths = float(params["since"]), [Path(str(name)) for name in params["transcripts"]]
     only = [str(root) for root in params.get("projects", ())]
     return {"transcripts": app.engine.call(lambda: app.engine.rewind(paths, since, only), None)}
 
 
 def _drop(app: App, params: Mapping[str, Any]) -> int:
-    """A person lets go of words: they leave the rescue log, and what still waits of them waits no longer. Engine thread."""
+    """Delete texts from the rescue log, and stop their parked work. Returns how many were deleted. Engine thread."""
     ids = [str(id) for id in params["ids"]]
     dropped = sum(app.engine.dispatcher.rescue.drop(id) for id in ids)
     app.engine.dispatcher.forget(ids)
@@ -153,7 +156,7 @@ def _drop(app: App, params: Mapping[str, Any]) -> int:
 
 
 def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Have rejected prompts tried again: `ids`, or `all`."""
+    """Try rejected prompts again: `ids`, or `all`. Raises UsageError without either, or with both."""
     if bool(params.get("all")) == bool(params.get("ids")):
         raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
@@ -161,7 +164,7 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:
-    """How many bytes of these transcripts are handled, of how many."""
+    """The handled and the total bytes of these transcripts, for the handlers that call the model."""
     done = total = 0
     for path in map(Path, params["transcripts"]):
         stamp = engine.follower.stamps.get(path)

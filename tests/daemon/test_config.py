@@ -29,7 +29,7 @@ def read(tmp: Path, toml: str | bytes = "", **environ: str) -> Any:
 
 
 def test_none_is_needed(tmp_path: Path) -> None:
-    """Issue "Configuration": every value has a default, and a missing file is no error."""
+    """Issue "Configuration": every value has a default, and a missing file is not an error."""
     config = load(tmp_path / "absent.toml", {})
     assert isinstance(config, Config) and config.session.idle == 1800.0
     assert (config.budget.calls_per_day, config.budget.usd_per_day, config.budget.usd_per_month) == (
@@ -64,7 +64,7 @@ def test_lists_in_variables(tmp_path: Path, text: str) -> None:
 
 
 def test_lists_in_the_file(tmp_path: Path) -> None:
-    """A list is a list."""
+    """A TOML list."""
     config = read(tmp_path, 'directives = ["/a"]\n[projects]\nexclude = ["~/secret", "*/tmp"]\n')
     assert config.directives == ("/a",) and config.projects.exclude == ("~/secret", "*/tmp")
 
@@ -104,7 +104,7 @@ def test_a_wrong_value_is_refused(tmp_path: Path, toml: str, key: str, value: st
     ("name", "value"), [("SESSION__IDLE", "soon"), ("BUDGET__USD_PER_DAY", "-1"), ("SESSION__IDLE", "")]
 )
 def test_a_wrong_variable_is_refused(tmp_path: Path, name: str, value: str) -> None:
-    """The same, and the variable is named."""
+    """The same for a variable, which is named."""
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, **{name: value})
     assert repr(value) in caught.value.what and f"TACITD_{name}" in caught.value.hint
@@ -121,25 +121,25 @@ def test_a_wrong_variable_is_refused(tmp_path: Path, name: str, value: str) -> N
     ],
 )
 def test_a_misspelt_name_is_refused(tmp_path: Path, toml: str, environ: dict[str, str]) -> None:
-    """A misspelt name would silently do nothing."""
+    """A misspelt name would silently have no effect."""
     with pytest.raises(ConfigError, match="is not a setting of tacitd"):
         read(tmp_path, toml, **environ)
 
 
 def test_variables_that_are_no_configuration_pass(tmp_path: Path) -> None:
-    """TACITD_STATE_DIR and its like say where things are, not how they are."""
+    """TACITD_STATE_DIR and the other variables for paths are not settings."""
     read(tmp_path, STATE_DIR="/x", CONFIG="/y", SOCKET="/z", CHILD="1", STAND_IN="1")
 
 
 @pytest.mark.parametrize("raw", [b"[session", b"\xff\xfe", b"a = 1\na = 2"])
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, raw: bytes) -> None:
-    """The file is named."""
+    """The error names the file."""
     with pytest.raises(ConfigError, match=r"config\.toml"):
         read(tmp_path, raw)
 
 
 def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    """The same."""
+    """The error names the directory."""
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path, {})
 
@@ -147,6 +147,6 @@ def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None
 def test_the_environment_of_the_process_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is given is what counts, so that a test or an embedding program is not surprised."""
+    """Only the given environment counts, so that tests and embedding programs are independent of the process's own."""
     monkeypatch.setenv("TACITD_SESSION__IDLE", "7s")
     assert read(tmp_path).session.idle == 1800.0

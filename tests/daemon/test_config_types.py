@@ -12,14 +12,14 @@ from tacitd.config_types import Duration, Names
 
 
 class Example(BaseModel):
-    """Two fields as sections have them."""
+    """A section with two fields."""
 
     pause: Duration = 1.0
     names: Names = ()
 
 
 def test_durations_and_names_are_read() -> None:
-    """`TACITD_CLAUDE__PASS_ENV=A,B` and `pause = "30m"` are what people write."""
+    """As people write them: `TACITD_CLAUDE__PASS_ENV=A,B`, `pause = "30m"`."""
     example = Example.model_validate({"pause": "30m", "names": "A, B,"})
     assert (example.pause, example.names) == (1800.0, ("A", "B"))
     assert Example.model_validate({"names": ["A,B"]}).names == ("A,B",)

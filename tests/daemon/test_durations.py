@@ -1,4 +1,4 @@
-"""Spans of time as people write them (configuration)."""
+"""Durations as people write them in the configuration."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def test_refuses_and_says_what_is_allowed(text: object) -> None:
 @examples(50)
 @given(st.integers(0, 10**10))
 def test_what_is_formatted_is_read_back(millis: int) -> None:
-    """`config show` prints what config.toml takes."""
+    """`config show` prints durations as config.toml takes them."""
     assert parse_duration(format_duration(millis / 1000)) == pytest.approx(millis / 1000)

@@ -1,4 +1,4 @@
-"""Errors of the system in words."""
+"""Errors of the system and their hints."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_each_cure_is_for_an_error_that_the_system_has(number: int) -> None:
 
 
 def test_a_full_disk_names_no_file_that_is_not_known() -> None:
-    """A write names none: only that there is no room, and what helps."""
+    """A failed write has no file name: the error is the message alone, with its hint."""
     what, hint = said_by_system(OSError(errno.ENOSPC, "No space left on device"))
-    assert what == "No space left on device" and "make room" in hint
+    assert what == "No space left on device" and "free space" in hint
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_a_full_disk_names_no_file_that_is_not_known() -> None:
     ],
 )
 def test_any_other_error_is_said_too(error: OSError, what: str) -> None:
-    """One without a number, without words, or with a path of bytes; doctor is what is left then."""
+    """Errors without a number, without a message, or with a path of bytes: the hint is `tacitd doctor`."""
     said, hint = said_by_system(error)
     assert said.startswith(what) and "tacitd doctor" in hint

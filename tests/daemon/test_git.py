@@ -1,4 +1,4 @@
-"""What is read of a repository, against what `git` itself says."""
+"""The data of a repository, compared with the output of `git`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def test_head_is_what_git_says(repo: Path) -> None:
-    """DESIGN "Two durable primitives": HEAD having moved tells git from a person. Loose, packed, detached."""
+    """DESIGN "Files": a moved HEAD means that git changed a file, not a person. Loose, packed, detached."""
     first = _git(repo, "rev-parse", "HEAD")
     assert git.head(repo) == first
     _git(repo, "pack-refs", "--all")
@@ -45,7 +45,7 @@ def test_head_is_what_git_says(repo: Path) -> None:
 
 
 def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> None:
-    """DESIGN: the local excludes are the common directory's; HEAD and a merge are the worktree's own."""
+    """The local excludes are in the common directory; HEAD and a merge are the work tree's own."""
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked), "-b", "other")
     _git(linked, "commit", "-q", "--allow-empty", "-m", "y")
@@ -56,7 +56,7 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
 
 
 def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
-    """RELIABILITY row 9: whatever cannot be read is no repository, and raises nothing."""
+    """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
     assert (git.git_dir(empty), git.head(empty), git.in_progress(empty)) == (None, "", False)
@@ -72,7 +72,7 @@ def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
 
 
 def test_reftable_changes_its_token(repo: Path) -> None:
-    """DESIGN: where refs are no files, the text still changes when HEAD moves."""
+    """If refs are not files, the text still differs after HEAD has moved."""
     (repo / ".git/reftable").mkdir()
     (repo / ".git/reftable/tables.list").write_text("a")
     before = git.head(repo)
@@ -81,7 +81,7 @@ def test_reftable_changes_its_token(repo: Path) -> None:
 
 
 def test_ignored_tracked_and_known_blobs(repo: Path) -> None:
-    """DESIGN "Nothing gets published by accident", "a known blob": asked of git itself."""
+    """DESIGN "Where it writes" (nothing is published by accident) and "Files" (a known blob): `git` answers."""
     (repo / ".gitignore").write_text("tmp/\n")
     assert git.ignored(repo, repo / "tmp/x.md") and not git.ignored(repo, repo / "LEARNED.md")
     assert git.is_tracked(repo, repo / "a.md") and not git.is_tracked(repo, repo / "*.md")
@@ -90,7 +90,7 @@ def test_ignored_tracked_and_known_blobs(repo: Path) -> None:
 
 
 def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
-    """STYLE habit 4: without git, nothing is concluded."""
+    """STYLE habit 4: without git the answer is no."""
 
     def absent(arguments: Sequence[str], directory: Path) -> int | None:
         return None
@@ -103,7 +103,7 @@ def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
 def test_the_persons_git_variables_and_the_repositorys_programs_stay_out(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "It must not act": GIT_DIR does not lead elsewhere, and a hostile fsmonitor is not run."""
+    """GIT_DIR has no effect, and a hostile fsmonitor is not run."""
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     _git(repo, "config", "core.fsmonitor", f"touch {repo}/was-run; false")
     assert git.is_tracked(repo, repo / "a.md")
@@ -111,7 +111,7 @@ def test_the_persons_git_variables_and_the_repositorys_programs_stay_out(
 
 
 def test_absent_git_answers_none(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN: everything that needs no program goes on without it."""
+    """What needs no program works without it."""
     monkeypatch.setenv("PATH", "/nowhere")
     assert git.run_git(["status"], repo) is None
 
@@ -151,7 +151,7 @@ def test_a_commondir_that_leads_to_another_repository_is_not_followed(tmp_path: 
 
 
 def test_the_gitdir_of_anothers_linked_worktree_is_not_ours(tmp_path: Path) -> None:
-    """The same with the directory of a linked work tree that exists, and points back to its own place."""
+    """The same with the directory of an existing linked work tree, which points back to that work tree."""
     victim = _make_victim(tmp_path)
     root = _make_stranger(tmp_path, f"gitdir: {victim}/.git/worktrees/victims-linked\n")
     found = git.find(root)
@@ -174,7 +174,7 @@ def test_a_forged_back_pointer_does_not_open_the_common_directory(tmp_path: Path
 
 
 def test_the_git_directory_of_another_project_is_not_written_in(tmp_path: Path) -> None:
-    """`gitdir:` may name any directory; only one that names this work tree, or lies in it, is this one's."""
+    """`gitdir:` may name any directory; it is this work tree's only if it points back to it or is inside it."""
     victim = _make_victim(tmp_path)
     root = _make_stranger(tmp_path, f"gitdir: {victim}/.git\n")
     found = git.find(root)
@@ -185,7 +185,7 @@ def test_the_git_directory_of_another_project_is_not_written_in(tmp_path: Path) 
 def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_file(
     tmp_path: Path, repo: Path
 ) -> None:
-    """DESIGN "Privacy": what git itself makes points back, so the local excludes are written there as before."""
+    """DESIGN "Where it writes": directories made by git point back, so the local excludes are written there."""
     assert git.locate_exclude_file(repo) == repo / ".git/info/exclude"
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked))
@@ -208,7 +208,7 @@ def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_f
 
 @pytest.mark.parametrize("linked", [".git", ".git/info", ".git/info/exclude"])
 def test_a_link_in_the_git_directory_is_not_written_through(repo: Path, linked: str) -> None:
-    """DESIGN "Where it writes": `info` may be a link to a directory of somebody else's."""
+    """DESIGN "Where it writes": `info` may be a link to another directory."""
     outside = repo.parent / "outside"
     (repo / ".git/info").mkdir(exist_ok=True)
     (repo / linked).rename(outside) if (repo / linked).exists() else outside.touch()
@@ -221,7 +221,7 @@ def test_a_link_in_the_git_directory_is_not_written_through(repo: Path, linked: 
 
 
 def test_tracked_files_are_listed_from_the_index(repo: Path) -> None:
-    """Cloned repositories: what is in the index is told from what only lies there, in any case, deleted or not."""
+    """Cloned repositories: only names in the index, whatever their case, also if the file was deleted."""
     (repo / "tmp").mkdir()
     for name in ("learning-raw.jsonl", "Learning-RAW.0.processing.jsonl", "learning-raw.1.processing.jsonl"):
         (repo / "tmp" / name).write_text("x")
@@ -244,7 +244,7 @@ def test_a_folder_with_a_pattern_in_its_name_is_meant_literally(repo: Path) -> N
 def test_nothing_is_known_of_tracked_files_where_git_cannot_say(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stranger's index may be damaged, git may be absent, or in the middle of a checkout: None, not "none"."""
+    """The index may be damaged, git may be absent or in the middle of a checkout: None, not an empty set."""
     assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
     (repo / ".git/index.lock").touch()
     assert git.list_tracked(repo, repo, "*.md") is None
@@ -258,7 +258,7 @@ def test_nothing_is_known_of_tracked_files_where_git_cannot_say(
 
 
 def test_a_git_directory_that_git_refuses_is_not_looked_for_above(repo: Path) -> None:
-    """A damaged `.git` below another repository: git would go up to that one and answer for the wrong index."""
+    """A damaged `.git` below another repository: git would search the parents and answer for the wrong index."""
     inner = repo / "inner"
     (inner / ".git").mkdir(parents=True)
     (inner / ".git/HEAD").write_text("rubbish")
@@ -280,7 +280,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> None:
-    """A stranger's repository brings its own configuration, attributes and hooks: nothing of it is executed."""
+    """A hostile repository has its own configuration, attributes and hooks: nothing of it is executed."""
     ran = repo.parent / "was-run"
     program = repo / "evil.sh"
     program.write_text(f"#!/bin/sh\ntouch {ran}\n")
@@ -301,7 +301,7 @@ def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> Non
 
 
 def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
-    """`submodule.recurse` would have git start itself in the submodule, without our options."""
+    """`submodule.recurse` would let git start itself in the submodule, without tacitd's options."""
     ran = repo.parent / "was-run"
     _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
     _git(repo, "config", "submodule.recurse", "true")

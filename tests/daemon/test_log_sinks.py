@@ -1,4 +1,4 @@
-"""Where tacitd's own log goes, and who may read it."""
+"""The sinks of tacitd's own log, and the modes of its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _sinks() -> Iterator[None]:
 
 
 def test_the_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
-    """DESIGN: logs go to a rotating 0600 file."""
+    """DESIGN "Service": logs go to a rotating 0600 file."""
     before = os.umask(0)
     try:
         to_file(tmp_path / "tacitd.log", "INFO")
@@ -32,7 +32,7 @@ def test_the_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
 
 
 def test_it_does_not_grow_for_ever(tmp_path: Path) -> None:
-    """The same: five files of 5 MB beside the newest, all of them private."""
+    """At most five files of 5 MB beside the newest, all with mode 0600."""
     to_file(tmp_path / "tacitd.log", "INFO")
     for _ in range(90):
         logger.info("x" * 400_000)
@@ -42,7 +42,7 @@ def test_it_does_not_grow_for_ever(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_borne_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """RELIABILITY 4: no trace on the terminal for each line; when there is room again, or another file, it goes on."""
+    """RELIABILITY 4: no traceback on the terminal for each line; once there is space, or another file, logging resumes."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     path = tmp_path / "tacitd.log"
@@ -57,7 +57,7 @@ def test_a_full_disk_is_borne_in_silence(tmp_path: Path, capfd: pytest.CaptureFi
 
 
 def test_a_trace_holds_no_values(tmp_path: Path) -> None:
-    """DESIGN: never prompts or transcript text in it; loguru would show every variable of a failed frame."""
+    """DESIGN "Service": no prompts or transcript text in the log; loguru's traces would show every variable of a frame."""
     to_file(tmp_path / "tacitd.log", "INFO")
     typed = "words of a person"
     try:
@@ -69,7 +69,7 @@ def test_a_trace_holds_no_values(tmp_path: Path) -> None:
 
 
 def test_stderr_has_no_colour(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """STYLE: colour for a terminal only; a level that is not asked for is not said."""
+    """STYLE: colour for a terminal only; a lower level is not printed."""
     to_file(tmp_path / "tacitd.log", "INFO")
     to_stderr("WARNING")
     logger.info("quiet")
@@ -78,14 +78,14 @@ def test_stderr_has_no_colour(tmp_path: Path, capfd: pytest.CaptureFixture[str])
 
 
 def test_a_log_that_cannot_be_written_is_an_oserror(tmp_path: Path) -> None:
-    """The command line says it in words."""
+    """The command line prints it as an error."""
     (tmp_path / "tacitd.log").mkdir()
     with pytest.raises(OSError):
         to_file(tmp_path / "tacitd.log", "INFO")
 
 
 def test_the_journal_gets_priorities(capfd: pytest.CaptureFixture[str]) -> None:
-    """sd-daemon(3): `<4>` and the like in front of each line; nothing else, because the journal knows the time."""
+    """sd-daemon(3): each line begins with its priority, such as `<4>`, and has no time: the journal adds it."""
     to_journal("INFO")
     logger.debug("not this")
     logger.info("one")

@@ -1,4 +1,4 @@
-"""The state directory's schema: older ones are brought up to date, newer ones refused for good."""
+"""The state directory's schema: older ones are migrated, newer ones are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def schema(state: Path) -> int:
 
 
 def test_a_new_directory_gets_the_newest(tmp_path: Path) -> None:
-    """Nothing is to be done, and the file is 0600."""
+    """No step is run, and the file has mode 0600."""
     steps = [lambda _: pytest.fail("not for a new one")]
     assert ensure(tmp_path, steps) == 0 and schema(tmp_path) == 2
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
@@ -24,7 +24,7 @@ def test_a_new_directory_gets_the_newest(tmp_path: Path) -> None:
 
 
 def test_each_step_is_done_once_in_order_with_more_time(tmp_path: Path) -> None:
-    """An older one goes step by step; a service manager is asked for time before each."""
+    """An older schema is migrated step by step; the service manager is asked for more time before each."""
     ensure(tmp_path)
     done: list[str] = []
     steps = [lambda _, n=n: done.append(f"step {n}") for n in range(3)]
@@ -33,7 +33,7 @@ def test_each_step_is_done_once_in_order_with_more_time(tmp_path: Path) -> None:
 
 
 def test_a_crash_in_a_step_goes_on_there(tmp_path: Path) -> None:
-    """What was done stays done; the step that failed is done again."""
+    """Completed steps are not repeated; the failed step is."""
     ensure(tmp_path)
     done: list[int] = []
 
@@ -53,7 +53,7 @@ def test_a_crash_in_a_step_goes_on_there(tmp_path: Path) -> None:
     "text", ['{"schema": 99, "by": "9.9"}', "", "[]", '{"schema": "x"}', '{"schema": true}', '{"schema": 0}']
 )
 def test_what_is_newer_or_unknown_is_refused(tmp_path: Path, text: str) -> None:
-    """Exit code 78, so that no service manager tries again; and nothing is written."""
+    """Exit code 78, so that a service manager does not restart it; nothing is written."""
     (tmp_path / FILE).write_text(text)
     with pytest.raises(ConfigError) as error:
         ensure(tmp_path)

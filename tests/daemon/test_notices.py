@@ -1,4 +1,4 @@
-"""What handlers made, for whoever watches: one line in the log, and for those who wait."""
+"""The notices of handlers: one line in the log, and the list for callers that wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacitd.notices import KEPT, LONGEST, Notices, notice_line
 
 
 def test_one_line_with_its_place_and_its_price() -> None:
-    """The form that README and `run` show."""
+    """The form in the README and in the output of `run`."""
     notice = Notice("learned", "Use pnpm, not npm", "shop/LEARNED.md", "from 2 prompts, $0.01")
     said = "learned: Use pnpm, not npm  (shop/LEARNED.md, from 2 prompts, $0.01)"
     assert notice_line(notice) == said
@@ -18,7 +18,7 @@ def test_one_line_with_its_place_and_its_price() -> None:
 
 
 def test_it_is_logged_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Braces are no fields to loguru, and nothing in it reaches a terminal's controls."""
+    """loguru does not format braces in it, and control characters are removed."""
     heard: list[str] = []
     sink = logger.add(lambda message: heard.append(message.record["message"]), level="INFO")
     try:
@@ -30,7 +30,7 @@ def test_it_is_logged_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_who_waits_gets_what_came_since() -> None:
-    """In order, and no more than is kept."""
+    """In order, as far as they are kept."""
     notices = Notices()
     notices.add(Notice("learned", "old"))
     mark = notices.mark()

@@ -1,4 +1,4 @@
-"""Where everything is, given an environment."""
+"""The paths, given an environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_defaults(tmp_path: Path) -> None:
 
 
 def test_variables_win(tmp_path: Path) -> None:
-    """DESIGN: CLAUDE_CONFIG_DIR, TACITD_STATE_DIR, TACITD_CONFIG, TACITD_SOCKET; `~` is the home."""
+    """SPEC X-11: CLAUDE_CONFIG_DIR; also TACITD_STATE_DIR, TACITD_CONFIG, TACITD_SOCKET; `~` is the home."""
     env = {
         "HOME": "/h",
         "CLAUDE_CONFIG_DIR": "~/c",
@@ -45,7 +45,7 @@ def test_variables_win(tmp_path: Path) -> None:
 
 @linux
 def test_xdg_variables_count_and_empty_ones_do_not() -> None:
-    """DESIGN: platformdirs' places, by the environment that was given."""
+    """The directories of platformdirs, according to the given environment."""
     env = {"HOME": "/h", "XDG_STATE_HOME": "/st", "XDG_CONFIG_HOME": "/co", "CLAUDE_CONFIG_DIR": ""}
     assert paths.state_dir(env) == Path("/st/tacitd")
     assert paths.config_file(env) == Path("/co/tacitd/config.toml")
@@ -54,7 +54,7 @@ def test_xdg_variables_count_and_empty_ones_do_not() -> None:
 
 
 def test_socket_is_in_the_runtime_directory_where_that_is_ours(tmp_path: Path) -> None:
-    """DESIGN "Control": `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, else the state directory."""
+    """DESIGN "Control": `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, otherwise the state directory."""
     short = Path("/tmp") / f"tacitd-test-{os.getpid()}"
     short.mkdir()
     try:
@@ -71,7 +71,7 @@ def test_socket_is_in_the_runtime_directory_where_that_is_ours(tmp_path: Path) -
 
 
 def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
-    """DESIGN "Control": short paths checked (AF_UNIX takes some hundred bytes)."""
+    """DESIGN "Control": a socket's path is short (AF_UNIX takes about a hundred bytes)."""
     env = {"HOME": "/h", "TACITD_STATE_DIR": "/" + "d" * 120}
     found = paths.socket_path(env)
     assert found.parent == Path(f"/tmp/tacitd-{os.getuid()}") and len(os.fsencode(found)) <= paths.LONGEST
@@ -82,7 +82,7 @@ def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["open to others", "a link", "a file"])
 def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how: str) -> None:
-    """RELIABILITY row 17: nobody else may stand where the socket will be."""
+    """RELIABILITY row 17: the socket's directory belongs to this user alone."""
     directory = tmp_path / f"tacitd-{os.getuid()}"
     assert paths._short_directory(tmp_path) == directory
     if how == "open to others":
@@ -98,7 +98,7 @@ def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how:
 
 
 def test_import_is_light() -> None:
-    """DESIGN "It is fast": the fast commands load only what they use."""
+    """DESIGN "Priorities": the fast commands load only what they use."""
     code = "import sys, tacitd.paths; print([m for m in ('pydantic', 'platformdirs', 'watchdog') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

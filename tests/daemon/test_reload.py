@@ -1,4 +1,4 @@
-"""A new configuration for a daemon that runs: whole or not at all, and everywhere."""
+"""Reloading the configuration of a running daemon: all of it or nothing, and in every part."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ words = 9
 
 
 class OddSettings(BaseModel):
-    """A slice's own."""
+    """A slice's settings."""
 
     words: int = 1
 
 
 class Box:
-    """An app that was built."""
+    """A built App with its files."""
 
     def __init__(self, root: Path, **environ: str) -> None:
         self.file = root / "config.toml"
@@ -71,7 +71,7 @@ class Box:
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine answers in this thread."""
+    """Let the engine answer in the test's thread."""
     monkeypatch.setattr("tacitd.engine.Engine.call", lambda self, work, timeout=None: work())
 
 
@@ -81,7 +81,7 @@ def box(tmp_path: Path) -> Box:
 
 
 def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
-    """Caps, the quiet of a session, excluded directories, pauses, a slice's own settings, the log, `off`."""
+    """Limits, session.idle, excluded directories, back-offs, a slice's own settings, the log level, `off`."""
     app = box.app
     tools = app.tools["odd"]
     assert isinstance(app.projects.of(str(box.secret)), Project)
@@ -112,7 +112,7 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     "text", [GOOD + "[bugdet]\nx = 1\n", GOOD.replace("7", '"many"'), "not toml", "[odd]\nwords = 'x'\n"]
 )
 def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
-    """Whole or not at all: exit code 78, and the old one holds to its last key."""
+    """Exit code 78, and every value of the old configuration stays in force."""
     before = box.app.config
     box.file.write_text(text)
     with pytest.raises(ConfigError) as error:
@@ -130,7 +130,7 @@ def test_the_same_again_changes_nothing(box: Box) -> None:
 
 
 def test_what_waits_for_the_budget_goes_on(box: Box) -> None:
-    """A raised cap is taken up at once."""
+    """Work that waits for the budget continues as soon as the limit is raised."""
     box.file.write_text("[budget]\ncalls_per_day = 900\n")
     assert reload(box.app) == ["budget.calls_per_day"]
     put(box.app, box.app.config, ["claude.fast"])
@@ -139,7 +139,7 @@ def test_what_waits_for_the_budget_goes_on(box: Box) -> None:
 
 
 def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
-    """`debug.wedge` is there for nobody but tests that set TACITD_DEBUG."""
+    """`debug.wedge` exists only for tests that set TACITD_DEBUG."""
     for name, environ in (("a", {}), ("b", {"TACITD_DEBUG": "1"})):
         (tmp_path / name).mkdir()
         made = Box((tmp_path / name).resolve(), **environ)
@@ -149,12 +149,12 @@ def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
 
 
 def degraded(box: Box) -> dict[str, str]:
-    """Id and words of each degradation, as `status` shows them."""
+    """Id and text of each degradation, as `status` shows them."""
     return {one.id: f"{one.what} / {one.hint}" for one in box.app.engine.degradations()}
 
 
 def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
-    """DESIGN "Degradations are state, not log lines": whoever sent SIGHUP reads no log."""
+    """DESIGN "Control", degradations are state and not log lines: a person who sends SIGHUP does not read the log."""
     life = Life(box.app, Notifier())
     for wrong, key in (("[budget]\ncalls_per_day = -1\n", "calls_per_day"), ("[budget\n", "config.toml")):
         box.file.write_text(wrong)
@@ -172,7 +172,7 @@ def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
 
 
 def test_the_old_configuration_in_its_place_again_ends_it(box: Box) -> None:
-    """What was asked for and refused was taken back: nothing is left to be mended."""
+    """The refused file was restored, so nothing is left to correct."""
     box.file.write_text("nonsense")
     with pytest.raises(ConfigError):
         reload(box.app)

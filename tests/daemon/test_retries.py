@@ -1,4 +1,4 @@
-"""Rejected prompts that a person has tried again (`tacitd rescue retry`)."""
+"""Trying rejected prompts again (`tacitd rescue retry`)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tacitd.verbs import verbs
 
 
 def lost_twice(tmp: Path) -> Scene:
-    """A scene in which the answers about two prompts were lost twice, and a third one was handled."""
+    """A scene in which the answers for two prompts were lost twice, and a third prompt was handled."""
     scene = Scene(tmp, Asking(), model=paid)
     scene.type("s", "one", "two")
     for _ in range(2):
-        scene.dispatcher.runner._closed = True  # what is answered now is answered too late
+        scene.dispatcher.runner._closed = True  # every answer from now on comes too late
         scene.settle()
         scene.restart(Asking())
     scene.settle()
@@ -38,13 +38,13 @@ def lost_twice(tmp: Path) -> Scene:
 
 
 def run_inline(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """The methods of the socket run their work in the test's thread."""
+    """Let the methods of the socket run in the test's thread."""
     patch.setattr(Engine, "call", lambda engine, work, timeout=None: work())
     patch.setattr(Engine, "sync", lambda engine, timeout=None: scene.sync())
 
 
 def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
-    """RELIABILITY 16: what was paid for twice waits in sight; one command has it tried again, and nothing else."""
+    """RELIABILITY 16: a prompt that was paid for twice is listed; one command tries it again, and nothing else."""
     scene = lost_twice(tmp_path)
     seen = document(scene.app)["rescued_by_reason"]
     assert seen == [{"handler": "a", "reason": "begun twice", "texts": 2}]
@@ -58,7 +58,7 @@ def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
 
 
 def test_sync_counts_what_was_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer of `sync` has the counts of rejected work, so that nobody reads `all handled`."""
+    """The answer of `sync` has the counts of rejected work, so that `all handled` is not printed."""
     scene = lost_twice(tmp_path)
     run_inline(scene, monkeypatch)
     said = verbs(scene.app)["sync"]({})
@@ -66,7 +66,7 @@ def test_sync_counts_what_was_rejected(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_parked_work_is_counted(tmp_path: Path) -> None:
-    """What waits without a known time is tried at once, and counted; what waits for a time is not tried before it."""
+    """Work that waits without a known time is tried at once and counted; work with a time is not tried before it."""
     clock = FakeClock()
     later = {"s": Later("no model", "install it"), "t": Later("limit", "", not_before=clock.wall + 1e5)}
     scene = Scene(tmp_path, grew(lambda event: later[event.session]), clock=clock)
@@ -81,7 +81,7 @@ def test_parked_work_is_counted(tmp_path: Path) -> None:
 
 
 def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
-    """The others stay rejected, and stay in sight."""
+    """The others stay rejected and listed."""
     scene = lost_twice(tmp_path)
     assert retry_rejected(scene.app, {"u2", "unknown"})["retried"] == 1
     scene.settle()
@@ -92,7 +92,7 @@ def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compacted", [False, True])
 def test_a_crash_before_they_are_handled_forgets_nothing(tmp_path: Path, compacted: bool) -> None:
-    """RELIABILITY 2: also where the handler's log was made short at that start."""
+    """RELIABILITY 2: also if the handler's log was compacted at that start."""
     scene = lost_twice(tmp_path)
     retry_rejected(scene.app, None)
     if compacted:
@@ -104,7 +104,7 @@ def test_a_crash_before_they_are_handled_forgets_nothing(tmp_path: Path, compact
 
 
 def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> None:
-    """RELIABILITY 16: at most two payments for each time that a person asks."""
+    """RELIABILITY 16: at most two paid calls for each `retry`."""
     scene = lost_twice(tmp_path)
     retry_rejected(scene.app, None)
     for _ in range(3):
@@ -117,7 +117,7 @@ def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> Non
 
 
 def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
-    """Claude Code deletes transcripts after 30 days: the words are kept, and their ids are named."""
+    """Claude Code deletes transcripts after 30 days: the text is kept, and its ids are named."""
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
     scene.settle(61)
@@ -126,7 +126,7 @@ def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
 
 
 def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> None:
-    """What the follower knows is up to a second old: the words would leave the dead letters and never be read."""
+    """The follower's list is up to a second old: the dead letter would be removed and the prompt never read."""
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
     assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
@@ -134,14 +134,14 @@ def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> N
 
 
 def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) -> None:
-    """They were parked, or tried again, when the transcript went: nothing hands them over any more, so it is said."""
+    """They were parked, or being tried again, when the transcript was deleted: they are named as gone."""
     scene = lost_twice(tmp_path)
     assert retry_rejected(scene.app, None)["retried"] == 2
     assert retry_rejected(scene.app, {"u1"}) == {
         "retried": 0,
         "parked": 0,
         "gone": [],
-    }  # its transcript is there: it waits
+    }  # its transcript exists: it waits
     scene.path("s").unlink()
     assert retry_rejected(scene.app, {"u1", "unknown"}) == {"retried": 0, "parked": 0, "gone": ["u1"]}
     scene.settle(61)
@@ -149,7 +149,7 @@ def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) ->
 
 
 def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY 3: nothing is lost, and asking once more does it."""
+    """RELIABILITY 3: no work is lost, and a second `retry` succeeds."""
     scene = lost_twice(tmp_path)
     consumer = scene.engine.consumers["a"]
 
@@ -168,7 +168,7 @@ def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: p
 
 
 def test_dropped_words_are_not_tried_again(tmp_path: Path) -> None:
-    """A person let go of them."""
+    """A person deleted them."""
     scene = lost_twice(tmp_path)
     scene.dispatcher.rescue.drop("u1")
     scene.dispatcher.forget(["u1"])
@@ -176,7 +176,7 @@ def test_dropped_words_are_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_is_named(tmp_path: Path) -> None:
-    """Neither ids nor all: no guess is made."""
+    """Neither ids nor `all` is an error."""
 
     def answer(event: Event) -> Outcome:
         return Done(data={"did": prompts_of(event)})

@@ -1,4 +1,4 @@
-"""Timed jobs: what is due is a function of the injected clock, whatever the machine's clock says."""
+"""Timed jobs: what is due depends on the injected clock only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR = 3600.0
 YEAR = 365 * 24 * HOUR
 EVERY = 60.0
 LOOP = 60.0
-"""Seconds that pass between two looks of the engine at most (`engine.ASLEEP`)."""
+"""Maximum seconds between two passes of the engine's loop (`engine.ASLEEP`)."""
 
 
 def _schedule(
@@ -35,7 +35,7 @@ def _schedule(
 @given(st.floats(60, 1e6), st.none() | st.floats(-1e9, 1e9), st.booleans())
 @examples(60)
 def test_a_job_first_runs_within_its_interval(every: float, ago: float | None, at_start: bool) -> None:
-    """RELIABILITY row 12: at least once in its interval, whatever the clock said when it last ran."""
+    """RELIABILITY row 12: at least once in its interval, whatever the clock was when it last ran."""
     now = 2e9
     pause = first_pause(Job("j", every, at_start), None if ago is None else now - ago, now)
     assert SOON <= pause <= max(SOON, every)
@@ -51,13 +51,13 @@ def test_a_job_by_hand_is_not_planned() -> None:
 
 
 def test_without_jobs_nothing_is_waited_for() -> None:
-    """The engine sleeps as long as its other parts let it."""
+    """The schedule does not limit the engine's sleep."""
     schedule, _ = _schedule(Job("j"))
     assert schedule.next_in() == float("inf") and schedule.take_due() == []
 
 
 def test_a_job_is_due_once_its_interval_passed_and_not_before() -> None:
-    """RELIABILITY row 12, with a clock that nobody sets."""
+    """RELIABILITY row 12, with a clock that is never set."""
     schedule, clock = _schedule(Job("j", HOUR))
     runs = 0
     for _ in range(3 * 24):
@@ -67,7 +67,7 @@ def test_a_job_is_due_once_its_interval_passed_and_not_before() -> None:
 
 
 def test_the_machines_clock_does_not_matter() -> None:
-    """Main was red on every day after the date of FakeClock: a thread compared it with the machine's date."""
+    """A regression: a thread compared the injected time with the system's, so tests failed after FakeClock's date."""
     for wall in (0.0, 4e9):
         schedule, clock = _schedule(Job("j", EVERY), clock=FakeClock(wall=wall))
         assert schedule.take_due() == []
@@ -88,7 +88,7 @@ def test_a_clock_that_is_set_back_delays_no_job(back: float) -> None:
 
 @pytest.mark.parametrize("forward", [HOUR, 2 * HOUR, YEAR, 56 * YEAR, 8000 * YEAR])
 def test_a_clock_that_is_set_forward_costs_one_run(forward: float) -> None:
-    """RELIABILITY row 12: the interval has passed by the clock that people see; there is one run, however far it was set."""
+    """RELIABILITY row 12: the interval has passed on the clock that people see; one run, however far it was set."""
     schedule, clock = _schedule(Job("j", HOUR))
     clock.jump(forward)
     assert schedule.take_due() == [("x", "j")]
@@ -96,7 +96,7 @@ def test_a_clock_that_is_set_forward_costs_one_run(forward: float) -> None:
 
 
 def test_sleep_costs_one_run() -> None:
-    """Both clocks go on in sleep: a job that was missed seven hundred times runs once."""
+    """Both clocks continue in sleep: a job that was missed seven hundred times runs once."""
     schedule, clock = _schedule(Job("j", EVERY), Job("k", EVERY))
     clock.pass_(12 * HOUR)
     assert schedule.take_due() == [("x", "j"), ("x", "k")] and schedule.take_due() == []
@@ -137,8 +137,8 @@ def test_a_jump_right_after_a_run_does_not_repeat_it() -> None:
 )
 @examples(100)
 def test_any_jumps_keep_each_job_within_its_interval(steps: Sequence[tuple[float, float]]) -> None:
-    """RELIABILITY row 12: never twice within an interval, on the clock on which it passed; never later than the interval
-    and one look of the loop; one run at most for each jump."""
+    """RELIABILITY row 12: never twice within an interval on the clock on which it passed; never later than the interval
+    and one pass of the loop; at most one run for each jump."""
     schedule, clock = _schedule(Job("j", EVERY))
     ran = started = FakeClock(clock.wall, clock.mono)
     runs = forward = 0
@@ -155,7 +155,7 @@ def test_any_jumps_keep_each_job_within_its_interval(steps: Sequence[tuple[float
 
 
 def test_a_jump_of_56_years_costs_nothing() -> None:
-    """A machine that boots in 1970 and then learns the date: the run of a job of a minute was missed 29 million times."""
+    """A machine that boots in 1970 and then receives the date: a job of one minute was missed 29 million times."""
     schedule, clock = _schedule(*(Job(f"j{n}", EVERY) for n in range(10)), clock=FakeClock(wall=0.0))
     clock.pass_(EVERY)
     schedule.take_due()

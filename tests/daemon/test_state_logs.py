@@ -1,4 +1,4 @@
-"""The small logs beside the handlers': what a person paused, chose, and what was rescued."""
+"""The logs of pauses, write modes and rescued texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _holds(folder: Path) -> Holds:
 
 
 def test_holds_survive_a_restart(tmp_path: Path) -> None:
-    """Issue "Command line": `pause` holds until `resume`, whoever restarts what."""
+    """Issue "Command line": `pause` lasts until `resume`, also after a restart."""
     holds = _holds(tmp_path)
     for hold in (Hold("all"), Hold("project", "/w"), Hold("session", "s")):
         holds.set(hold, True)
@@ -35,7 +35,7 @@ def test_holds_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_hold_applies_to_its_own(tmp_path: Path) -> None:
-    """A project's, a session's, everybody's."""
+    """A project's, a session's, one for everything."""
     holds = _holds(tmp_path)
     assert holds.held(ROOT, "s") is None
     holds.set(Hold("project", "/w"), True)
@@ -45,7 +45,7 @@ def test_a_hold_applies_to_its_own(tmp_path: Path) -> None:
 
 
 def test_choices_are_read_by_a_running_daemon(tmp_path: Path) -> None:
-    """Issue "Command line": `tacitd share` is another process; nothing overrules `off` in the configuration."""
+    """Issue "Command line": `tacitd share` is another process; `off` in the configuration overrides every choice."""
     here = Choices(Log(tmp_path / "projects.jsonl"), FakeClock())
     there = Choices(Log(tmp_path / "projects.jsonl"), FakeClock())
     off = Choices(Log(tmp_path / "projects.jsonl"), FakeClock(), "off")
@@ -62,7 +62,7 @@ def _prompt(id: str, text: str = "use pnpm") -> Prompt:
 
 
 def test_rescued_words_leave_when_they_were_handled_or_dropped(tmp_path: Path) -> None:
-    """DESIGN "One way through": a 0600 log, and words stay on disk no longer than needed."""
+    """DESIGN "Consumers": a 0600 log; text stays on disk no longer than needed."""
     path = tmp_path / "rescue.jsonl"
     rescue = Rescue(Log(path), FakeClock())
     rescue.keep("learning", [_prompt("u1"), _prompt("u2", "second")], "no model")
@@ -81,7 +81,7 @@ def test_rescued_words_leave_when_they_were_handled_or_dropped(tmp_path: Path) -
 
 
 def test_secrets_are_blanked_in_what_is_rescued(tmp_path: Path) -> None:
-    """DESIGN "The model": text that looks like a secret goes nowhere."""
+    """DESIGN "Model": text that looks like a secret is not stored."""
     rescue = Rescue(Log(tmp_path / "rescue.jsonl"), FakeClock())
     secret = "ghp_" + "a1B2" * 9
     rescue.keep("learning", [_prompt("u1", f"the token is {secret}")], "no model")

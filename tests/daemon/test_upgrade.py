@@ -1,4 +1,4 @@
-"""A newer package under a daemon that runs is said in `status`."""
+"""Another installed package than the running one is a degradation in `status`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tacitd.upgrade import outdated
 
 
 def test_another_version_is_said_with_the_cure() -> None:
-    """`restart` changes over."""
+    """The hint is `tacitd restart`."""
     (one,) = outdated("0.1.0", lambda name: "0.2.0")
     assert one.id == "daemon.outdated" and "0.2.0" in one.what and "tacitd restart" in one.hint
 
 
 def test_the_same_version_and_none_are_quiet() -> None:
-    """In the middle of an update there may be no version for a moment."""
+    """During an update there may be no package for a moment."""
 
     def none(_: str) -> str:
         raise PackageNotFoundError

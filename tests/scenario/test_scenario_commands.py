@@ -102,7 +102,7 @@ def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
         for where in (daemon.home, daemon.root / "nowhere"):
             done = daemon.cli("init", str(where))
             assert done.returncode == 2, done.stderr
-            assert "no project" in done.stderr or "no such directory" in done.stderr
+            assert "not a project" in done.stderr or "no such directory" in done.stderr
         daemon.cli("exclude", str(daemon.project))
         done = daemon.cli("init", str(daemon.project))
         assert done.returncode == 2 and "--undo" in done.stderr

@@ -90,9 +90,9 @@ def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk)
     assert waiting and all(FULL in one["reason"] and one["hint"] for one in waiting), waiting
     with pytest.raises(CallFailedError, match=FULL) as refused:
         daemon.call("pause")
-    assert "make room" in refused.value.hint
+    assert "free space" in refused.value.hint
     said = daemon.cli("status")
-    assert said.returncode == 0 and FULL in said.stdout and "make room" in said.stdout
+    assert said.returncode == 0 and FULL in said.stdout and "free space" in said.stdout
     disk.free()
     assert daemon.synthesize() == []
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]

@@ -118,7 +118,7 @@ def test_a_full_disk_is_said_with_its_cure(
     outcome = Handler().handle(event, said.tools())
     found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]
     what = found.reason if isinstance(found, Later) else found.what
-    assert "make room" in found.hint and str(lessons.log) in what and "No space left" in what
+    assert "free space" in found.hint and str(lessons.log) in what and "No space left" in what
     assert "Errno" not in what
 
 
