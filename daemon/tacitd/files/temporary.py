@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacitd import git
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, mode_within, read_all, regular, write_all
 
@@ -124,13 +125,18 @@ def removed_on_failure(temp: Path, disk: Disk) -> Iterator[None]:
 def sweep(directory: Path, before: float, disk: Disk) -> None:
     """Remove tacitd's temporary files whose last change is older than `before` (seconds since 1970).
 
-    Never raises, because nothing depends on it: another process may be doing the same, or the directory may not be
-    readable.
+    A file that git tracks stays: a repository brought it along, or a person committed it. So does a file in a work tree
+    of which git cannot say what it tracks. Never raises, because nothing depends on it: another process may be doing the
+    same, or the directory may not be readable.
     """
     with suppress(OSError):
-        for name in disk.names(directory):
-            if name.startswith(TEMP_PREFIX):
-                _sweep_one(directory / name, before, disk)
+        found = [directory / name for name in disk.names(directory) if name.startswith(TEMP_PREFIX)]
+        stale = [temp for temp in found if _is_stale(temp, before, disk)]
+        if stale:  # git is asked only then
+            tracked = _tracked(directory)
+            for temp in stale:
+                if tracked is not None and temp.name.casefold() not in tracked:
+                    _remove(temp, disk)
 
 
 def kept_for_a_person(directory: Path, disk: Disk) -> list[Path]:
@@ -145,10 +151,22 @@ def kept_for_a_person(directory: Path, disk: Disk) -> list[Path]:
     return found
 
 
-def _sweep_one(temp: Path, before: float, disk: Disk) -> None:
+def _is_stale(temp: Path, before: float, disk: Disk) -> bool:
     with suppress(OSError, FileRefusedError):
-        if disk.stat(temp).st_ctime < before and _is_ours(temp, disk):
-            disk.unlink(temp)
+        return disk.stat(temp).st_ctime < before and _is_ours(temp, disk)
+    return False
+
+
+def _tracked(directory: Path) -> frozenset[str] | None:
+    """The case-folded names of those temporary files that git tracks; None where git cannot say."""
+    place = Path(os.path.realpath(directory))
+    found = git.find(place)
+    return git.list_tracked(found.here, place, f"{TEMP_PREFIX}*") if found is not None else frozenset()
+
+
+def _remove(temp: Path, disk: Disk) -> None:
+    with suppress(OSError):
+        disk.unlink(temp)
 
 
 def _is_ours(temp: Path, disk: Disk) -> bool:

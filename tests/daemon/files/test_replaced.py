@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -294,3 +295,21 @@ def test_a_stale_temporary_file_of_ours_is_removed(tmp_path: Path) -> None:
         disk.old = old
         replace(tmp_path / "a.md", old.encode(), disk=disk)
     assert sorted(os.listdir(tmp_path)) == [".tacitd-1.new", ".tacitd-mine", "a.md", "other.new"]
+
+
+@pytest.mark.parametrize("below", ["", "src/[id]"])
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_temporary_file_that_git_tracks_stays(tmp_path: Path, below: str, locked: bool) -> None:
+    """A cloned repository may bring one along; and where git cannot say what it tracks, nothing is removed."""
+    git_add = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git_add, "init", "-q"], check=True)
+    folder = tmp_path / below
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (".tacitd-theirs.new", ".tacitd-ours.new"):
+        (folder / name).write_text("words")
+    subprocess.run([*git_add, "add", "--", ":(glob)**/.tacitd-theirs.new"], check=True)
+    if locked:
+        (tmp_path / ".git" / "index.lock").touch()
+    sweep(folder, 1e12, FaultyDisk())
+    left = {".tacitd-theirs.new", *([".tacitd-ours.new"] if locked else [])}
+    assert {path.name for path in folder.glob(".tacitd-*")} == left
