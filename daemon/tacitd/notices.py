@@ -9,7 +9,7 @@ from loguru import logger
 
 from tacitd.handler import Notice
 
-LEARNED = "learned"
+STORED = "learned"
 """`Notice.did` of what was stored."""
 KEPT = 500
 """Notices that are kept for callers that wait: more than one `sync` usually brings."""

@@ -18,7 +18,7 @@ from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.holds import Hold
-from tacitd.notices import LEARNED, notice_line
+from tacitd.notices import STORED, notice_line
 from tacitd.reload import reload
 from tacitd.report import document
 from tacitd.retries import retry_rejected
@@ -87,8 +87,8 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     document = app.engine.call(lambda: snapshot(app))
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.since(mark)]
-    made = {"made": [row for row in rows if row["did"] == LEARNED]}
-    made["unmade"] = [row for row in rows if row["did"] != LEARNED]
+    made = {"made": [row for row in rows if row["did"] == STORED]}
+    made["unmade"] = [row for row in rows if row["did"] != STORED]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
 
 

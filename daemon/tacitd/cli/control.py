@@ -87,14 +87,13 @@ def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
 
 
 def _tell_why_waiting(said: Mapping[str, Any]) -> None:
-    """Print why something still waits after `sync --write`. What is parked or degraded has been named; of the rest the
-    command is named that tries it alone."""
+    """Print why something still waits after `sync --write`, also where nothing is parked or degraded."""
     roots = dict.fromkeys(str(row["project"]) for row in said["waits"])
     tell_reasons(said, roots)
     parked = {row.get("project") for row in said["parked"]}
     for root in roots:
         if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
-            talk(f"it came after the call, or cannot be written now: `tacitd synthesize {root}` tries it")
+            talk(f"{root}: it came after the call, or is not to be written now; the log says more")
 
 
 def tell_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
