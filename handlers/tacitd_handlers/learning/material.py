@@ -23,6 +23,8 @@ CALL_LIMIT = 48_000
 BESIDE = 80
 """Bytes that an answer says beside each fact: FILE, SECTION and FACT, each in a line of its own."""
 
+_BATCH = "batch:"
+
 
 @dataclass(frozen=True, slots=True)
 class Material:
@@ -67,11 +69,26 @@ class Material:
         """
         wanted = set(facts)
         return {
-            f"{name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}": path
+            part: path
             for line, path, name in zip(self.lines, self.origins, self.counted_by, strict=True)
-            for fact in line.facts
-            if fact in wanted
+            for part in _parts((fact for fact in line.facts if fact in wanted), name)
         }
+
+    def at_fault(self, lost: Collection[str]) -> tuple[frozenset[Path], tuple[str, ...]]:
+        """Given ids of `parts`, return the files to be put aside for them, and the batches of ours to be put aside alone.
+
+        A file that has other facts beside those batches stays: only a batch can be left out of a file by its id. A line
+        of another tool has none, so its file is put aside with all that is in it.
+        """
+        guilty: dict[Path, dict[str, bool]] = {}
+        for line, path, name in zip(self.lines, self.origins, self.counted_by, strict=True):
+            is_lost = any(part in lost for part in _parts(line.facts, name))
+            names = guilty.setdefault(path, {})
+            names[name] = names.get(name, False) or is_lost
+        whole = {path for path, names in guilty.items() if all(names.values()) or names.get(path.name)}
+        rest = (names for path, names in guilty.items() if path not in whole)
+        alone = [name.removeprefix(_BATCH) for names in rest for name, is_lost in names.items() if is_lost]
+        return frozenset(whole), tuple(dict.fromkeys(alone))
 
     def unfiled_in(self, files: Sequence[Path]) -> tuple[Extracted, ...]:
         """The batches in no file whose names are among these."""
@@ -157,7 +174,7 @@ def take(
     count = sum(number for name, number in written.lines.items() if name in known)
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
     counted_by = tuple(
-        f"batch:{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
+        f"{_BATCH}{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
     )
     return Material(
         _id(claimed, found),
@@ -172,6 +189,11 @@ def take(
         unfiled,
         counted_by,
     )
+
+
+def _parts(facts: Iterable[str], name: str) -> list[str]:
+    """The ids of these facts, given what their calls are counted by."""
+    return [f"{name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}" for fact in facts]
 
 
 def _place_of(files: Files, batch: Extracted) -> Path:

@@ -10,7 +10,7 @@ Data of its commits, by their `kind`:
                files (line to file), usd (all calls that led there), from (prompts);
                `no_line`: why no line was made; `read`: claimed files that grew meanwhile, and up to which byte they are done with
     aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches;
-               `unfiled`: those of the batches whose own file could not be read
+               `unfiled`: those of the batches whose own file could not be read, or has other facts too
     tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen
     summary    the known-facts summary was made because somebody asked
 """
@@ -94,7 +94,7 @@ class State:
     judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     """Batches that were put aside: should a person have them tried again, their facts were judged already."""
     left: dict[Path, set[str]] = field(default_factory=dict)
-    """Batches that were put aside while their own file could not be read: what it still has of them is left out."""
+    """Batches that were put aside without their own file: what it still has of them is left out."""
     aside: list[Aside] = field(default_factory=list)
     total: Counter[str] = field(default_factory=Counter)
     days: dict[str, Counter[str]] = field(default_factory=dict)

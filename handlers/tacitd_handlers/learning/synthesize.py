@@ -27,6 +27,7 @@ from tacitd_handlers.learning.extract import unanswered
 from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.looks import look, ours
 from tacitd_handlers.learning.material import Material, portions, take
+from tacitd_handlers.learning.paid_answers import Answered, LostTwice, Paid
 from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
 from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
 from tacitd_handlers.learning.raw_ownership import RawOwnership
@@ -64,25 +65,6 @@ class Desk:
     """What lines are judged by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What the model proposed, and what riders found beside it."""
-
-    plan: Plan
-    found: Mapping[str, list[Any]]
-    """By the name of the slice that it is for."""
-    usd: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LostTwice:
-    """Facts that were paid for twice without an answer that could be kept."""
-
-    reason: str
-    files: frozenset[Path]
-    """The claimed files that they are in."""
-
-
 class Synthesis:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
@@ -98,12 +80,8 @@ class Synthesis:
         self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
         self._refusals = refusals
-        self._paid: dict[Path, dict[str, Answered]] = {}
-        """By the project's root, answers by their key."""
-        self._paid_batches: dict[Path, frozenset[str]] = {}
-        """By the project's root, the batches in no file that these answers are about."""
-        self._paid_files: dict[Path, frozenset[Path]] = {}
-        """By the project's root, the claimed files that these answers are about."""
+        self._paid: dict[Path, Paid] = {}
+        """By the project's root."""
         self._failures: Counter[Path] = Counter()
 
     def run(self, project: Project, state: State, tools: Tools) -> Outcome:
@@ -123,7 +101,7 @@ class Synthesis:
         tools.history.check_editable(project.root, files.learned)
         # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
         # would be paid for again. Outcome: what came since waits until that answer is written.
-        held = self._paid_batches.get(project.root) if self._paid.get(project.root) else None
+        held = self._paid.get(project.root)
         if held is not None and not self._ownership.inspect(files).known:
             return Later("git cannot say which files it tracks", "`git status` there says why")
         material = take(
@@ -133,8 +111,8 @@ class Synthesis:
             tools.history,
             self._ownership,
             tools.clock.now(),
-            only=held,
-            among=self._paid_files.get(project.root, frozenset()),
+            only=held.batches if held is not None else None,
+            among=held.files if held is not None else (),
         )
         outcome = self._synthesized(project, material, state, tools)
         if held is not None and not isinstance(outcome, Later) and self._has_more(project, files, state):
@@ -163,26 +141,34 @@ class Synthesis:
         items: dict[Item, None] = {}
         found: dict[str, list[Any]] = {}
         usd = 0.0
-        paid = self._paid.setdefault(desk.project.root, {})
-        self._paid_batches[desk.project.root] = frozenset(made.id for made in desk.material.unfiled)
-        self._paid_files[desk.project.root] = frozenset(desk.material.claimed)
+        root, paid = desk.project.root, dict[str, Answered]()
+        batches, files = (
+            frozenset(made.id for made in desk.material.unfiled),
+            frozenset(desk.material.claimed),
+        )
+        if (held := self._paid.get(root)) is not None:
+            paid.update(held.answers)
+            self._paid[root] = Paid(paid, batches, files)
         for number, facts in enumerate(portions(desk.facts)):
             key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
             if key not in paid:
                 plan = _asked(desk, facts, key, state, tools)
                 if not isinstance(plan, Answered):
-                    return self._failed(desk, plan, tools)
+                    return self._failed(desk, plan, state, tools)
                 paid[key] = plan
+                self._paid[root] = Paid(paid, batches, files)
             usd += paid[key].usd
             items.update(dict.fromkeys(paid[key].plan.items))
             for name, what in paid[key].found.items():
                 found.setdefault(name, []).extend(what)
-        self._failures.pop(desk.project.root, None)
+        self._failures.pop(root, None)
         return Answered(Plan(tuple(items)), found, usd)
 
-    def _failed(self, desk: Desk, outcome: Later | Rejected | LostTwice, tools: Tools) -> Outcome:
+    def _failed(
+        self, desk: Desk, outcome: Later | Rejected | LostTwice, state: State, tools: Tools
+    ) -> Outcome:
         """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight. Of facts
-        whose calls were lost twice only their own files are put aside; what joined them since goes on."""
+        whose calls were lost twice only their own batches or files are put aside; what joined them since goes on."""
         settings: SynthesisSettings = tools.settings["synthesis"]
         root, given_up = (
             desk.project.root,
@@ -192,8 +178,10 @@ class Synthesis:
             self._failures[root] += outcome.blame == "work"
             if self._failures[root] < settings.tries:
                 return outcome
+        alone: tuple[str, ...] = ()
         if isinstance(outcome, LostTwice):
-            given_up = tuple(path for path in given_up if path in outcome.files)
+            whole, alone = desk.material.at_fault(outcome.parts)
+            given_up = tuple(path for path in given_up if path in whole)
             tools.post(Due(SYNTHESIZE, desk.project))
         self._failures.pop(root, None)
         self._paid.pop(root, None)
@@ -201,11 +189,12 @@ class Synthesis:
         aside = [
             path.name for path in put_aside(files, [path for path in given_up if path in material.claimed])
         ]
-        if unfiled := material.unfiled_in(given_up):
+        waiting = state.waiting.get(root, {})
+        if unfiled := (*material.unfiled_in(given_up), *(waiting[id] for id in alone)):
             aside.append(put_lines_aside(files, material.id, unfiled).name)
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
         data["unfiled"] = [made.id for made in unfiled]
-        data["batches"] = [*material.batches_in(given_up), *material.settled]
+        data["batches"] = [*material.batches_in(given_up), *alone, *material.settled]
         where = ", ".join(str(Files(root).tmp / name) for name in aside)
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
 
@@ -347,7 +336,7 @@ def _asked(
     if isinstance(answer, NoAnswer):
         no = unanswered(answer)
         if isinstance(no, Rejected) and answer.repeated:
-            return LostTwice(no.reason, frozenset(parts[part] for part in answer.repeated))
+            return LostTwice(no.reason, frozenset(answer.repeated))
         return no
     said = parted(answer.text, aboard)
     given = [*facts, *(line for one in desk.shared.values() for line in one.said)]

@@ -109,6 +109,52 @@ def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench)
     assert bench.bullets == [DELETE] and bench.status["refused"] == {"refused": 0, "waits": 0}
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, restarted: bool) -> None:
+    """RELIABILITY 16: two batches in one claimed file, and one of them was paid for twice; the other one becomes a line."""
+
+    def lost(ask: Ask) -> str | NoAnswer:
+        shown = ask.prompt.partition("Raw extracted facts:")[2]
+        if PNPM not in shown:
+            return every_fact(ask)
+        return NoAnswer(Why.REPEATED, "x", repeated=ask.parts[:1])
+
+    for words, fact in (("use pnpm, not npm", PNPM), ("i prefer tabs", TABS)):
+        bench.answer((EXTRACTION, fact))
+        bench.type(words)
+    assert len(bench.raw) == 2
+    bench.answer((SYNTHESIS, lost))
+    assert isinstance(bench.end(), Rejected) and len(bench.claimed) == 1
+    if restarted:
+        bench.restart()
+        bench.answer((SYNTHESIS, lost))
+        bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [TABS] and not bench.claimed
+    (dead,) = bench.files.tmp.glob("*.dead.jsonl")
+    assert PNPM in dead.read_text() and TABS not in dead.read_text()
+    bench.answer((SYNTHESIS, every_fact))
+    bench.due(RETRY)
+    bench.play_posted()
+    assert (
+        sorted(bench.bullets) == [TABS, PNPM]
+        and not bench.claimed
+        and not list(bench.files.tmp.glob("*.dead.jsonl"))
+    )
+
+
+def test_a_file_of_another_tool_whose_answers_were_lost_is_put_aside_whole(bench: Bench) -> None:
+    """Its lines have no id by which they could be left out of the file that they share."""
+    bench.type("use pnpm, not npm")
+    with bench.files.raw.open("a") as raw:
+        raw.write('{"facts": ["Prefers tabs"]}\n')
+    lost = lambda ask: NoAnswer(Why.REPEATED, "x", repeated=ask.parts[1:])  # noqa: E731
+    bench.answer((SYNTHESIS, lost))
+    assert isinstance(bench.end(), Rejected) and not bench.claimed
+    (dead,) = bench.files.tmp.glob("*.dead.jsonl")
+    assert PNPM in dead.read_text() and TABS in dead.read_text()
+
+
 # --- what calls are counted by ------------------------------------------------------------------------------
 
 
