@@ -1,16 +1,14 @@
-"""When the lines of open sessions will come: rows for the status document, and one line for a person.
+"""When the lines of open sessions will come: rows for the status document.
 
-Lines are made at a session's end. Only sessions with prompts or facts that wait for it are named. Nothing heavy is imported
-here, because `tacitd status` uses it.
+Lines are made at a session's end. Only sessions with prompts or facts that wait for it are named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tacitd.clock import local_date, parse_utc, utc_seconds
+from tacitd.clock import utc_seconds
 from tacitd.events import Project, SessionStarted
 
 if TYPE_CHECKING:
@@ -70,20 +68,3 @@ def _is_about(turn: Turn, path: Path, project: Project) -> bool:
         return turn.stream.path == path
     place = getattr(turn.event, "project", None)
     return isinstance(place, Project) and place.root == project.root
-
-
-def describe_sessions(rows: Sequence[Mapping[str, Any]], now: float) -> str:
-    """Given the rows and the time (seconds since 1970), return one line in local time: `2 sessions: lines about 21:39 to
-    22:05`; "" if there are none."""
-    times = sorted(at for row in rows if (at := parse_utc(row.get("lines_about"))) is not None)
-    if not times:
-        return ""
-    first, last = (_local(at, now) for at in (times[0], times[-1]))
-    when = first if first == last else f"{first} to {last}"
-    return f"{len(rows)} session{'s' if len(rows) > 1 else ''}: lines about {when}"
-
-
-def _local(at: float, now: float) -> str:
-    """The minute; with its date where that is not today's."""
-    minute = datetime.fromtimestamp(at).strftime("%H:%M")
-    return minute if local_date(at) == local_date(now) else f"{local_date(at)} {minute}"

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support_engine import Scene, Scripted, done, grew, grew_due
 from tacitd.cli.status import told
-from tacitd.clock import local_date, local_minutes, parse_utc, utc_seconds
+from tacitd.clock import parse_utc
 from tacitd.events import Due, Event, Project
 from tacitd.handler import Later, Outcome
 from tacitd.holds import Hold, Scope
 from tacitd.report import document
 from tacitd.service.greeting import greeting
-from tacitd.session_ends import describe_sessions
+from tacitd.waiting_lines import local_time
 
-NOW = 1_795_149_000.0
 IDLE = 1800.0
 
 
@@ -58,9 +56,10 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     scene.type("s", "use pnpm")
     scene.settle()
     assert rows(scene) == [("s", IDLE)]
-    (line,) = [text for text in told(document(scene.app)) if text.startswith("sessions")]
-    assert line == f"sessions  1 session: lines about {local_minutes(scene.clock.wall + IDLE)[-5:]}"
-    assert line[10:] in list(greeting(scene.app))
+    (line,) = [text for text in told(document(scene.app)) if text.startswith("waits ")]
+    when = f"at {local_time(scene.clock.wall + IDLE)}, if it stays idle until then"
+    assert line == f"waits     prompts of 1 session in {scene.root}: until its session ends ({when})"
+    assert f"waits: {line[10:]}" in list(greeting(scene.app))
     facts_wait(scene)
     assert scene.sync().done() and rows(scene) == [("s", IDLE)], (
         "the words are handled, the lines are not made"
@@ -70,7 +69,7 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     assert rows(scene) == [("s", IDLE)]
     scene.settle(IDLE)
     assert scene.handler.ends and rows(scene) == []
-    assert not any(text.startswith("sessions") for text in told(document(scene.app)))
+    assert not any("prompts of" in text for text in told(document(scene.app)))
 
 
 def test_a_restart_still_knows(scene: Scene) -> None:
@@ -80,7 +79,7 @@ def test_a_restart_still_knows(scene: Scene) -> None:
     scene.sync()
     scene.restart()
     facts_wait(scene)
-    assert any(text.startswith("1 session: lines about") for text in greeting(scene.app))
+    assert any(text.startswith(f"waits: 1 fact in {scene.root}: until") for text in greeting(scene.app))
 
 
 def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
@@ -99,7 +98,7 @@ def test_words_that_made_no_fact_promise_no_line(scene: Scene) -> None:
     scene.settle()
     assert scene.sync().done()
     assert rows(scene) == []
-    assert not any("lines about" in text for text in greeting(scene.app))
+    assert not any(text.startswith("waits") for text in greeting(scene.app))
 
 
 @pytest.mark.parametrize("gathered", [True, False])
@@ -151,32 +150,3 @@ def test_a_handler_that_asks_no_model_makes_no_lines(tmp_path: Path) -> None:
     scene.type("s", "use pnpm")
     scene.settle()
     assert rows(scene) == []
-
-
-@pytest.mark.parametrize(
-    ("ahead", "expected"),
-    [
-        ([], ""),
-        ([60], "1 session: lines about {0}"),
-        ([60, 61, 62], "3 sessions: lines about {0}"),
-        ([3600, 60], "2 sessions: lines about {1} to {0}"),
-    ],
-)
-def test_one_line_for_a_person(ahead: list[float], expected: str) -> None:
-    """In local minutes; the date only where it is another day's."""
-    given = [{"lines_about": utc_seconds(NOW + seconds)} for seconds in ahead]
-    minutes = [local_minutes(NOW + seconds)[-5:] for seconds in ahead]
-    assert describe_sessions(given, NOW) == expected.format(*minutes)
-
-
-def test_another_day_is_named() -> None:
-    """A configured quiet of two days."""
-    at = NOW + 2 * 86400.0
-    said = describe_sessions([{"lines_about": utc_seconds(at)}], NOW)
-    assert said == f"1 session: lines about {local_date(at)} {local_minutes(at)[-5:]}"
-
-
-def test_rows_that_are_not_understood_are_left_out() -> None:
-    """The document may be another version's."""
-    odd: list[dict[str, Any]] = [{}, {"lines_about": 7}, {"lines_about": "soon"}]
-    assert describe_sessions(odd, NOW) == ""

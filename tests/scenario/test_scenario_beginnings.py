@@ -67,7 +67,7 @@ def test_a_session_of_a_second_ends_two_minutes_later(make: MakeDaemon) -> None:
 
     status = daemon.wait_until(soon, "the client is gone")
     said = daemon.cli("status").stdout
-    assert "sessions  2 sessions: lines about " in said
+    assert f"waits     prompts of 2 sessions in {daemon.project}: until its session ends (at " in said
     assert status["sessions"][0]["project"] == str(daemon.project)
 
 

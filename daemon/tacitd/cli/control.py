@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from tacitd.cli.parked_lines import find_reasons, parked_lines, waiting_lines
+from tacitd.cli.parked_lines import find_reasons, parked_lines
 from tacitd.cli.places import data, directory, paths, remote, talk
 from tacitd.control.client import call
 from tacitd.errors import PARKED, UnavailableError
+from tacitd.waiting_lines import describe_waiting
 
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""
@@ -73,7 +74,7 @@ def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         talk(f"parked: {text}")
         if hint:
             talk(f"hint: {hint}")
-    for text in waiting_lines(said["waits"]):
+    for text in describe_waiting(said["waits"]):
         talk(f"waits: {text}")
     if write:
         _tell_why_waiting(said)

@@ -1,18 +1,16 @@
-"""The lines that `status`, `sync` and `run --once` print for parked and waiting work. Pure."""
+"""The lines that `status`, `sync` and `run --once` print for parked work. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from tacitd.clock import parse_utc
+from tacitd.waiting_lines import local_time
 
 NAMED = 1
 """Work items with one reason that are named; more are counted."""
-LISTED = 3
-"""Waiting projects that have a line each. Of more, so many are named and the others counted."""
 
 
 def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -29,44 +27,11 @@ def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
         yield f"{handler}: {_what(group)}: {reason}{until}", hint
 
 
-def local_time(at: float) -> str:
-    """Given seconds since 1970, return `2026-02-19 14:30`, local time."""
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
-
-
 def _what(group: list[Mapping[str, Any]]) -> str:
     if len(group) <= NAMED:
         return ", ".join(str(row["what"]) for row in group)
     growth = all(str(row["what"]).startswith("growth of ") for row in group)
     return f"{len(group)} {'transcripts' if growth else 'work items'}"
-
-
-def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Given the rows of `waits` in the status document, yield a line for each; times are local.
-
-    More than three rows of one handler that wait for the same thing become one line with their count.
-    """
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((str(row.get("handler", "")), row["until"]), []).append(row)
-    for (_, until), group in groups.items():
-        if len(group) > LISTED:
-            yield _describe_many(group, until)
-            continue
-        for row in group:
-            yield f"{row['what']} in {row['project']}: until {until}{_when([row], 'at')}"
-
-
-def _describe_many(group: list[Mapping[str, Any]], until: str) -> str:
-    named = ", ".join(f"{row['what']} in {row['project']}" for row in group[:LISTED])
-    counted = f"{len(group)} projects, each until {until}: {named} and {len(group) - LISTED} more"
-    return counted + _when(group, "the first at")
-
-
-def _when(rows: Iterable[Mapping[str, Any]], at: str) -> str:
-    """The earliest time of these rows in parentheses; "" if none has a time."""
-    times = [time for row in rows if (time := parse_utc(row.get("at"))) is not None]
-    return f" ({at} {local_time(min(times))}, if it stays idle until then)" if times else ""
 
 
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -12,13 +12,12 @@ from typing import Any
 
 import click
 
-from tacitd.cli.parked_lines import parked_lines, waiting_lines
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.places import data, paths, talk
-from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call
 from tacitd.errors import UNAVAILABLE, UnavailableError
 from tacitd.paths import SNAPSHOT, find_file_in_the_way
-from tacitd.session_ends import describe_sessions
+from tacitd.waiting_lines import describe_waiting
 
 
 @click.command(epilog="\b\nExample: tacitd status --json | jq .budget")
@@ -78,20 +77,12 @@ def told(document: Mapping[str, Any]) -> Iterator[str]:
     for name, one in document["slices"].items():
         for text in one.get("says", ()):
             yield text if text.startswith("!") else f"{name:<9} {text}"
-    yield from _sessions(document)
     yield from _behind(document["handlers"])
     yield from _waiting(document)
     for one in document["degraded"]:
         yield f"! {one['what']}"
         if one["hint"]:
             yield f"  hint: {one['hint']}"
-
-
-def _sessions(document: Mapping[str, Any]) -> Iterator[str]:
-    """When the lines of open sessions will be written; nothing if no daemon runs."""
-    rows = document.get("sessions", ())
-    if document["running"] and rows:
-        yield f"sessions  {describe_sessions(rows, parse_utc(document['as_of']) or 0.0)}"
 
 
 def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:
@@ -136,7 +127,10 @@ def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"parked    {text}"
         if hint:
             yield f"          hint: {hint}"
-    for text in waiting_lines(document.get("waits", ())):
+    # Where no daemon runs, nothing writes the lines of open sessions at that time.
+    for text in describe_waiting(
+        document.get("waits", ()), document.get("sessions", ()) if document["running"] else ()
+    ):
         yield f"waits     {text}"
     if document["dead_letters"] or document["rescued"]:
         yield f"rejected  {document['dead_letters']} dead letters; {document['rescued']} texts kept"

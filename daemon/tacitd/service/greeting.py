@@ -8,8 +8,8 @@ from tacitd import __version__
 from tacitd.app import App
 from tacitd.durations import format_duration
 from tacitd.report import sessions
-from tacitd.session_ends import describe_sessions
 from tacitd.status import list_waits
+from tacitd.waiting_lines import describe_waiting
 
 
 def greeting(app: App) -> Iterator[str]:
@@ -28,8 +28,9 @@ def greeting(app: App) -> Iterator[str]:
         f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
         f"its client has ended"
     )
-    if waiting := describe_sessions(sessions(app, list_waits(app.engine)), app.clock.now()):
-        yield waiting
+    waits = list_waits(app.engine)
+    for text in describe_waiting(waits, sessions(app, waits)):
+        yield f"waits: {text}"
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
     for one in app.engine.degradations():
         yield f"missing: {one.what}"

@@ -28,6 +28,7 @@ from tacitd.transcripts.explain import prompts_of
 from tacitd.transcripts.person import Own
 from tacitd.transcripts.projects import Projects
 from tacitd.transcripts.tail import is_subagent
+from tacitd.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, Sitting, estimate
 
 if TYPE_CHECKING:
@@ -200,6 +201,8 @@ def _work(call: Call, transcripts: list[str], floor: float, roots: list[str]) ->
         talk(one["line"])
     for text, _ in parked_lines(said["parked"]):
         talk(f"parked: {text}")
+    for text in describe_waiting(row for row in said["waits"] if row["project"] in roots):
+        talk(f"waits: {text}")
     return PARKED if said["parked"] else 0
 
 

@@ -222,7 +222,7 @@ class Synthesis:
             also = reach.allowed(project)
             done = tools.history.run(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
+        data: dict[str, Any] = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
         data |= _paid_for(desk, answered, state) | _learned(decision, desk)
         if not operations:
             data["no_line"] = explain_no_line(

@@ -13,9 +13,10 @@ from test_cli_status import DOCUMENT
 from support_cli import Cli
 from support_examples import examples
 from tacitd.cli.control import tell_sync
-from tacitd.cli.parked_lines import local_time, parked_lines, waiting_lines
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.status import told
 from tacitd.errors import PARKED
+from tacitd.waiting_lines import describe_waiting, local_time
 
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
@@ -63,7 +64,7 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
         {"project": "/b", "what": "1 fact", "until": "its session ends", "at": None},
     ]
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
-    assert list(waiting_lines(waits)) == [first, "1 fact in /b: until its session ends"]
+    assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
     assert f"waits     {first}" in list(told(DOCUMENT | {"waits": waits}))
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": waits}
     tell_sync(said)
@@ -90,13 +91,35 @@ def test_many_projects_that_wait_are_one_line() -> None:
     rows[9] = rows[9] | {"at": "2026-11-20T04:40:00Z"}
     named = "1 fact in /0, 1 fact in /1, 1 fact in /2 and 31 more"
     when = f" (the first at {local_time(at)}, if it stays idle until then)"
-    assert list(waiting_lines(rows)) == [f"34 projects, each until its session ends: {named}{when}"]
-    assert len(list(waiting_lines(rows[:3]))) == 3
+    assert list(describe_waiting(rows)) == [f"34 projects, each until its session ends: {named}{when}"]
+    assert len(list(describe_waiting(rows[:3]))) == 3
     other = rows[0] | {"until": "tonight"}
-    assert list(waiting_lines([*rows[:4], other])) == [
+    assert list(describe_waiting([*rows[:4], other])) == [
         "4 projects, each until its session ends: 1 fact in /0, 1 fact in /1, 1 fact in /2 and 1 more",
         "1 fact in /0: until tonight",
     ]
+
+
+def test_open_sessions_wait_in_the_same_form() -> None:
+    """`sessions` and `waits` of the document are one kind of line; a project is named once, and odd rows are left out."""
+    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
+    about = {"/app": ["2026-11-20T05:00:00Z", "2026-11-20T04:40:00Z"], "/b": ["2026-11-20T04:40:00Z"]}
+    sessions: list[dict[str, Any]] = [
+        {"session": "s", "project": root, "lines_about": time}
+        for root, times in about.items()
+        for time in times
+    ]
+    odd: list[dict[str, Any]] = [{}, {"project": "/c", "lines_about": 7}, {"lines_about": "soon"}]
+    waits = [{"project": "/b", "what": "1 fact", "until": "its session ends", "at": None}]
+    first = f"prompts of 2 sessions in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
+    expected = ["1 fact in /b: until its session ends", first]
+    assert list(describe_waiting(waits, [*sessions, *odd])) == expected
+    document = DOCUMENT | {"waits": waits, "sessions": sessions}
+    assert [text[10:] for text in told(document) if text.startswith("waits ")] == expected
+    assert not any(text.startswith("sessions") for text in told(document))
+    assert [
+        text[10:] for text in told(document | {"running": False}) if text.startswith("waits ")
+    ] == expected[:1]
 
 
 def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from support_learning import git
 from tacitd.events import Prompt
 from tacitd.files.log import Log
 from tacitd.transcripts.dedupe import Seen
+from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.estimate import Sitting, estimate
 
 DAY = 86_400.0
@@ -161,3 +163,17 @@ def test_more_words_never_cost_less(sittings: list[Sitting], more: Sitting) -> N
     assert (after.prompts, after.calls, after.usd) >= (before.prompts, before.calls, before.usd)
     assert after.usd >= before.usd and after.calls >= -(-after.prompts // 10)
     assert estimate([], 10, 24_576).usd == 0
+
+
+def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same form as in `status` and `sync`, and only of the projects that were asked for."""
+    rows = [
+        {"project": root, "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
+        for root in ("/app", "/b")
+    ]
+
+    def call(method: str, /, **_: Any) -> Any:
+        return {"made": [], "parked": [], "waits": rows}
+
+    assert scan._work(call, [], 0.0, ["/app"]) == 0
+    assert capsys.readouterr().err == "waits: 1 fact in /app: until its session ends\n"
