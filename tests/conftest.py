@@ -18,6 +18,11 @@ for _one in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_one) is signal.SIG_IGN:
         signal.signal(_one, signal.default_int_handler)
 
+MEMORY = "/dev/shm"
+"""A file system in memory, on Linux: a test file costs a fifth less CPU time there, and no disk is waited for."""
+ROOM = 1 << 30
+"""Bytes that must be free in it. Containers often have 64 MB."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--days-ahead 400`: no test may depend on the date on which it runs."""
@@ -32,7 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set the clocks before a test module is imported: some of them note a time when they are."""
+    """Choose where temporary directories are, and set the clocks before a test module is imported: some modules note a
+    time when they are imported."""
+    if _is_roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
     days = config.getoption("--days-ahead")
     if days:
         import time_machine
@@ -41,6 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
         travel = time_machine.travel(time.time() + days * testing.DAY, tick=True)
         travel.start()
         config.add_cleanup(travel.stop)
+
+
+def _is_roomy(directory: str) -> bool:
+    """Whether temporary directories can be there: it is writable, may hold programs, and has room."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return False
+    may_run = not found.f_flag & os.ST_NOEXEC
+    return may_run and os.access(directory, os.W_OK | os.X_OK) and found.f_bavail * found.f_frsize >= ROOM
 
 
 def pytest_collection_finish() -> None:
