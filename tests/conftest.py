@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support_descriptors import MANY, Descriptors, list_open
 from tacitd import testing
 
 for _one in (signal.SIGINT, signal.SIGHUP):
@@ -72,6 +73,23 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Profile and sessions of tests that name no other place."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("USER_MEMORY_DIR", str(tmp_path_factory.mktemp("user-memory")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def _descriptors() -> Iterator[Descriptors]:
+    """Fails where descriptors are left over when the last test of the process has ended."""
+    kept = Descriptors()
+    with kept.watched():
+        yield kept
+    found = list_open()
+    assert len(found) <= MANY, f"{len(found)} descriptors are open: {found}"
+
+
+@pytest.fixture(autouse=True)
+def _closed(_descriptors: Descriptors) -> Iterator[None]:
+    """What a test's daemons had open is closed."""
+    with _descriptors.given_back():
         yield
 
 

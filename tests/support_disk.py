@@ -74,7 +74,7 @@ class FaultyDisk(RealDisk):
         if len(self.trail) == self.crash_at:
             self.dead = True
             for fd in self.opened:
-                os.close(fd)
+                super().close(fd)
             self.opened.clear()
             raise Crash(self.trail[-1])
         raise OSError(self.code, os.strerror(self.code))

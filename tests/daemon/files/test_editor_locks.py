@@ -109,7 +109,9 @@ def test_whether_a_lock_is_held() -> None:
 
 def read_screen(terminal: int) -> None:
     """Read what a program wrote to its terminal, for at most 50 ms. Unread output over 4 KB would block it."""
-    if select.select([terminal], [], [], 0.05)[0]:
+    ready = select.poll()  # `select` takes no descriptor over 1023
+    ready.register(terminal, select.POLLIN)
+    if ready.poll(50):
         with suppress(OSError):  # EIO: no process has the terminal open any more
             os.read(terminal, 65536)
 

@@ -1,0 +1,71 @@
+"""The descriptors that a test leaves open.
+
+A daemon keeps its logs and its lock open as long as it runs, and the kernel closes them when the process ends. In a test
+the process goes on: a scene that is dropped is a daemon that was killed. So what the test opened through the product's
+disk is closed when the test ends, and what it opened in another way has to be closed by the test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacitd.files.disk import RealDisk
+
+MANY = 64
+"""A process that ran tests may have so many descriptors open at its end: some 15 are those of pytest and its workers."""
+
+
+class Descriptors:
+    """What the product's disks have open in this process."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Follow what every disk opens and closes while the block runs."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("open_read", "open_append", "open_new"):
+                patch.setattr(RealDisk, name, self._noting(getattr(RealDisk, name)))
+            close = RealDisk.close
+
+            def closing(disk: RealDisk, fd: int) -> None:
+                self._open.discard(fd)
+                close(disk, fd)
+
+            patch.setattr(RealDisk, "close", closing)
+            yield
+
+    @contextmanager
+    def given_back(self) -> Iterator[None]:
+        """Close what was opened in the block and is open at its end."""
+        before = set(self._open)
+        yield
+        for fd in self._open - before:
+            self._open.discard(fd)
+            os.close(fd)
+
+    def _noting(self, opening: Callable[..., int]) -> Callable[..., int]:
+        def opened(disk: RealDisk, path: Path, *mode: Any) -> int:
+            fd = opening(disk, path, *mode)
+            self._open.add(fd)
+            return fd
+
+        return opened
+
+
+def list_open() -> list[str]:
+    """What the open descriptors of this process are: paths, sockets, pipes."""
+    names = []
+    for name in os.listdir("/dev/fd"):
+        try:
+            names.append(os.readlink(f"/proc/self/fd/{name}"))
+        except OSError:  # the one of this listing, which is closed by now; or not Linux
+            names.append("?")
+    return sorted(names)
