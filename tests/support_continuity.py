@@ -112,6 +112,7 @@ class World:
     def settle(self, seconds: float = 30.0) -> None:
         """Let time pass, and turn until nothing more happens."""
         self.clock.pass_(seconds)
+        self._age(seconds)
         engine = self.app.engine
         engine._look(full=True)
         for _ in range(500):
@@ -119,6 +120,14 @@ class World:
             if not (engine._inbox or engine.tails.unread or engine.dispatcher.agenda.ready):
                 return
         raise AssertionError("it never comes to rest")
+
+    def _age(self, seconds: float) -> None:
+        """Make the files of the sessions older: the clock of the file system cannot be set, and a file that was cut short
+        a moment ago is waited for."""
+        for path in (self.root / "memory" / "sessions").glob("*"):
+            if path.is_file() and not path.is_symlink():
+                at = path.stat().st_mtime_ns - round(seconds * 1e9)
+                os.utime(path, ns=(at, at))
 
     def end(self) -> None:
         """Half an hour of quiet ends every session."""

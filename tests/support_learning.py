@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from tacitd.events import (
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.git import find
+from tacitd.git import Read, find, list_tracked, read_git
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import Ask, NoAnswer
 from tacitd.testing import FakeClock, ScriptedModel
@@ -60,12 +61,28 @@ def git(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
+PATH = os.environ.get("PATH")
+MADE = {"HEAD", "config", "objects", "refs"}
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+
+
 def init(root: Path) -> None:
     """What `git init --template=` makes, at a hundredth of its cost."""
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
         (root / ".git" / name).mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    (root / ".git/config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    (root / ".git/config").write_text(CONFIG)
+
+
+def list_tracked_without_git(
+    root: Path, directory: Path, pattern: str, read: Read = read_git
+) -> frozenset[str] | None:
+    """What `git.list_tracked` returns, without a process where `init` made the repository and nothing was added to it."""
+    here = root / ".git"
+    plain = read is read_git and os.environ.get("PATH") == PATH and here.is_dir()
+    if plain and MADE <= set(os.listdir(here)) <= MADE | {"info"}:
+        return frozenset()
+    return list_tracked(root, directory, pattern, read)
 
 
 class Bench:

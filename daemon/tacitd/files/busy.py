@@ -155,6 +155,11 @@ class BusyFiles:
         with self._mutex:
             self._states[target] = _State(_identify(wrote), False, self._clock.monotonic())
 
+    def note_removed(self, target: Path) -> None:
+        """Remember a file that tacitd removed: that it is missing now is nobody's editing."""
+        with self._mutex:
+            self._states[target] = _State(None, False, self._clock.monotonic())
+
     def note_changed(self, target: Path) -> None:
         """Record that a file changed during a check. It counts as half written until it is unchanged for a second."""
         with self._mutex:

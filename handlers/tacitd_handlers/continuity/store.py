@@ -186,6 +186,8 @@ class Store:
             for one in self.all(patient=False):
                 if parse_utc(one.document.get("lastActiveAt")) is not None and one.last < oldest:
                     self.disk.unlink(one.path)
+                    if self._guards.busy is not None:
+                        self._guards.busy.note_removed(self.disk.resolve(one.path))
                     gone += 1
         self._forget(oldest)
         return gone

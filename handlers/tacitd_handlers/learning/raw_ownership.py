@@ -100,11 +100,12 @@ class RawOwnership:
         Raises OSError where that cannot be written down, and FileRefusedError where `tmp/` cannot be listed: until then
         nothing there can be trusted.
         """
-        if not real(files.tmp).is_relative_to(real(files.root)):
+        tmp = real(files.tmp)
+        if not tmp.is_relative_to(real(files.root)):
             return RawAccess(raw="closed", summary="closed")
         # In this order: a checkout that has begun since then does not bring what is listed here.
         present = dict(_list_present(files))
-        tracked = self._list_tracked(files)
+        tracked = self._list_tracked(files, tmp)
         with self._lock:
             if files.root not in self._brought:
                 self._note_first_sight(files, tracked, present)
@@ -181,9 +182,8 @@ class RawOwnership:
                 case _:
                     brought.pop(str(name), None)
 
-    def _list_tracked(self, files: Files) -> Tracked:
-        """What git tracks in `tmp/`, from memory while the index stays the same."""
-        tmp = real(files.tmp)
+    def _list_tracked(self, files: Files, tmp: Path) -> Tracked:
+        """What git tracks in `tmp/`, the real path, from memory while the index stays the same."""
         repository, within = git.find(files.root), git.find(tmp)
         if repository is None or within is None:
             return frozenset() if repository is within else None

@@ -99,10 +99,12 @@ def refused(files: Files) -> str | None:
     """Why nothing can be written in this project now; None where it can. Asked before money is spent."""
     if not files.root.is_dir():
         return f"{files.root} is not there"
+    root = real(files.root)
     for directory in (files.root, files.tmp):
-        if not real(directory).is_relative_to(real(files.root)):
+        place = root if directory is files.root else real(directory)
+        if not place.is_relative_to(root):
             return f"{directory} is a link that leads out of the project"
-        if any(part.casefold() == ".git" for part in real(directory).relative_to(real(files.root)).parts):
+        if any(part.casefold() == ".git" for part in place.relative_to(root).parts):
             return f"{directory} is a link into a git directory"
         if directory.exists() and not directory.is_dir():
             return f"{directory} is not a directory"

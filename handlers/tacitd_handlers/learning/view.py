@@ -90,11 +90,12 @@ class Shared:
 
 def read_shared(path: Path, root: Path) -> Shared:
     """Read a shared file. Raises FileRefusedError where it is not UTF-8, a link that leads out, or unreadable."""
-    if not real(path).is_relative_to(real(root)):
+    place, top = real(path), real(root)
+    if not place.is_relative_to(top):
         raise FileRefusedError(
             f"{path} is a link that leads out of the project", "make it a file of the project's own"
         )
-    refuse_git_directory(path, real(path), real(root))
+    refuse_git_directory(path, place, top)
     try:
         data = plain_bytes(path, READ_LIMIT + 1)
     except OSError as error:

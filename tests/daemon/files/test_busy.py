@@ -58,6 +58,14 @@ def scene(tmp_path: Path) -> Editing:
     return Editing(tmp_path)
 
 
+def test_a_file_that_tacitd_removed_is_not_waited_for(scene: Editing) -> None:
+    """Only what others remove may be about to be written anew."""
+    scene.see()
+    scene.path.unlink()
+    scene.busy.note_removed(scene.path)
+    assert scene.edit()
+
+
 def test_a_file_that_was_just_truncated_waits(scene: Editing) -> None:
     """RELIABILITY 11: the file is not changed between an editor's truncation and its write."""
     scene.path.write_bytes(b"")

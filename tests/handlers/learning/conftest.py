@@ -1,4 +1,4 @@
-"""A bench for each test."""
+"""A bench for each test, and few processes of git."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import Bench
+from support_learning import Bench, list_tracked_without_git
+from tacitd import git
+
+
+@pytest.fixture(autouse=True)
+def _few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git is run only where its answer is not known."""
+    monkeypatch.setattr(git, "list_tracked", list_tracked_without_git)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from support_learning import git, init, list_tracked_without_git
+from tacitd.git import list_tracked
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.raw_ownership import (
     LOG,
@@ -85,3 +87,14 @@ def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
     )
     (tmp_path / "app").mkdir()
     assert RawOwnership(tmp_path, FakeClock()).inspect(Files(tmp_path / "app")).raw == "own"
+
+
+def test_git_tracks_nothing_where_the_tests_do_not_ask_it(tmp_path: Path) -> None:
+    """Real git says of a repository that `init` made what the tests take for granted; a file in the index is found."""
+    init(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / RAW).write_text("{}\n")
+    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == frozenset()
+    assert list_tracked(tmp_path, tmp_path / "tmp", "*") == frozenset()
+    git(tmp_path, "add", "-f", f"tmp/{RAW}")
+    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == {RAW}
