@@ -37,6 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With `-n`, a worker that has nothing left to do takes tests from the other: some take a thousand times as long as
+    others, and the longest come last."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose where temporary directories are, and set the clocks before a test module is imported: some modules note a
     time when they are imported."""
