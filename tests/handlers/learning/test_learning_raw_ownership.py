@@ -97,4 +97,4 @@ def test_git_tracks_nothing_where_the_tests_do_not_ask_it(tmp_path: Path) -> Non
     assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == frozenset()
     assert list_tracked(tmp_path, tmp_path / "tmp", "*") == frozenset()
     git(tmp_path, "add", "-f", f"tmp/{RAW}")
-    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == {RAW}
+    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == frozenset({RAW})
