@@ -1,6 +1,8 @@
-"""The `tacitd` program: the engine's commands and those of the slices, in one static table.
+"""The `tacitd` program: the commands of the engine and of the plugins in one static table.
 
-This is the composition root of the command line, so it may name folders. Nothing is imported before it is asked for.
+This is the composition root of the command line, so it may name the plugins' folders. A command itself belongs in the
+`cli` module of its plugin. A command's module is imported only when the command is called, because `status` and the
+hooks must start fast.
 """
 
 from __future__ import annotations
@@ -10,36 +12,50 @@ from tacitd.cli import main as run
 
 COMMANDS_OF_SLICES: dict[str, Row] = {
     "demo": Row(
-        "tacitd_handlers.learning.cli:demo", "See the whole way in ten seconds, without Claude.", LOOK
+        "tacitd_handlers.learning.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", LOOK
     ),
     "scan": Row(
-        "tacitd_handlers.learning.scan:scan", "Learn from the past, after saying what it may cost.", WORK
+        "tacitd_handlers.learning.scan:scan",
+        "Learn from past transcripts, after an estimate of the cost.",
+        WORK,
     ),
-    "learned": Row("tacitd_handlers.learning.cli:learned", "What was learned in a project.", LOOK),
-    "why": Row("tacitd_handlers.why:why", "From which of your words something came.", LOOK),
-    "context": Row("tacitd_handlers.context:context", "What is said at the start of a session.", LOOK),
-    "init": Row("tacitd_handlers.learning.cli:init", "Begin in a project: LEARNED.md and the summary.", WORK),
-    "synthesize": Row("tacitd_handlers.learning.cli:synthesize", "Make lines of waiting facts now.", WORK),
+    "learned": Row("tacitd_handlers.learning.cli:learned", "Show what was learned in a project.", LOOK),
+    "why": Row("tacitd_handlers.why:why", "Show which of your words a line or a lesson came from.", LOOK),
+    "context": Row("tacitd_handlers.context:context", "Print what a session gets at its start.", LOOK),
+    "init": Row("tacitd_handlers.learning.cli:init", "Create LEARNED.md and the summary in a project.", WORK),
+    "synthesize": Row(
+        "tacitd_handlers.learning.cli:synthesize", "Make lines from the waiting facts now.", WORK
+    ),
     "link": Row(
-        "tacitd_handlers.learning.link:link", "Offer the line by which agents find LEARNED.md.", CARE
+        "tacitd_handlers.learning.link:link",
+        "Offer the line by which agents find LEARNED.md, as a diff.",
+        CARE,
     ),
     "share": Row(
-        "tacitd_handlers.learning.link:share", "Let a team have LEARNED.md and AGENTS.md through git.", CARE
+        "tacitd_handlers.learning.link:share", "Share LEARNED.md and AGENTS.md with a team through git.", CARE
     ),
     "exclude": Row("tacitd_handlers.learning.link:exclude", "Stop writing in a project.", CARE),
     "learner": Row(
-        "tacitd_handlers.learner.cli:learner", "What you practised, and when to see it again.", LOOK
+        "tacitd_handlers.learner.cli:learner", "Show what you practised and when to review it.", LOOK
     ),
     "profile": Row(
-        "tacitd_handlers.profile.cli:profile", "What tacitd knows of you; set it, clear it.", LOOK
+        "tacitd_handlers.profile.cli:profile", "Show, set and clear what tacitd knows about you.", LOOK
     ),
-    "sessions": Row("tacitd_handlers.continuity.cli:sessions", "Sessions, to be picked up again.", LOOK),
-    "lesson": Row("tacitd_handlers.lessons.commands:lesson", "WHEN -> DO -> BECAUSE rules for agents.", LOOK),
+    "sessions": Row(
+        "tacitd_handlers.continuity.cli:sessions",
+        "List sessions, resume one, record decisions and notes.",
+        LOOK,
+    ),
+    "lesson": Row(
+        "tacitd_handlers.lessons.commands:lesson",
+        "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
+        LOOK,
+    ),
 }
 
 
 def main() -> None:
-    """Run the program."""
+    """Run the program. `entry_point` calls this after signals are prepared."""
     run({**COMMANDS, **COMMANDS_OF_SLICES})
 
 

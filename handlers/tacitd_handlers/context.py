@@ -1,7 +1,7 @@
-"""`tacitd context`: what each slice would say at the start of a session, within a budget.
+"""`tacitd context`: the text of each plugin for the start of a session, within a budget.
 
-A slice says its part in a function of its own; the table below is in the order in which they are said. The order is
-stable, so that a prompt cache survives.
+The text itself is made in the plugins' `context` modules; this module only orders the parts and divides the budget.
+The order is fixed, so that a prompt cache stays valid.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ PARTS = (
     "tacitd_handlers.continuity.context:section",
     "tacitd_handlers.learning.context:section",
 )
-"""The short ones first: what was learned takes whatever is left."""
+"""In the order of output. The short parts come first: the learned lines take the rest of the budget."""
 BUDGET = 9000
-"""Characters. Claude Code takes 10,000 from a hook and cuts what is longer down to a preview."""
+"""Characters. Claude Code accepts 10,000 from a hook and replaces a longer output with a preview."""
 
 Section = Callable[[Path, int], str]
 
 
 @click.command(epilog="\b\nExample: tacitd context --cwd ~/work/app")
-@click.option("--cwd", help="Where the session works; the current directory where not given.")
+@click.option("--cwd", help="The session's working directory; the default is the current one.")
 @click.option(
     "--budget", default=BUDGET, show_default=True, type=click.IntRange(100), help="Characters at most."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each slice.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
 def context(cwd: str | None, budget: int, as_json: bool) -> None:
-    """What was learned, as a session that starts here would be told. Works without a daemon and without claude."""
-    said = parts(directory(cwd, missing_ok=True), budget)  # a hook calls it: the rest is said all the same
+    """Print what a session that starts here gets: profile, lessons, last session, learned lines.
+
+    Works without a daemon and without claude.
+    """
+    # A hook calls this, so a missing directory must not fail it.
+    said = parts(directory(cwd, missing_ok=True), budget)
     if as_json:
         data(said)
         return
@@ -45,7 +49,10 @@ def context(cwd: str | None, budget: int, as_json: bool) -> None:
 
 
 def parts(cwd: Path, budget: int) -> dict[str, str]:
-    """Given a directory, return what each slice says, all together within the budget; what is empty is left out."""
+    """Given a directory, return the text of each plugin by its name. Empty texts are left out.
+
+    All texts together have at most `budget` characters, newlines between them included.
+    """
     said: dict[str, str] = {}
     left = budget
     for where in PARTS:
@@ -55,8 +62,8 @@ def parts(cwd: Path, budget: int) -> dict[str, str]:
         try:
             text = section(cwd, left)
         except (OSError, TacitdError) as error:
-            # Trigger: files of one slice cannot be read. Why: a session waits here for all of them. Outcome: what is
-            # wrong is said on standard error, and the others say their part.
+            # Trigger: files of one plugin cannot be read. Why: a session's start waits for this output. Outcome: the
+            # error goes to standard error, and the other plugins' texts are printed.
             talk(f"{name}: {error}")
             continue
         if text:

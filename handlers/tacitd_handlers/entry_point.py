@@ -1,4 +1,7 @@
-"""The `tacitd` program's first lines: signals are prepared before anything else is imported."""
+"""The entry point of the `tacitd` program: it prepares signals before the slow imports.
+
+Nothing else belongs here. Each import above `prepare_start` extends the time in which Ctrl-C prints a traceback.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from tacitd.service.early_signals import no_trace_on_interrupt, prepare_start
 
 
 def main() -> None:
-    """Run the program."""
+    """Prepare signals, then import and run the program."""
     prepare_start(sys.argv[1:])
     with no_trace_on_interrupt():
         from tacitd_handlers import commands

@@ -1,8 +1,9 @@
-"""Who rides along on another slice's question to the model: one call for both, instead of one each.
+"""Prompt extensions: a plugin adds a part to another plugin's model call, so that one call serves both.
 
-A rider adds a part to the prompt, takes its own part out of the answer, and is told what it found as an event of its
-own (`tacitd.events.Told`), after the commit in which it stands. It never touches what the question was about. The table
-names modules, so that slices do not know each other; each is imported when a question is asked.
+An extension adds a part to the prompt and takes its own part out of the answer. Its plugin gets the finding as an event
+(`tacitd.events.Told`) after the commit that contains it. An extension never changes the rest of the prompt or of the
+answer. The tables name modules, so that plugins do not import each other; a module is imported when a prompt is made.
+What an extension asks for and accepts belongs in its own module.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from loguru import logger
 from tacitd_handlers.shared.grounding import Sources
 
 EXTRACTION = ("tacitd_handlers.profile.rider",)
-"""Ride on Stage 1, over the words that a person typed."""
+"""Extensions of Stage 1, whose input is the words that a person typed."""
 SYNTHESIS = ("tacitd_handlers.lessons.rider",)
-"""Ride on Stage 2, over the facts of a project."""
+"""Extensions of Stage 2, whose input is the facts of a project."""
 
 
 class Rider(Protocol):
-    """What such a module holds."""
+    """The functions that an extension's module has."""
 
     name: str
-    """The slice that is told."""
+    """The plugin that gets the finding."""
 
     def addition(self, project: str) -> str:
-        """Markdown that is put below the prompt; "" rides along on nothing now. `project` is its root."""
+        """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""
         ...
 
     def split(self, answer: str) -> tuple[Any | None, str]:
-        """What it found (JSON; None for nothing) and the answer without its part. Raises nothing."""
+        """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
         ...
 
     def ground(self, found: Any, sources: Sources) -> GroundedFinding:
-        """What of a finding was said, by the words or facts that the question was about (SPEC S-67). Raises nothing."""
+        """Divide a finding into what its sources support and what they do not (SPEC S-67). Raises nothing."""
         ...
 
 
@@ -46,53 +47,53 @@ class RefusedPart:
     """A part of a finding that is not passed on."""
 
     kind: str
-    """What it would have become: `profile`, `lesson`."""
+    """What the part was for: `profile` or `lesson`."""
     text: str
     reason: str
     waits: bool = False
-    """Whether a person is to decide; otherwise it is refused."""
+    """True: a person decides. False: it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroundedFinding:
-    """What of a finding was said, and what was not."""
+    """A finding divided into what its sources support and what they do not."""
 
     found: Any
-    """JSON; None: nothing is left."""
+    """The supported part as JSON; None if nothing is left."""
     refused: tuple[RefusedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Parted:
-    """An answer, and what riders found in it."""
+    """An answer without the extensions' parts, and their findings by extension name."""
 
     answer: str
     found: Mapping[str, Any]
 
 
 def riders(table: Iterable[str]) -> list[Rider]:
-    """Those that can be imported: a broken rider must not keep the question from being asked."""
+    """Import the extensions of a table. One that fails to import is logged and left out: the call is made without it."""
     made: list[Rider] = []
     for where in table:
         try:
             made.append(cast(Rider, import_module(where)))
-        except Exception as error:  # noqa: BLE001  whatever it raises, the question goes on without it
-            logger.opt(exception=error).error("{} cannot ride along", where)
+        except Exception as error:  # noqa: BLE001  an import can raise anything
+            logger.opt(exception=error).error("cannot import the prompt extension {}", where)
     return made
 
 
 def asked_besides(aboard: Iterable[Rider], project: str) -> list[str]:
-    """What the riders ask, each its part."""
+    """Return the extensions' parts of the prompt, without empty ones."""
     return [text for rider in aboard if (text := rider.addition(project).strip())]
 
 
 def laden(prompt: str, aboard: Iterable[Rider], project: str) -> str:
-    """The prompt with what the riders ask."""
+    """Return the prompt with the extensions' parts below it, separated by blank lines."""
     return "\n\n".join([prompt, *asked_besides(aboard, project)])
 
 
 def parted(answer: str, aboard: Iterable[Rider]) -> Parted:
-    """Given the answer, take out each rider's part, in their order."""
+    """Given an answer, take out each extension's part, in their order."""
     found: dict[str, Any] = {}
     for rider in aboard:
         mine, answer = rider.split(answer)
@@ -104,7 +105,7 @@ def parted(answer: str, aboard: Iterable[Rider]) -> Parted:
 def ground_findings(
     found: Mapping[str, Any], aboard: Iterable[Rider], sources: Sources
 ) -> tuple[dict[str, Any], list[RefusedPart]]:
-    """Given findings by rider, return what of them was said, and every part that was not."""
+    """Given findings by extension name, return what their sources support, and the parts that they do not (S-67)."""
     kept: dict[str, Any] = {}
     refused: list[RefusedPart] = []
     for rider in aboard:

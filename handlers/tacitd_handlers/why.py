@@ -1,4 +1,7 @@
-"""`tacitd why`: from which words something came that tacitd keeps. Each slice knows its own; the table names them."""
+"""`tacitd why`: the words that a stored line or lesson came from.
+
+Each plugin looks up its own lines in its `reasons` module, which the table names; this module only prints them.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,15 @@ Reasons = Callable[[str, Path], list[dict[str, Any]]]
 
 @click.command(epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why "read first" --json')
 @click.argument("asked", metavar="TEXT")
-@click.option("--cwd", help="The project; the current directory where not given.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: what, where, at, sessions, words.")
+@click.option("--cwd", help="The project; the default is the current directory.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="As JSON: what, where, at, sessions, words of each match."
+)
 @click.pass_context
 def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
-    """From which of your words a learned line or a lesson came, and when. TEXT is a part of it, or a lesson's id.
+    """Show which of your words a learned line or a lesson came from, and when. TEXT is a part of it, or a lesson's id.
 
-    Works without a daemon. Ends with 1 where nothing is known of it: then a person wrote it.
+    Works without a daemon. Exits with 1 if nothing that tacitd wrote contains TEXT.
     """
     found: list[dict[str, Any]] = []
     for where in PARTS:
@@ -38,7 +43,7 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
         for one in found:
             _tell(one)
     if not found:
-        talk(f"nothing that tacitd keeps holds {asked!r} here")
+        talk(f"nothing that tacitd wrote here contains {asked!r}")
         ctx.exit(FAILED)
 
 
