@@ -1,4 +1,4 @@
-"""The directory that profile and sessions share (seed 001): where it is, its lock, and how a JSON file in it is changed.
+"""The directory that profile and sessions share (seed 001): its location, its lock, and safe changes of its JSON files.
 
-What stands in the files belongs to the systems' own folders.
+The meaning and the schema of each file belong to the plugins `profile` and `continuity`.
 """

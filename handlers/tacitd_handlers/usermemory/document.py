@@ -1,7 +1,7 @@
-"""A JSON object in a file that others write too: read strictly, changed under a lock, its key order and unknown keys kept.
+"""A JSON object in a file that people and other programs also write: strict reading, and changes under a lock.
 
-A file that cannot be understood is never replaced. Nothing here knows what the object means; whoever changes it brings
-a check of his own. Light: no pydantic.
+Key order and unknown keys are kept (SPEC P-06, P-08). A file that cannot be parsed is never replaced. What the object
+means does not belong here: the caller brings its own check. No pydantic, because a session's start imports this.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from tacitd.files.replaced import UNGUARDED, EditGuards, edit
 from tacitd.files.temporary import look
 
 LOCK = ".tacitd.lock"
-"""Held while files of the directory are changed; it stays, and means nothing by being there."""
+"""Locked (flock) while files of the directory are changed. The file itself stays and has no contents."""
 PATIENCE = 2.0
-"""Seconds for which a file that somebody is just writing is looked at again."""
+"""Seconds for which a file that is empty or incomplete is read again, because another program may be writing it."""
 PERSISTENCE = 10.0
-"""Seconds for which it is tried to get a change in between somebody's saves."""
+"""Seconds for which a change is tried again while another program keeps saving the file."""
 _BETWEEN = 0.02
+"""Seconds between two tries."""
 _BOM = b"\xef\xbb\xbf"
 
 Json = dict[str, Any]
@@ -33,12 +34,15 @@ T = TypeVar("T")
 
 
 class NotUnderstoodError(FileRefusedError):
-    """A file that is not the document that it should be. It is left as it is."""
+    """A file that is not the expected document. It is left as it is."""
 
 
 @contextmanager
 def locked(directory: Path, disk: Disk | None = None) -> Iterator[None]:
-    """Hold the directory's lock; makes the directory, 0700. Waits for whoever has it. Raises OSError."""
+    """Hold the directory's lock; create the directory with mode 0700 if needed (SPEC P-33).
+
+    Waits without a limit while another process has the lock. Raises OSError.
+    """
     disk = disk or RealDisk()
     private_dir(directory, disk)
     fd = disk.open_append(directory / LOCK, 0o600)
@@ -50,10 +54,10 @@ def locked(directory: Path, disk: Disk | None = None) -> Iterator[None]:
 
 
 def read(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:
-    """The object in a file; None where there is none. Raises OSError, and NotUnderstoodError with place and reason.
+    """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
 
-    A file that is empty or torn may be one that an editor is writing now: it is looked at again for two seconds, where
-    there is time for that.
+    An empty or incomplete file may be one that an editor is writing now. With `patient` it is read again for up to two
+    seconds.
     """
     disk = disk or RealDisk()
 
@@ -65,17 +69,20 @@ def read(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json 
 
 
 def parse(data: bytes, path: Path) -> Json:
-    """Given a file's bytes, return the object. Raises NotUnderstoodError: not UTF-8, not JSON, a key twice, no object."""
+    """Given a file's bytes, return the object. `path` is for messages.
+
+    Raises NotUnderstoodError if they are empty, not UTF-8, not JSON, not an object, or have a key twice.
+    """
 
     def pairs(found: list[tuple[str, Any]]) -> Json:
         made = dict(found)
         if len(made) != len(found):
             twice = next(key for i, (key, _) in enumerate(found) if key in dict(found[:i]))
-            raise ValueError(f"the key {twice!r} stands there twice")
+            raise ValueError(f"the key {twice!r} occurs twice")
         return made
 
     def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not allowed in JSON")
 
     if not data.strip():
         raise NotUnderstoodError(f"{path} is empty", "write `{}` into it, or remove it")
@@ -83,18 +90,23 @@ def parse(data: bytes, path: Path) -> Json:
         text = data.removeprefix(_BOM).decode("utf-8")
         made = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except RecursionError:
-        raise NotUnderstoodError(f"{path} is nested too deeply", "mend it by hand") from None
+        raise NotUnderstoodError(f"{path} is nested too deeply", "correct it by hand") from None
     except ValueError as error:
-        raise NotUnderstoodError(f"{path} is not JSON: {error}", "mend it by hand, or move it away") from None
+        raise NotUnderstoodError(
+            f"{path} is not JSON: {error}", "correct it by hand, or move it away"
+        ) from None
     if not isinstance(made, dict):
-        raise NotUnderstoodError(f"{path} holds no object", "mend it by hand, or move it away")
+        raise NotUnderstoodError(
+            f"{path} does not contain a JSON object", "correct it by hand, or move it away"
+        )
     return made
 
 
 def dump(document: Json, before: bytes | None = None) -> bytes:
-    """The object as tacitd writes it: two spaces, UTF-8; a byte order mark and a missing last newline stay.
+    """Return the object as UTF-8 JSON, indented by two spaces.
 
-    Raises NotUnderstoodError for what JSON cannot hold.
+    `before` is the file's old contents: its byte order mark or missing last newline is kept. Raises NotUnderstoodError
+    for a value that JSON cannot express.
     """
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
@@ -102,7 +114,7 @@ def dump(document: Json, before: bytes | None = None) -> bytes:
         raise NotUnderstoodError(f"this cannot be written as JSON: {error}") from None
     try:
         data = text.encode("utf-8")
-    except UnicodeEncodeError:  # half an emoji: JSON knows how to say that
+    except UnicodeEncodeError:  # a lone surrogate: only an escape can express it
         data = json.dumps(document, indent=2).encode()
     bare = before is not None and not before.endswith(b"\n")
     return (_BOM if before and before.startswith(_BOM) else b"") + data + (b"" if bare else b"\n")
@@ -114,11 +126,11 @@ def change(
     disk: Disk | None = None,
     guards: EditGuards = UNGUARDED,
 ) -> bool:
-    """Change a document, 0600, also while somebody else saves it. True: it was changed.
+    """Change a document, also while another program saves it. Returns whether it was changed. Mode 0600.
 
-    `make` is given the object as it stands (None: no file) and returns the new one, or None to leave it alone; it must
-    be pure, because it is called again when somebody saves in between. What it raises leaves the file untouched.
-    Raises OSError, FileRefusedError, NotUnderstoodError; FileBusyError where the guards say that somebody edits it.
+    `make` gets the current object (None: no file) and returns the new one, or None for no change. It must be pure,
+    because it is called again if the file was saved in between (SPEC X-07). If it raises, the file is not changed.
+    Raises OSError, FileRefusedError, NotUnderstoodError, and FileBusyError if an editor has the file open.
     """
 
     def bytes_of(before: bytes | None) -> bytes | None:
@@ -130,12 +142,13 @@ def change(
 
 
 def patiently(work: Callable[[], T]) -> T:
-    """Try again for a while what failed because somebody is just saving. Raises what it raised last."""
+    """Call `work` again while it fails because another program is saving the file. Raises the last error."""
     began = time.monotonic()
     while True:
         try:
             return work()
         except NotUnderstoodError as error:
+            # Before FileRefusedError, its base class: a half-written file is complete after a shorter time.
             if time.monotonic() - began >= PATIENCE or not _may_pass(error):
                 raise
         except FileBusyError as busy:
@@ -149,17 +162,17 @@ def patiently(work: Callable[[], T]) -> T:
 
 
 def _may_pass(error: NotUnderstoodError) -> bool:
-    """Whether a file that is half written would look like this."""
+    """Whether a half-written file can cause this error."""
     return error.what.endswith("is empty") or "is not JSON" in error.what
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether nothing changed, the order of the keys and the difference of `1` and `true` included."""
+    """Whether two objects are written as the same JSON. `==` ignores key order and takes `1` for `true`."""
     return json.dumps(one) == json.dumps(other)
 
 
 def tail(path: Path, size: int = 64 << 10, disk: Disk | None = None) -> bytes:
-    """The last bytes of a file; b"" where there is none. Raises OSError."""
+    """Return the last `size` bytes of a file; b"" if there is no file. Raises OSError."""
     disk = disk or RealDisk()
     try:
         fd = disk.open_read(path)

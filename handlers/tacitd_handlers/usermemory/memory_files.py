@@ -1,4 +1,7 @@
-"""The files of the user memory, for `uninstall --purge`: what only tacitd needs, and what a person keeps."""
+"""The files of the user memory, for `uninstall --purge`: those that only tacitd needs, and those that a person keeps.
+
+Every file that `profile` or `continuity` writes into the directory must be listed here.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ LEARNED = ("profile.json", "profile-meta.json", "changelog.jsonl", "changelog.qu
 
 
 def profile_footprint(environ: Mapping[str, str]) -> Footprint:
-    """What the profile handler writes there."""
+    """The files that the profile handler writes."""
     place = memory_dir(environ)
     kept = [place / name for name in LEARNED]
     return Footprint([place / TURNS, place / LOCK], kept, [place], [place])
 
 
 def sessions_footprint(environ: Mapping[str, str]) -> Footprint:
-    """What the continuity handler writes there."""
+    """The files that the continuity handler writes."""
     place = memory_dir(environ)
     sessions = place / SESSIONS
     return Footprint([place / LOCK], [sessions], [place, sessions], [sessions, place])

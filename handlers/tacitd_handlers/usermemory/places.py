@@ -1,4 +1,4 @@
-"""Where the user memory is. Light: the fast commands import this."""
+"""The location of the user memory. No heavy imports: the fast commands import this."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from tacitd.paths import config_dir, home
 
 
 def memory_dir(env: Mapping[str, str]) -> Path:
-    """USER_MEMORY_DIR, else `~/.claude/user-memory`; CLAUDE_CONFIG_DIR moves the latter (SPEC P-01)."""
+    """Return USER_MEMORY_DIR, or `user-memory` in Claude Code's directory if it is not set (SPEC P-01).
+
+    Claude Code's directory is CLAUDE_CONFIG_DIR, or `~/.claude`.
+    """
     named = env.get("USER_MEMORY_DIR", "")
     if not named:
         return config_dir(env) / "user-memory"
     whole = os.fspath(home(env)) + named[1:] if named == "~" or named.startswith("~/") else named
-    return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are: it may not exist yet
+    return Path(os.path.abspath(whole))  # noqa: PTH100 - symlinks are not resolved: the directory may not exist yet

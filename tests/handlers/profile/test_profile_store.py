@@ -176,8 +176,8 @@ def test_a_finding_that_is_told_twice_counts_once(box: Box) -> None:
 BAD: list[tuple[str, str]] = [
     ("", "is empty"),
     ('{"userId": "x", "work": {"role": "d', "not JSON"),
-    ("[1]", "holds no object"),
-    ('{"a": 1, "a": 2}', "stands there twice"),
+    ("[1]", "does not contain a JSON object"),
+    ('{"a": 1, "a": 2}', "occurs twice"),
     ('{"schemaVersion": 2}', "schemaVersion is 2"),
     ('{"schemaVersion": true}', "schemaVersion is True"),
     ('{"schemaVersion": "1"}', "schemaVersion is '1'"),
