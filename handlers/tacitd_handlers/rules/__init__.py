@@ -1,1 +1,1 @@
-"""Rules that several systems share: pure functions, no clock, no disk, no model. Nothing of a single system belongs here."""
+"""Rules that several plugins share: pure functions without clock, disk or model. A rule of one plugin belongs there."""

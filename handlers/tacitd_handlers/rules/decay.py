@@ -1,7 +1,8 @@
-"""How confidence fades and comes back (SPEC P-11 to P-14, P-32). Pure: times come in as seconds since 1970, UTC.
+"""Decay and reinforcement of a confidence between 0 and 1 (SPEC P-11 to P-14, P-32). Pure; times are seconds since
+1970, UTC.
 
-What is stored is "as of" the later of the last sighting and the last decay, so a decay is a function of the time that
-passed and never of how often it ran: two runs equal one. A clock that goes back takes nothing away and gives nothing.
+A stored confidence is "as of" the later of the last sighting and the last decay. So decay depends on the time that
+passed and not on how often it ran: two runs equal one. A clock that goes back changes no confidence.
 """
 
 from __future__ import annotations
@@ -14,39 +15,42 @@ HALF_LIFE_DAYS = 30.0
 MIN_CONFIDENCE = 0.1
 REINFORCE_BOOST = 0.3
 FULL = 1.0
-"""What a first sighting is worth."""
+"""The confidence after a first sighting."""
 
 EARLIEST = 1_735_689_600.0
-"""2025-01-01 UTC, when the format was made: a clock before that is wrong."""
+"""2025-01-01 UTC, when the format was made: a clock that shows an earlier time is wrong."""
 LATEST_AFTER = 400 * DAY
-"""A clock that is further than this after everything that is known is not believed."""
+"""Seconds. A clock that is further than this after the newest known time is not trusted."""
 BACK = DAY
-"""A clock that is further back than this is said; what is less is an ordinary correction."""
+"""Seconds. A clock that is further than this before the newest known time is not trusted; less is a correction."""
 
 
 def anchor(last_seen: float, last_decay: float | None) -> float:
-    """The moment that a stored confidence is "as of"."""
+    """Return the time that a stored confidence is "as of"."""
     return last_seen if last_decay is None else max(last_seen, last_decay)
 
 
 def faded(confidence: float, since: float, now: float) -> float:
-    """Given a confidence as of `since`, return what is left of it now: halved every 30 days, never raised."""
+    """Given a confidence as of `since`, return it as of `now`: halved every 30 days, never raised (SPEC P-13)."""
     passed = max(0.0, now - since)
     return float(confidence * 0.5 ** (passed / (HALF_LIFE_DAYS * DAY)))
 
 
 def reinforced(confidence: float, since: float, now: float) -> float:
-    """Given a confidence as of `since`, return it after one more sighting now: fade first, then add 0.3, at most 1."""
+    """Given a confidence as of `since`, return it after a sighting now: decay first, then add 0.3, at most 1 (SPEC P-12)."""
     return min(1.0, faded(confidence, since, now) + REINFORCE_BOOST)
 
 
 def forgotten(confidence: float) -> bool:
-    """Whether so little is left that it is removed: strictly under 0.1."""
+    """Whether the confidence is so low that its value is removed: strictly under 0.1 (SPEC P-14)."""
     return confidence < MIN_CONFIDENCE
 
 
 def days_left(confidence: float, since: float, now: float) -> float:
-    """Days from now until it is forgotten, if nobody says it again; 99.66 for a fresh one, 0 for one that is due."""
+    """Return the days from `now` until the value is removed without a further sighting.
+
+    99.66 for a confidence of 1 as of now, 0 for one that is under 0.1 already.
+    """
     left = faded(confidence, since, now)
     if left < MIN_CONFIDENCE:
         return 0.0
@@ -54,15 +58,15 @@ def days_left(confidence: float, since: float, now: float) -> float:
 
 
 def doubted(now: float, known: float | None) -> str:
-    """Why this clock is not believed; "" where it is.
+    """Return why this clock is not trusted; "" if it is.
 
-    `known` is the newest moment that something else vouches for (a record of a transcript, an earlier run), None if
-    nothing does. One boot in the year 2100, or in 1970, must not empty a profile.
+    `known` is the newest time from another source (a transcript's record, an earlier run); None if there is none.
+    One boot in the year 2100, or in 1970, must not empty a profile.
     """
     if now < EARLIEST:
-        return "the clock says a time before 2025"
+        return "the clock shows a time before 2025"
     if known is None:
         return ""
     if now > known + LATEST_AFTER:
-        return "the clock is more than 400 days after everything that is known"
-    return "the clock is more than a day before what is known already" if now < known - BACK else ""
+        return "the clock is more than 400 days after the newest known time"
+    return "the clock is more than a day before the newest known time" if now < known - BACK else ""
