@@ -1,8 +1,8 @@
-"""What a person is like to work with (seed 001): a profile that fades where nobody repeats it, and its changelog.
+"""The user profile (seed 001, SPEC P-01 to P-21): preferences that decay unless they are repeated, and their changelog.
 
 Pure rules (`paths`, `ops`, `merge`, `meta`, `beside`, `plans`) -> `store`, `changelog`, `turns` -> `handler` -> `cli`.
-What is in it comes from the learning's call: `rider` says what is asked for besides, and takes it out of the answer.
-Nothing heavy is imported here: a session's start waits for `context`.
+The findings come from the learning's model call: `rider` extends its prompt and takes the profile's part out of the
+answer. Nothing heavy is imported here, because a session's start waits for `context`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["slice"]
 
 
 def slice() -> Slice:
-    """The entry point."""
+    """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, Profiles
     from tacitd_handlers.usermemory.memory_files import profile_footprint

@@ -1,8 +1,12 @@
-"""What tacitd remembers about a profile, apart from it: what it wrote itself, what it is just doing, what it has done. Pure.
+"""The state that tacitd keeps beside a profile: what it wrote, the change in progress, and the findings it handled. Pure.
 
-By it a person's edit is told from tacitd's own (a value that tacitd did not write, under a sighting that it did), a
-change that a crash cut in two is finished, a finding that is told twice counts once, and a save that came from before a
-change does not undo it.
+It has four uses:
+- A person's edit is distinguished from tacitd's own: its value is not one that tacitd wrote, but its sighting is (P-17).
+- A change that a crash interrupted is finished.
+- A finding that is delivered twice counts once (P-30).
+- A save from an editor's buffer that is older than a change does not undo the change.
+
+Where this state is stored, and when, belongs to `store`.
 """
 
 from __future__ import annotations
@@ -19,17 +23,18 @@ from tacitd_handlers.profile.ops import Op, apply, done
 from tacitd_handlers.profile.paths import Json
 
 IDS = 500
-"""Findings that are remembered as handled."""
+"""The number of handled findings whose ids are kept."""
 VALUES = 8
-"""Values that are remembered for each path: what stood there before a crash is ours, too."""
+"""Digests that are kept for each path. A value from before a crash is also tacitd's own."""
 MOMENT = 5.0
-"""Seconds: a save so soon after a change, in which the change is missing, came from before it."""
+"""Seconds. A save this soon after a change, and without the change, comes from an older buffer."""
 RECENT = 200
+"""The number of recent changes that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """A change of the last seconds."""
+    """A change within the last `MOMENT` seconds."""
 
     at: float
     """Seconds since 1970, UTC."""
@@ -38,22 +43,23 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The memory, as it stands."""
+    """The state. Every change makes a new one."""
 
     ids: tuple[str, ...] = ()
+    """Ids of handled findings, the newest last."""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each learned path the digests of what tacitd wrote there."""
+    """For each learned path the digests of the values that tacitd wrote, the newest last."""
     seen: Mapping[str, str] = field(default_factory=dict)
-    """For each learned path the `lastSeen` and `seenCount` that tacitd wrote."""
+    """For each learned path the `lastSeen` and `seenCount` that tacitd wrote, see `sighting`."""
     recent: tuple[Recent, ...] = ()
     left: str = ""
-    """The digest of the profile as tacitd left it."""
+    """The digest of the profile that tacitd wrote last."""
     intent: Mapping[str, Any] | None = None
-    """A change that was begun."""
+    """The change in progress (ops, meta, entry, at); None if none was interrupted."""
 
 
 def own(profile: Json, meta: Json, beside: Beside) -> frozenset[str]:
-    """The paths that are a person's own: written by hand, or edited by hand since they were learned (SPEC P-17)."""
+    """Return the person's own paths: written by hand, or edited by hand since they were learned (SPEC P-17)."""
     learned = {str(one["path"]): one for one in meta.get("preferences", ())}
     found = paths.leaves(profile)
     return frozenset(
@@ -65,13 +71,14 @@ def own(profile: Json, meta: Json, beside: Beside) -> frozenset[str]:
 
 def _edited(path: str, value: Any, entry: Mapping[str, Any], beside: Beside) -> bool:
     known = beside.values.get(path)
+    # A changed value with a changed sighting is another program's: it writes both, so its value decays as ours do.
     return known is not None and beside.seen.get(path) == sighting(entry) and digest(value) not in known
 
 
 def overwritten(profile: Json, beside: Beside, saved: float | None, profile_digest: str) -> list[Op]:
-    """The operations of the last moment that a save of somebody else's left out, because it did not know of them.
+    """Return the operations of the last seconds that another program's save undid, because its buffer was older.
 
-    `saved`: when the file was last written, seconds since 1970.
+    `saved`: the file's modification time (None: no file), seconds since 1970.
     """
     if saved is None or profile_digest == beside.left:
         return []
@@ -84,7 +91,7 @@ def overwritten(profile: Json, beside: Beside, saved: float | None, profile_dige
 
 
 def _lasting(ops: list[Op]) -> list[Op]:
-    """Those that add something, and that no later one took back."""
+    """The operations that add something and were not undone by a later one."""
     kept: list[Op] = []
     for op in ops:
         path = str(op["path"])
@@ -98,11 +105,12 @@ def _lasting(ops: list[Op]) -> list[Op]:
 
 
 def wrote(beside: Beside, before: Json, after: Json, meta: Json, ops: tuple[Op, ...], now: float) -> Beside:
-    """The memory after a change that makes `after` of the profile `before`."""
+    """Return the state after a change of the profile from `before` to `after` at `now` (seconds since 1970, UTC)."""
     entries = {str(one["path"]): one for one in meta.get("preferences", ())}
     values: dict[str, tuple[str, ...]] = {}
     for path in entries:
         known = beside.values.get(path, ())
+        # The value from before is kept too: after a crash the file may still contain it, and it is not a person's.
         new = [digest(paths.get(document, path)) for document in (before, after)]
         values[path] = tuple(dict.fromkeys([*known, *new]))[-VALUES:]
     recent = tuple(one for one in beside.recent if abs(now - one.at) < MOMENT)
@@ -116,17 +124,17 @@ def wrote(beside: Beside, before: Json, after: Json, meta: Json, ops: tuple[Op, 
 
 
 def sighting(entry: Mapping[str, Any]) -> str:
-    """What changes whenever a path is said again."""
+    """Return a text that differs after each sighting of a path."""
     return f"{parse_utc(entry.get('lastSeen'))} {entry.get('seenCount')}"
 
 
 def digest(value: Any) -> str:
-    """What tells one value from another."""
+    """Return 16 hexadecimal digits that identify a JSON value, whatever its key order."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def as_data(beside: Beside) -> Json:
-    """The memory as JSON."""
+    """Return the state as a JSON object."""
     return {
         "ids": list(beside.ids),
         "values": {path: list(known) for path, known in beside.values.items()},
@@ -138,7 +146,7 @@ def as_data(beside: Beside) -> Json:
 
 
 def from_data(data: Mapping[str, Any]) -> Beside:
-    """The reverse; an empty memory for what is none."""
+    """Return the state from its JSON object; an empty state if the object is not one."""
     try:
         return Beside(
             ids=tuple(map(str, data["ids"])),

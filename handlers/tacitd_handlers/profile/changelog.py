@@ -1,6 +1,7 @@
-"""changelog.jsonl as it is read and pruned (SPEC P-18 to P-21). Writers only append; the prune rewrites the file whole.
+"""Reading and pruning changelog.jsonl (SPEC P-18 to P-21). Writers only append; the prune rewrites the whole file.
 
-What does not parse is moved to a quarantine log, however long it is: nothing is thrown away because it is not understood.
+A line that is not a JSON object is moved to a quarantine log, whatever its length. What an entry contains belongs to
+`plans`, which makes them.
 """
 
 from __future__ import annotations
@@ -20,25 +21,27 @@ MAX_ENTRIES = 1000
 MAX_AGE_DAYS = 90
 DAY = 86_400.0
 LINE_LIMIT = 1 << 20
-"""Bytes: a longer line is no entry."""
+"""Bytes. A longer line is not an entry."""
 QUARANTINE = "changelog.quarantine.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the file: an entry, or a piece of what is none."""
+    """A line of the file: an entry, or (a piece of) a line that is not one."""
 
     entry: dict[str, Any] | None
+    """None: the line is not a JSON object."""
     raw: bytes = b""
+    """The bytes of a line that is not an entry."""
 
 
 def entries(path: Path, last: int = MAX_ENTRIES, disk: Disk | None = None) -> list[dict[str, Any]]:
-    """The newest entries, oldest first. Raises OSError."""
+    """Return at most `last` of the newest entries, oldest first. Raises OSError."""
     return list(deque((one.entry for one in lines(path, disk) if one.entry is not None), maxlen=last))
 
 
 def lines(path: Path, disk: Disk | None = None) -> Iterator[Line]:
-    """Every line, a megabyte in memory at most; empty ones are left out. Raises OSError."""
+    """Yield every line, with about a megabyte in memory. A longer line comes in pieces. Raises OSError."""
     disk = disk or RealDisk()
     try:
         fd = disk.open_read(path)
@@ -51,7 +54,7 @@ def lines(path: Path, disk: Disk | None = None) -> Iterator[Line]:
 
 
 def _pieces(fd: int, disk: Disk) -> Iterator[tuple[bytes, bool]]:
-    """The lines, and whether each is a whole one: what is longer than the limit comes in pieces."""
+    """Yield the lines, and whether each is whole: a line that is longer than the limit comes in pieces."""
     held, offset, over = b"", 0, False
     while data := disk.pread(fd, LINE_LIMIT, offset):
         offset += len(data)
@@ -79,23 +82,26 @@ def _line(piece: tuple[bytes, bool]) -> Line:
 
 
 def kept(found: Iterator[dict[str, Any]], now: float) -> list[dict[str, Any]]:
-    """What stays: not older than 90 days (exactly 90 is not), then the last 1,000. Ages are compared as moments; an
-    entry that does not say when it was is kept as long as there is room."""
+    """Return the entries that stay: those of the last 90 days (exactly 90 stays), then the last 1,000 of them (P-20).
+
+    Ages are compared as times, not as text (P-21). An entry without a readable timestamp counts as new.
+    """
     oldest = now - MAX_AGE_DAYS * DAY
     young = (one for one in found if (parse_utc(one.get("timestamp")) or now) >= oldest)
     return list(deque(young, maxlen=MAX_ENTRIES))
 
 
 def prune(log: Log, now: float, quarantine: Log) -> int:
-    """Bring the file within its limits; it does not log itself. Returns how many lines went.
+    """Bring the file within its limits; return the number of lines removed. The prune itself is not logged (P-20).
 
-    `now` is seconds since 1970, UTC. Raises OSError; the file then stands as it was.
+    `now` is seconds since 1970, UTC. Raises OSError; the file is then unchanged.
     """
     total = bad = 0
     for one in lines(log.path):
         if one.entry is None and not one.raw.strip():
             continue
         total, bad = total + 1, bad + (one.entry is None)
+    # The file is not rewritten if every line stays.
     if total <= MAX_ENTRIES and not bad and len(kept(_entries(log.path), now)) == total:
         return 0
     left = 0
@@ -103,7 +109,7 @@ def prune(log: Log, now: float, quarantine: Log) -> int:
     def records() -> Iterator[Mapping[str, Any]]:
         nonlocal left
         stay = kept(_sifted(log.path, quarantine), now)
-        quarantine.flush()
+        quarantine.flush()  # before the file without these lines replaces the old one
         left = len(stay)
         yield from stay
 

@@ -1,4 +1,7 @@
-"""`tacitd profile …`: look at the profile and change it, with and without a daemon. What is set here is a person's own."""
+"""`tacitd profile …`: show and change the profile, with or without a daemon. Values set here are the person's own.
+
+This module parses arguments and prints. What a change does belongs to `plans`, how it is written to `store`.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,22 @@ from tacitd_handlers.profile.store import Store
     cls=Ordered, epilog="\b\nExample: tacitd profile show\nExample: tacitd profile set tools.editor neovim"
 )
 def profile() -> None:
-    """What tacitd knows of you: profile.json, how sure it is, and what changed when.
+    """Show and change what tacitd knows about you: profile.json, its confidences and its changelog.
 
-    What you set here, or write into the file by hand, is yours: it is never replaced by what was overheard, and does not
-    fade. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
+    A value that you set here, or write into the file by hand, is yours: no learned value replaces it, and it does not
+    decay. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
     """
 
 
 def store() -> Store:
-    """The store of this process's environment."""
+    """Return the store of this process's environment."""
     return Store.of(os.environ)
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
-@click.option("--json", "as_json", is_flag=True, help="profile.json as it stands.")
+@click.option("--json", "as_json", is_flag=True, help="Print profile.json as it is.")
 def show(as_json: bool) -> None:
-    """The profile."""
+    """Show the profile."""
     found = store().profile()
     if as_json:
         data(found)
@@ -50,33 +53,33 @@ def show(as_json: bool) -> None:
     for row in rows:
         click.echo(row)
     if not rows:
-        talk("nothing is known yet; `tacitd profile set work.role 'backend engineer'` begins")
+        talk("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
 @click.argument("path")
 @click.argument("value")
 def set_(path: str, value: str) -> None:
-    """Set a value. A list is A,B or a JSON array and replaces the one that is there; below custom, any JSON."""
+    """Set a value. A list is A,B or a JSON array and replaces the current one. Below custom, VALUE is any JSON."""
     given = _value(path, value)
     try:
         plan = store().update(path, given)
-    except ValueError as error:  # below a leaf there is no place
+    except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
-    _tell(plan, f"{path} is set", f"{path} is as it was")
+    _tell(plan, f"{path} is set", f"{path} is unchanged")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
 @click.argument("path")
 @click.argument("element", required=False)
 def remove(path: str, element: str | None) -> None:
-    """Remove a value, all below a path, or one element of a list."""
+    """Remove a value, everything below a path, or one element of a list."""
     at = store()
     have = dots.get(at.profile(), path)
     if have is None or path in ("userId", "schemaVersion", "lastUpdated"):
         raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
     if element is not None and not isinstance(have, list):
-        raise UsageError(f"{path} is no list", f"tacitd profile remove {path}")
+        raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
     made = at.remove(path, element)
     _tell(
         made, f"removed from {path}: {element}" if element else f"removed: {path}", f"{path} has no {element}"
@@ -86,10 +89,10 @@ def remove(path: str, element: str | None) -> None:
 @profile.command(epilog="\b\nExample: tacitd profile clear --yes")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def clear(yes: bool) -> None:
-    """Remove everything that is known. The changelog stays."""
+    """Remove every value. The changelog stays."""
     if not yes:
-        click.confirm("Remove everything that is known about you?", abort=True, err=True)
-    _tell(store().clear(), "the profile is empty", "the profile was empty")
+        click.confirm("Remove everything that tacitd knows about you?", abort=True, err=True)
+    _tell(store().clear(), "the profile is empty now", "the profile was empty already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile meta --json")
@@ -97,10 +100,10 @@ def clear(yes: bool) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="Each path: confidence now, days until it is forgotten, sightings.",
+    help="As JSON: each path with its confidence, days until it is removed, and sightings.",
 )
 def meta(as_json: bool) -> None:
-    """How sure each learned path is, and how many days until it is forgotten if nobody says it again."""
+    """Show the confidence of each learned path, and the days until it is removed unless it is said again."""
     rows = standing(store())
     if as_json:
         data(rows)
@@ -109,30 +112,35 @@ def meta(as_json: bool) -> None:
     for row in rows:
         click.echo(_row(row, width, sys.stdout.isatty()))
     if not rows:
-        talk("nothing is known yet")
+        talk("the profile is empty")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile decay --dry-run")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def decay(dry_run: bool) -> None:
-    """Let time pass now: what has fallen under 0.1 goes. The daemon does this every day."""
+    """Apply decay now: remove paths whose confidence fell under 0.1. The daemon does this every day."""
     at = store()
     doubt = at.doubt()
     if doubt:
-        raise FileRefusedError(f"nothing fades: {doubt}", "set the clock")
+        raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
     made = at.preview() if dry_run else at.fade(forced=True)
     for path in made.removed:
         click.echo(path)
-    talk("nothing is forgotten" if not made.removed else "would be forgotten" if dry_run else "forgotten")
+    talk("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile changelog -n 5")
 @click.option(
-    "-n", "count", default=20, show_default=True, type=click.IntRange(1), help="So many of the newest."
+    "-n",
+    "count",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The number of newest entries to print.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One entry a line, as it stands.")
+@click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line.")
 def changelog(count: int, as_json: bool) -> None:
-    """What changed, when and why; the newest last."""
+    """Show what changed, when and through what; the newest entry last."""
     for entry in changelogs.entries(store().log.path, count):
         if as_json:
             line(entry)
@@ -141,7 +149,10 @@ def changelog(count: int, as_json: bool) -> None:
 
 
 def standing(at: Store) -> list[dict[str, Any]]:
-    """Each leaf of the profile: `confidence` None and `days` None where it is a person's own."""
+    """Return a row for each leaf of the profile. The last four values are None for a person's own path.
+
+    `confidence` is as of now; `days` is the time until the path is removed; `lastSeen` is ISO 8601 UTC with milliseconds.
+    """
     found, own, now = metas.standings(at.meta()), at.own(), at.clock.now()
     rows: list[dict[str, Any]] = []
     for path in dots.leaves(at.profile()):
@@ -170,7 +181,7 @@ def standing(at: Store) -> list[dict[str, Any]]:
 
 def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
     if row["own"]:
-        return f"{row['path']:<{width}}  yours: does not fade"
+        return f"{row['path']:<{width}}  yours: does not decay"
     shown = f"{look.bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
     return f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {look.days(row['days'])}  {times}"
@@ -192,7 +203,7 @@ def _value(path: str, given: str) -> Any:
     kind = FIELDS.get(path)
     if kind is None:
         if not path.startswith(f"{CUSTOM}.") or not all(path.split(".")):
-            raise UsageError(f"{path} is no field of a profile", f"one of {', '.join(FIELDS)}, or {CUSTOM}.…")
+            raise UsageError(f"a profile has no field {path}", f"one of {', '.join(FIELDS)}, or {CUSTOM}.…")
         return _json(given)
     if not given.strip():
         raise UsageError(f"{path} needs a value", f"tacitd profile remove {path}")
@@ -209,7 +220,7 @@ def _json(given: str) -> Any:
     except (ValueError, RecursionError):
         return given
     if found is None:
-        raise UsageError("null says nothing", "remove the path, or set another value")
+        raise UsageError("null is not a value", "remove the path, or set another value")
     return found
 
 

@@ -1,4 +1,7 @@
-"""What the profile says at the start of a session: at most twelve lines. Light: no pydantic, no waiting."""
+"""The profile's text for the start of a session: at most twelve lines.
+
+A session waits for it: no pydantic, no model, no lock, no second try at a file that is being written.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ HEADING = "## The person you work with"
 
 
 def section(cwd: Path, budget: int) -> str:
-    """Return its text, at most `budget` characters; "" where nothing is known. The same in every directory."""
+    """Return the text, at most `budget` characters; "" for an empty profile. It is the same in every directory."""
     directory = memory_dir(os.environ)
     profile = _read(directory / "profile.json")
     if not profile:
@@ -36,7 +39,7 @@ def section(cwd: Path, budget: int) -> str:
 
 
 def _forgotten(directory: Path) -> set[str]:
-    """What has faded away since decay was last written."""
+    """The paths whose confidence fell under 0.1 since decay was last written; none if the clock is not trusted."""
     meta, now = _read(directory / "profile-meta.json"), time.time()
     try:
         known = metas.newest(meta) if meta else None

@@ -1,4 +1,7 @@
-"""What a profile holds, by dot path: the seed's fields, and which of them a conversation may fill. Light."""
+"""The fields of a profile by dot path (SPEC P-05): kind, label, choices, and which of them may be learned.
+
+Data only, without imports of its own: a session's start reads it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _TREE: dict[str, dict[str, tuple[Kind, str]]] = {
     "tools": {"editor": ("text", "Editor"), "infra": ("list", "Infrastructure")},
     " ": {"interests": ("list", "Interests")},
 }
-"""The seed's fields in its order; those under no part are at the top."""
+"""The seed's fields by part, with kind and label. The order is that of the output. A blank part is the top level."""
 
 
 def _path(part: str, key: str) -> str:
@@ -43,8 +46,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     path: TONES if path.endswith("tone") else DETAILS for path, kind in FIELDS.items() if kind == "choice"
 }
 SAID = tuple(path for path in FIELDS if path != "bio")
-"""What a person may say about themselves in passing. A biography is written, not overheard."""
+"""The fields that are learned from conversations. `bio` is not: a person writes it."""
 CUSTOM = "custom"
-"""Below it everything is allowed."""
+"""The part that takes any keys and values."""
 HEAD = ("userId", "schemaVersion", "lastUpdated")
-"""What says whose profile it is, and is no preference."""
+"""The keys that describe the document and are not preferences."""

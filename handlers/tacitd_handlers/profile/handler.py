@@ -1,6 +1,7 @@
-"""The profile in the daemon: takes in what the learning's call found, lets time pass, publishes how far it has read.
+"""The profile's handler: stores findings of the learning's model call, applies decay, publishes `.processed_turns`.
 
-It never asks the model itself. Where the learning is not installed, nobody finds anything for it, and it only fades.
+It never calls the model itself. Without the learning plugin there are no findings, and the profile only decays. How a
+finding changes the profile belongs to `plans`; how it is written belongs to `store`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from tacitd_handlers.profile.store import PROFILE, Store
 from tacitd_handlers.rules.decay import DAY
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
-"""Its jobs. Fading is looked at every hour and written every day: it is a function of the time that passed."""
+"""Its jobs. Decay is checked every hour and written every day, which is enough: it depends on the time passed (P-16)."""
 BROKEN, CLOCK = "profile.broken", "profile.clock"
 
 
 class Profiles:
-    """Seed 001, as far as the profile goes."""
+    """The handler of seed 001's profile."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
@@ -43,16 +44,16 @@ class Profiles:
         self._doubt = ""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Count what was found before; finish what a crash cut in two."""
+        """Count earlier findings, and finish a change that a crash interrupted."""
         self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         self._turns = Turns(self._store.directory, self._env)
         for commit in commits:
             self._count(commit)
-        with suppress(FileBusyError):  # somebody edits it: the next change settles it
+        with suppress(FileBusyError):  # an editor has the file open: the next change settles it
             self._guarded(self._store.settle, tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event. Raises OSError; then it is offered again."""
+        """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
         match event:
             case Told():
                 return self._told(event, tools)
@@ -71,16 +72,20 @@ class Profiles:
         return Done()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Say what was learned; nothing is projected, because the files were written before.
+        """Announce what was learned. The files were written in `handle`, so nothing is written here.
 
-        Only the path is named: the value is for the person's eyes, and the profile's file is 0600 for that.
+        Only the path is announced: the value is private, and others may read the log.
         """
         self._count(commit)
         for path in commit.data.get("paths", ()):
             tools.announce(Notice("learned", f"your {path}", PROFILE))
 
     def status(self) -> Mapping[str, Any]:
-        """How much is known, what fades next, and what came of the findings."""
+        """Return `directory`, `found` (counts), `learned` and `own` (numbers of paths), `next` and `suspended`.
+
+        `next` is the path that decay removes next, with the days until then; `suspended` says why nothing decays. An
+        unreadable profile has `unreadable` with the reason instead of the last four.
+        """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
         try:
             standing = metas.standings(self._store.meta())
@@ -93,10 +98,10 @@ class Profiles:
         return made | {"learned": len(ends), "own": len(own), "next": following, "suspended": self._doubt}
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """None."""
+        """Return no files: the profile depends on nothing in a project."""
         return ()
 
-    # what was found
+    # findings
 
     def _told(self, event: Told, tools: Tools) -> Outcome:
         what = said(event.data)
@@ -121,15 +126,15 @@ class Profiles:
             self._counts[str(commit.data["kind"])] += 1
             self._counts["kept"] += len(commit.data.get("kept", ()))
 
-    # what was read
+    # positions in transcripts
 
     def _read(self, event: TranscriptGrew, tools: Tools) -> None:
-        limit = tools.clock.now() + DAY  # a record from the future vouches for nothing
+        limit = tools.clock.now() + DAY  # a record from the future does not confirm the clock
         times = [one.time for one in event.records if one.time is not None and one.time <= limit]
         self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
         self._turns.read(event.session, event.transcript, event.end)
 
-    # what happens by the clock
+    # jobs
 
     def _fade(self, tools: Tools) -> None:
         self._store.known = self._newest
@@ -138,13 +143,13 @@ class Profiles:
             return
         self._doubt = self._store.doubt()
         if self._doubt:
-            hint = "set the clock; until then nothing fades, and nothing is pruned"
+            hint = "set the clock; until then nothing decays or is pruned"
             tools.degrade(Degradation(CLOCK, self._doubt, hint))
             return
         tools.clear(CLOCK)
         plan = self._store.fade()
         if plan.removed:
-            logger.info("{} paths of the profile have faded away", len(plan.removed))
+            logger.info("decay removed {} paths of the profile", len(plan.removed))
 
     def _prune(self, tools: Tools) -> None:
         self._turns.publish(tidy=True)
@@ -158,8 +163,8 @@ class Profiles:
             quarantine.close()
 
     def _guarded(self, work: Any, tools: Tools) -> Done | Later:
-        """Trigger: a file that is not understood, or cannot be written. Why: a person may be in the middle of it. Outcome:
-        it is said, and tried again; nothing is overwritten, and what was found waits."""
+        """Trigger: a file cannot be parsed or written. Why: a person may be editing it. Outcome: a degradation, and the
+        event waits and is tried again; nothing is overwritten, and no finding is lost. Raises FileBusyError."""
         try:
             work()
         except FileBusyError:

@@ -1,4 +1,4 @@
-"""How a profile looks to a person: a few lines of text. Pure, and light."""
+"""The profile as text for a person. Pure; a session's start imports this, so nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _LONGEST = 160
 
 
 def rows(profile: Mapping[str, Any], left_out: Collection[str] = ()) -> list[str]:
-    """One line for each leaf, `Languages: Python, Rust`; the seed's fields first, in its order."""
+    """Return one line for each leaf, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
     found = {path: value for path, value in paths.leaves(profile).items() if path not in left_out}
     order = [path for path in LABELS if path in found] + [path for path in found if path not in LABELS]
     return [f"{LABELS.get(path, path)}: {words}" for path in order if (words := text(found[path]))]
 
 
 def text(value: Any) -> str:
-    """A value in one line, cut where it is long."""
+    """Return a value in one line of at most 160 characters, without control characters."""
     words = ", ".join(map(text, value)) if isinstance(value, list) else str(value)
     line = sanitize_line(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def bar(confidence: float) -> str:
-    """`███████░░░`: for a terminal."""
+    """Return a confidence from 0 to 1 as ten blocks, such as `███████░░░`."""
     full = round(confidence * BAR)
     return "█" * full + "░" * (BAR - full)
 
 
 def days(left: float) -> str:
-    """`99.7 d`; what is due says so."""
+    """Return a number of days as `99.7 d`; `due` for 0."""
     return f"{left:.1f} d" if left > 0 else "due"

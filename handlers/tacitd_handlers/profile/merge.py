@@ -1,7 +1,7 @@
-"""What a person said about themselves, merged into the profile (SPEC P-07, P-17). Pure.
+"""The merge of a finding into the profile (SPEC P-07, P-17). Pure.
 
-What a person wrote into profile.json by hand is authoritative: it is never replaced or taken out by what was overheard,
-and it does not fade. Arrays only ever gain by a merge; what is "no longer" so is taken out of what was learned.
+A value that a person wrote into profile.json by hand is authoritative: a finding never replaces or removes it, and it
+does not decay. Values are added to arrays. "No longer" removes values, and only learned ones.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from tacitd_handlers.profile.paths import Json, same
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A partial profile, by path."""
+    """A finding: a partial profile by path."""
 
     values: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    """Values by path: a string for a scalar, a sequence for an array."""
     gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What is no longer so: for each path the values that are meant; none: whatever stands there."""
+    """What is no longer true: for each path the values to remove. An empty sequence removes whatever is there."""
 
     def __bool__(self) -> bool:
         return bool(self.values or self.gone)
@@ -29,21 +30,21 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What is to be done about it."""
+    """The changes that a finding makes."""
 
     ops: tuple[Op, ...]
     changes: Json
-    """As the changelog has it: what was added or replaced."""
+    """What is added or replaced, nested as in the changelog (SPEC P-18)."""
     removed: tuple[str, ...]
-    """Paths that are not there any more."""
+    """Paths that are removed."""
     seen: tuple[str, ...]
-    """Paths that were said, and are learned: their confidence rises."""
+    """Learned paths in the finding, whose confidence rises."""
     kept: tuple[str, ...]
-    """Paths where a person's own words stand, and stay."""
+    """Paths where a person's own value was kept against the finding."""
 
 
 def merge(profile: Json, said: Said, own: Collection[str]) -> Merged:
-    """Given the profile, what was said, and the paths that are a person's own, return what is to be done."""
+    """Given the profile, a finding and the person's own paths, return the changes to make."""
     ops: list[Op] = []
     added: dict[str, Any] = {}
     seen: list[str] = []
@@ -63,6 +64,7 @@ def merge(profile: Json, said: Said, own: Collection[str]) -> Merged:
             _scalar(profile, path, value, own, ops, added, seen, kept)
         else:
             _array(profile, path, value, own, ops, added, seen)
+    # A path may be removed and set by the same finding: "no longer vim, now helix".
     still = [path for path in removed if path not in added]
     return Merged(tuple(ops), paths.nested(added), tuple(still), tuple(seen), tuple(kept))
 

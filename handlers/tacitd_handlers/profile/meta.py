@@ -1,7 +1,8 @@
-"""profile-meta.json as rules: sightings, fading, what is forgotten (SPEC P-09 to P-17). Pure.
+"""The rules of profile-meta.json: sightings, decay and removal (SPEC P-09 to P-17). Pure.
 
-Works on the document as it is on disk, so unknown keys and the order stay. Times come in as seconds since 1970, UTC, and
-are cut to whole milliseconds, which is what the file can hold: nothing is lost by writing a confidence down.
+The functions take and return the document as it is on disk, so unknown keys and the order stay. Times are seconds since
+1970, UTC. They are cut to whole milliseconds, the precision of the file, so that a written confidence is exact. The
+formula of decay belongs to `rules.decay`.
 """
 
 from __future__ import annotations
@@ -17,42 +18,43 @@ from tacitd_handlers.rules import decay
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How sure a learned path is."""
+    """The confidence of a learned path."""
 
     path: str
     confidence: float
     """As of `since`."""
     first_seen: float
+    """Seconds since 1970, UTC, as are the next two."""
     last_seen: float
     since: float
     seen_count: int
 
     def now(self, now: float) -> float:
-        """What is left of it."""
+        """Return the confidence as of `now`."""
         return decay.faded(self.confidence, self.since, now)
 
     def days_left(self, now: float) -> float:
-        """Days until it is forgotten."""
+        """Return the days until the path is removed; 0 if it is due."""
         return decay.days_left(self.confidence, self.since, now)
 
 
 def fresh(user: str, now: float) -> Json:
-    """A document without any preference (SPEC P-15: a missing lastDecay is now)."""
+    """Return a document without preferences. Its `lastDecay` is now (SPEC P-15)."""
     return {"userId": user, "schemaVersion": 1, "lastDecay": utc_millis(now), "preferences": []}
 
 
 def exact(now: float) -> float:
-    """The moment as the file can hold it."""
+    """Return the time in whole milliseconds, as in the file."""
     return parse_utc(utc_millis(now)) or now
 
 
 def last_decay(meta: Json) -> float | None:
-    """When decay was last written, None if the document does not say."""
+    """Return when decay was last written; None if the document has no readable `lastDecay`."""
     return parse_utc(meta.get("lastDecay"))
 
 
 def standings(meta: Json) -> dict[str, Standing]:
-    """Every preference by its path."""
+    """Return every preference by its path. Raises KeyError, TypeError or AttributeError for a malformed document."""
     decayed = last_decay(meta)
     found = (_standing(one, decayed) for one in meta.get("preferences", ()))
     return {one.path: one for one in found}
@@ -73,13 +75,13 @@ def _standing(raw: Mapping[str, object], decayed: float | None) -> Standing:
 
 
 def newest(meta: Json) -> float | None:
-    """The newest moment that the document vouches for."""
+    """Return the newest time in the document; None if there is none. It tells whether the clock can be trusted."""
     times = [one.since for one in standings(meta).values()]
     return max([*times, *filter(None, [last_decay(meta)])], default=None)
 
 
 def sighted(meta: Json, paths: Iterable[str], now: float) -> Json:
-    """A copy in which these paths were said once more (SPEC P-11, P-12)."""
+    """Return a copy with one more sighting of each of these paths (SPEC P-11, P-12)."""
     made, now = copy.deepcopy(meta), exact(now)
     known = {one["path"]: one for one in made["preferences"]}
     decayed = last_decay(made)
@@ -102,21 +104,21 @@ def sighted(meta: Json, paths: Iterable[str], now: float) -> Json:
 def _again(raw: Json, decayed: float | None, now: float) -> None:
     before = _standing(raw, decayed)
     raw["confidence"] = decay.reinforced(before.confidence, before.since, now)
-    # Not before `since`: a clock that is back would have the same days taken away twice.
+    # Not before `since`: if the clock went back, the same days would be subtracted twice.
     raw["lastSeen"] = utc_millis(max(before.since, now))
     raw["seenCount"] = before.seen_count + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Faded:
-    """A decay: the new document, and what it made forgotten."""
+    """The result of decay: the new document, and the paths that were removed."""
 
     meta: Json
     forgotten: tuple[str, ...]
 
 
 def faded(meta: Json, now: float) -> Faded:
-    """Given the document, return it as of now (SPEC P-13, P-14). `lastDecay` never goes back."""
+    """Return the document as of `now`, without paths under 0.1 (SPEC P-13, P-14). `lastDecay` never goes back."""
     made, now = copy.deepcopy(meta), exact(now)
     decayed = last_decay(made)
     kept, gone = [], []
@@ -134,16 +136,16 @@ def faded(meta: Json, now: float) -> Faded:
 
 
 def without(meta: Json, paths: Collection[str]) -> Json:
-    """A copy in which these paths are a person's own."""
+    """Return a copy without entries for these paths. A path without an entry is a person's own (SPEC P-17)."""
     made = copy.deepcopy(meta)
     made["preferences"] = [one for one in made["preferences"] if one["path"] not in paths]
     return made
 
 
 def believed(meta: Json, now: float) -> Json:
-    """A copy in which no time lies more than 400 days ahead of a clock that is believed: another one wrote them.
+    """Return a copy in which each time that is more than 400 days after `now` is `now`.
 
-    They become now; no confidence is raised by that.
+    Call it with a trusted clock only: such times were written under a wrong one. No confidence rises by it.
     """
     limit, stamp, made = now + decay.LATEST_AFTER, utc_millis(now), copy.deepcopy(meta)
     for holder, keys in [
@@ -157,7 +159,7 @@ def believed(meta: Json, now: float) -> Json:
 
 
 def is_due(meta: Json, now: float) -> bool:
-    """Whether decay is to be written: a day has passed, or something has fallen under 0.1 (SPEC P-14, P-16)."""
+    """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16)."""
     decayed = last_decay(meta)
     if decayed is None or now - decayed >= decay.DAY:
         return True

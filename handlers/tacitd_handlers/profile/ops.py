@@ -1,7 +1,12 @@
-"""The changes that can be made to a profile, as data: they can be written down, done twice, and done on a fresh copy. Pure.
+"""Changes of a profile as data: they can be stored, and applying them twice, or to a newer copy, does no harm. Pure.
 
-An operation is a JSON object: `{"op": "put", "path", "value"}`, `{"op": "union", "path", "values"}`,
-`{"op": "take", "path", "values"}` (elements out of an array), `{"op": "drop", "path"}`.
+An operation is a JSON object:
+- `{"op": "put", "path", "value"}` sets a value;
+- `{"op": "union", "path", "values"}` adds values to an array;
+- `{"op": "take", "path", "values"}` removes values from an array, and the path if the array is empty then;
+- `{"op": "drop", "path"}` removes a path.
+
+Which operations a change needs belongs to `merge` and `plans`.
 """
 
 from __future__ import annotations
@@ -16,7 +21,10 @@ Op = Mapping[str, Any]
 
 
 def apply(document: Json, ops: Iterable[Op]) -> Json:
-    """A copy with the operations done in order. Doing them again changes nothing."""
+    """Return a copy with the operations applied in order. Applying them again changes nothing.
+
+    Raises ValueError for an unknown operation, or if a path leads below a leaf.
+    """
     for op in ops:
         document = _apply(document, op)
     return document
@@ -35,7 +43,7 @@ def _apply(document: Json, op: Op) -> Json:
             left = without(_array(document, path), op["values"])
             return paths.put(document, path, left) if left else paths.drop(document, path)
         case other:
-            raise ValueError(f"{other!r} is no operation")
+            raise ValueError(f"{other!r} is not an operation")
 
 
 def _array(document: Json, path: str) -> list[Any]:
@@ -44,7 +52,7 @@ def _array(document: Json, path: str) -> list[Any]:
 
 
 def union(have: Sequence[Any], more: Sequence[Any]) -> list[Any]:
-    """First-seen order; the same but for case and spaces is one (SPEC P-07)."""
+    """Return both arrays as one, in first-seen order. Texts that differ only in case and spaces are one (SPEC P-07)."""
     made, known = list(have), {_key(one) for one in have}
     for one in more:
         if _key(one) not in known:
@@ -54,13 +62,13 @@ def union(have: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 
 
 def without(have: Sequence[Any], gone: Sequence[Any]) -> list[Any]:
-    """What is left of an array."""
+    """Return an array without these values. Case and spaces do not count."""
     out = {_key(one) for one in gone}
     return [one for one in have if _key(one) not in out]
 
 
 def done(document: Json, op: Op) -> bool:
-    """Whether the document says already what the operation would make it say."""
+    """Whether the operation would change nothing."""
     return apply(document, [op]) == document
 
 

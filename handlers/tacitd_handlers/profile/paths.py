@@ -1,7 +1,7 @@
-"""Dot paths into a profile (SPEC P-10): a leaf is anything that is no object, an array as a whole. Pure.
+"""Dot paths into a profile (SPEC P-10): a leaf is anything that is not an object; an array is one leaf. Pure.
 
-A key may hold a dot of its own (`custom` holds anything), so a path is followed through the keys that are there. A path
-may also lead to one element of an array, by its text or its number: other programs wrote such paths.
+A key may contain a dot itself (`custom` takes any keys), so a path is resolved through the existing keys. A path may
+also lead to one element of an array, by its text or its number, because other programs wrote such paths.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path leads."""
+    """The location that a path leads to."""
 
     keys: tuple[str, ...]
     element: int | None = None
-    """The number of the array's element, where the path leads into one."""
+    """The index in the array, if the path leads to an element; otherwise None."""
 
 
 def leaves(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every leaf by its path, in the document's order; what says whose it is left out."""
+    """Return every leaf by its path, in the document's order, without the head (`fields.HEAD`)."""
     return {path: value for path, value in _leaves(document, "") if path not in HEAD}
 
 
@@ -38,7 +38,7 @@ def _leaves(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def find(document: Mapping[str, Any], path: str) -> Place | None:
-    """Where the path leads in this document; None where nothing is there."""
+    """Return where the path leads in this document; None if nothing is there."""
     return _find(document, path.split("."), ())
 
 
@@ -50,6 +50,7 @@ def _find(part: Any, left: Sequence[str], done: tuple[str, ...]) -> Place | None
         return None if index is None else Place(done, index)
     if not isinstance(part, dict):
         return None
+    # A key may contain dots, so try the next part, then the next two, and so on.
     for count in range(1, len(left) + 1):
         key = ".".join(left[:count])
         if key in part and (found := _find(part[key], left[count:], (*done, key))) is not None:
@@ -58,7 +59,7 @@ def _find(part: Any, left: Sequence[str], done: tuple[str, ...]) -> Place | None
 
 
 def element_of(array: Sequence[Any], named: str) -> int | None:
-    """The element with this text, else with this number; None where there is none."""
+    """Return the index of the element with this text, otherwise the text as an index; None if there is neither."""
     wanted = same(named)
     by_text = next((i for i, one in enumerate(array) if isinstance(one, str) and same(one) == wanted), None)
     if by_text is not None:
@@ -67,7 +68,7 @@ def element_of(array: Sequence[Any], named: str) -> int | None:
 
 
 def get(document: Mapping[str, Any], path: str) -> Any:
-    """The value that the path leads to; None where nothing is there."""
+    """Return the value at the path; None if nothing is there."""
     place = find(document, path)
     if place is None:
         return None
@@ -78,9 +79,9 @@ def get(document: Mapping[str, Any], path: str) -> Any:
 
 
 def put(document: Json, path: str, value: Any) -> Json:
-    """A copy of the document with this value at the path; objects on the way are made. What is not on the way is shared.
+    """Return a copy with this value at the path. Missing objects on the way are created; other parts are shared.
 
-    Raises ValueError where something that is no object is in the way.
+    Raises ValueError if a value on the way is not an object.
     """
     place = find(document, path)
     keys = place.keys if place is not None and place.element is None else tuple(path.split("."))
@@ -88,14 +89,14 @@ def put(document: Json, path: str, value: Any) -> Json:
     for key in keys[:-1]:
         below = at.get(key, {})
         if not isinstance(below, dict):
-            raise ValueError(f"{key} is no object")
+            raise ValueError(f"{key} is not an object")
         at[key] = at = dict(below)
     at[keys[-1]] = value
     return made
 
 
 def drop(document: Json, path: str) -> Json:
-    """A copy without what the path leads to; objects and arrays that become empty by it go with it."""
+    """Return a copy without the value at the path. Objects and arrays that become empty are removed too (SPEC P-10)."""
     place = find(document, path)
     return document if place is None else _without(document, place.keys, place.element)
 
@@ -116,7 +117,7 @@ def _without(part: Json, keys: tuple[str, ...], element: int | None) -> Json:
 
 
 def nested(values: Mapping[str, Any]) -> Json:
-    """Leaves by path as a document: what a changelog calls `changes`."""
+    """Return leaves by path as a nested document: the changelog's `changes`."""
     made: Json = {}
     for path, value in values.items():
         made = put(made, path, value)
@@ -124,5 +125,5 @@ def nested(values: Mapping[str, Any]) -> Json:
 
 
 def same(text: str) -> str:
-    """What two spellings of one thing have in common (SPEC P-07)."""
+    """Return a text folded for comparison: case and runs of white space do not count (SPEC P-07)."""
     return " ".join(text.split()).casefold()

@@ -1,6 +1,7 @@
-"""Every change to a profile, decided before anything is written: what is said, set, removed, cleared, forgotten. Pure.
+"""The plans of all changes to a profile, made before anything is written: learn, set, remove, clear, decay. Pure.
 
-A plan is data: operations on the profile, the new meta document, the line for the changelog.
+A plan is data: operations on the profile, the new meta document, and the changelog's entry. Writing it belongs to
+`store`.
 """
 
 from __future__ import annotations
@@ -21,39 +22,41 @@ from tacitd_handlers.profile.paths import Json
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The files as they stand, and the moment."""
+    """The current documents, and the time."""
 
     profile: Json
     meta: Json
     beside: Beside
     at: float
-    """What the clock says: seconds since 1970, UTC."""
+    """The clock's time: seconds since 1970, UTC."""
     credible: float
-    """The same, or the newest moment that is known where the clock is not believed: nothing fades then."""
+    """The same, or the newest known time if the clock is not trusted: nothing decays then."""
 
     @property
     def own(self) -> frozenset[str]:
-        """The paths that are a person's."""
+        """The person's own paths (SPEC P-17)."""
         return besides.own(self.profile, self.meta, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be written."""
+    """The changes to write."""
 
     ops: tuple[Op, ...]
     meta: Json
+    """The new profile-meta.json."""
     entry: Mapping[str, Any] | None
-    """The line of the changelog; None: nothing that is worth one."""
+    """The changelog's entry; None: no value changed, so there is none."""
     id: str = ""
-    """What must not be done twice."""
+    """The id of the finding, which must not be applied twice; "" for other changes."""
     kept: tuple[str, ...] = ()
-    """Paths where a person's own words stayed."""
+    """Paths where a person's own value was kept against a finding."""
     removed: tuple[str, ...] = ()
+    """Paths that leave the profile."""
 
 
 def learned(now: Now, said: Said, session: str, id: str) -> Plan:
-    """What a person said about themselves."""
+    """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
     made = merge(now.profile, said, now.own)
     meta = metas.sighted(_tidied(now, apply(now.profile, made.ops)), made.seen, now.credible)
     entry = None
@@ -63,10 +66,10 @@ def learned(now: Now, said: Said, session: str, id: str) -> Plan:
 
 
 def updated(now: Now, path: str, value: Any) -> Plan:
-    """A person set this: it is theirs, and does not fade."""
+    """Return the plan for a value that a person sets. It becomes their own and does not decay (SPEC P-17)."""
     ops: tuple[Op, ...] = ({"op": "put", "path": path, "value": value},)
     after = apply(now.profile, ops)
-    # Below the path may be learned leaves, which the new value replaces.
+    # There may be learned leaves below the path; the new value replaces them.
     theirs = {one for one in metas.standings(now.meta) if one == path or one.startswith(f"{path}.")}
     meta = metas.without(_tidied(now, after), theirs)
     if after == now.profile and meta == now.meta:
@@ -75,7 +78,7 @@ def updated(now: Now, path: str, value: Any) -> Plan:
 
 
 def removed(now: Now, path: str, element: str | None = None) -> Plan:
-    """A person removed this: a leaf, all below a path, or one element of an array."""
+    """Return the plan for a person's removal of a leaf, of everything below a path, or of one element of an array."""
     have = paths.get(now.profile, path)
     ops: tuple[Op, ...] = ({"op": "drop", "path": path},)
     if element is not None:
@@ -92,7 +95,7 @@ def removed(now: Now, path: str, element: str | None = None) -> Plan:
 
 
 def cleared(now: Now) -> Plan:
-    """A person wants nothing of it kept."""
+    """Return the plan that removes every value."""
     gone = list(paths.leaves(now.profile))
     if not gone:
         return Plan((), now.meta, None)
@@ -102,7 +105,7 @@ def cleared(now: Now) -> Plan:
 
 
 def faded(now: Now) -> Plan:
-    """What time takes away. Nothing where no time has passed."""
+    """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14)."""
     meta = metas.believed(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
     done = metas.faded(meta, now.credible)
     if done.meta == now.meta:
@@ -113,7 +116,7 @@ def faded(now: Now) -> Plan:
 
 
 def _tidied(now: Now, after: Json) -> Json:
-    """The meta without what a person took over, and without what is not in the profile any more."""
+    """The meta document without paths that a person edited since, and without those that are gone from the profile."""
     own = now.own
     gone = {one for one in metas.standings(now.meta) if one in own or paths.find(after, one) is None}
     return metas.without(now.meta, gone)
@@ -122,7 +125,7 @@ def _tidied(now: Now, after: Json) -> Json:
 def _entry(
     at: float, action: str, source: str, changes: Json, gone: Iterable[str] = (), session: str = ""
 ) -> dict[str, Any]:
-    """A line of the changelog, its keys in the seed's order, absent ones left out (SPEC P-18, P-19)."""
+    """An entry of the changelog: keys in the seed's order, absent ones left out (SPEC P-18, P-19)."""
     made: dict[str, Any] = {"timestamp": utc_millis(at)}
     if session:
         made["session_id"] = session

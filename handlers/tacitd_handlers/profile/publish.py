@@ -1,4 +1,7 @@
-"""When `.processed_turns` is written, and with what: the counts of the transcripts that this daemon has read."""
+"""Publishing `.processed_turns`: the line counts of the transcripts that this daemon has read (SPEC P-27 to P-31).
+
+The file's format belongs to `turns`.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,18 @@ from tacitd_handlers.usermemory import document
 
 @dataclass(slots=True)
 class _Read:
-    """How far one transcript was read."""
+    """The position in one transcript."""
 
     path: Path
     upto: int
+    """The byte offset up to which the handler has read."""
     counted: int = 0
-    """The offset up to which its lines were counted."""
+    """The byte offset up to which its lines were counted."""
     lines: int = 0
 
 
 class Turns:
-    """The positions of one handler, on their way into the file."""
+    """The positions of one handler, and the file that they are published in."""
 
     def __init__(self, directory: Path, env: Mapping[str, str]) -> None:
         self._file = directory / turns.NAME
@@ -33,19 +37,18 @@ class Turns:
         self._stale = False
 
     def read(self, session: str, path: Path, upto: int) -> None:
-        """A session's transcript was read up to this offset."""
+        """Note that a session's transcript was read up to this byte offset. Nothing is counted or written yet."""
         known = self._read.get(session)
-        if (
-            known is None or known.path != path or upto < known.counted
-        ):  # another file, or rewritten (SPEC P-29)
+        if known is None or known.path != path or upto < known.counted:  # another file, or rewritten (P-29)
             self._read[session] = _Read(path, upto)
         else:
             known.upto = upto
         self._stale = True
 
     def publish(self, *, tidy: bool = False) -> None:
-        """Write what is new; with `tidy` also where nothing is, so that sessions without a transcript go.
+        """Count the new lines and write the file, if there are any.
 
+        With `tidy` an existing file is always written, so that sessions without a transcript are removed (SPEC P-31).
         Raises OSError, FileRefusedError.
         """
         if not self._stale and not (tidy and self._file.exists()):
@@ -65,7 +68,7 @@ class Turns:
 
 
 def _counted(one: _Read) -> bool:
-    """Count the lines that are new; a file that is gone or shorter counts for nothing."""
+    """Count the new lines. False if the file is gone or shorter than before: then it is counted from its start later."""
     more = turns.count(one.path, one.upto, one.counted)
     if more is None:
         one.counted = one.lines = 0

@@ -1,7 +1,7 @@
-"""What the profile asks for along with the learning's extraction, and how it is taken out of the answer: one call for both.
+"""The profile's prompt extension: it adds a part to the prompt of Stage 1 and takes its part out of the answer.
 
-The answer's other lines are facts and stay as they are. A line that is not understood is nothing found, never an error:
-the facts beside it are worth more than what was lost.
+The answer's other lines are facts and are not changed. A line that cannot be parsed is an empty finding and not an error:
+an error would lose the facts of the same answer. Which values of a finding are valid belongs to `said`.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ from tacitd_handlers.riders import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.grounding import Grounded, Sources, Waits, explain, judge_grounding, judge_names
 
 name = "profile"
-"""Whom the finding is for."""
+"""The plugin that gets the finding."""
 
 _MARK = re.compile(r"^[ \t>*_`#-]*(PROFILE)[ \t*_`]*:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
 _OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
 _CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
 _BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
-"""The rest of the line, and what looks like more of an object below it."""
+"""The rest of the line, and lines below it that look like more of the object."""
 _BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
 _KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
 _NAMES = frozenset({"work.languages", "codePreferences.preferredStacks", "tools.editor", "tools.infra"})
-"""Fields whose values are names of tools and languages: each capitalised word in them is concrete."""
+"""Fields whose values are names of tools and languages: each word in them is concrete (SPEC S-67)."""
 _ECHO = 30
-"""Characters: a line of the prompt at least so long is no answer."""
+"""Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
 
 
 @cache
 def addition(project: str = "") -> str:
-    """What is asked for besides, as Markdown: the same in every project."""
+    """Return the Markdown to append to the prompt. It is the same in every project."""
     prompts = files("tacitd_handlers.profile") / "prompts"
     return (prompts / "rider.md").read_text("utf-8").rstrip("\n") + "\n"
 
 
 def split(answer: str) -> tuple[Any | None, str]:
-    """Given the whole answer, return what it says about the person (None: nothing) and the answer without that."""
+    """Given the whole answer, return the finding as JSON (None: none) and the answer without it. Raises nothing."""
     ours = {line.strip() for line in addition().splitlines() if len(line) >= _ECHO}
     text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
     found, rest = _taken_out(text, _MARK, marked=True)
     if rest == text:
+        # Some models leave the mark out and answer with the bare object.
         found, rest = _taken_out(text, _BARE, marked=False)
     return found, rest.strip("\n")
 
 
 def ground(found: Any, sources: Sources) -> GroundedFinding:
-    """Given a finding, return the values in it that the person mentioned (SPEC S-67).
+    """Given a finding, return the values in it that the person mentioned, and the others (SPEC S-67).
 
-    A choice such as the tone is one of three words of the schema, and is no text of the model's.
+    A choice such as the tone is not judged: it is one of three words of the schema and not the model's text.
     """
     what, refused = said(found), list[RefusedPart]()
 
@@ -77,7 +78,7 @@ def ground(found: Any, sources: Sources) -> GroundedFinding:
         if kept:
             values[path] = kept[0] if isinstance(value, str) else kept
     gone = {path: judged(path, named) for path, named in what.gone.items()}
-    # An empty tuple means all of a path: only what named nothing from the beginning may stay one.
+    # An empty tuple means the whole path, so one whose values were all refused must be dropped.
     gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
     return GroundedFinding(as_partial(Said(values, gone)) or None, tuple(refused))
 
@@ -96,9 +97,9 @@ def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any
 
 
 def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | None, int]:
-    """What an object behind a mark says, and where it ends; the match's own start: there is none to be taken out.
+    """The finding after a mark, and its end. If the end is the match's start, there is nothing to take out.
 
-    Without a mark it must be a profile and nothing else.
+    Without a mark, an object counts only if all its keys are a profile's: it could be a fact's otherwise.
     """
     opened = _OPEN.match(text, match.end())
     try:

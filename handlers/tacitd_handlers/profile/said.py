@@ -1,7 +1,8 @@
-"""What an answer of the model says about the person, judged leaf by leaf (SPEC P-05, P-06, S-67). Pure.
+"""Validation of a finding, leaf by leaf (SPEC P-05, P-06, S-67). Pure.
 
-An answer is data from a stranger: what is no field of the seed, no value of its kind, too long, a secret, or not
-printable is left out, and the rest counts. Nothing usable in it is an empty answer, not an error.
+A model's answer is untrusted data. A leaf is left out if it is not a field of the seed, not of the field's kind, too
+long, a secret or not printable; the other leaves count. A finding without a usable leaf is empty and not an error.
+Whether a value was mentioned by the person belongs to `rider`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from tacitd_handlers.profile.merge import Said
 from tacitd_handlers.profile.paths import same
 
 NO_LONGER = "noLonger"
-"""The key in a finding under which a partial profile says what is over."""
+"""The key in a finding whose partial profile names what is no longer true."""
 LONGEST = 80
-"""Characters of one value: a longer one is no preference."""
+"""Characters of one value. A longer one is left out."""
 MOST = 20
-"""Elements of one array, of one finding."""
+"""Elements of one array in one finding. Further ones are left out."""
 
 
 def said(found: Any) -> Said:
-    """Given a finding, return what can be used of it."""
+    """Given a finding as JSON, return its usable part; an empty one if there is none. Raises nothing."""
     if not isinstance(found, Mapping):
         return Said()
     values: dict[str, str | tuple[str, ...]] = {}
@@ -44,7 +45,7 @@ def said(found: Any) -> Said:
 
 
 def _at(found: Any, path: str) -> Any:
-    """The value at a path; None also where a list stands in the way."""
+    """The value at a path; None if it is missing, or a value on the way is not an object."""
     for key in path.split("."):
         if not isinstance(found, Mapping):
             return None
@@ -70,7 +71,7 @@ def _elements(values: list[Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """One line of printable text; "" for what is none, too long, or looks like a secret."""
+    """A value as one line of printable text; "" if it is not a text, too long, or looks like a secret."""
     if not isinstance(value, str):
         return ""
     text = sanitize_line(value)
@@ -78,7 +79,7 @@ def _text(value: Any) -> str:
 
 
 def as_partial(what: Said) -> paths.Json:
-    """The reverse of `said`: a finding as JSON."""
+    """Return a finding as JSON: the reverse of `said`."""
     made = paths.nested(
         {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
     )

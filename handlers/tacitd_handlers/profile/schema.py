@@ -1,7 +1,7 @@
-"""The files of seed 001 as pydantic models: what may stand in them, with the place and the reason where it may not.
+"""The files of seed 001 as pydantic models (SPEC P-05, P-09, P-18): strict, with unknown keys allowed.
 
-Strict, unknown keys allowed. The models judge; what is written is the document itself, so that nothing in it is lost or
-reordered. Heavy: pydantic. The fast commands read without it.
+The models only check a document. What is written is the document itself, so that nothing in it is lost or reordered.
+pydantic takes long to import, so this module is imported inside functions, and the fast commands read without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacitd_handlers.usermemory.document import NotUnderstoodError
 
 def _is_time(text: str) -> str:
     if parse_utc(text) is None:
-        raise ValueError("no ISO 8601 time")
+        raise ValueError("not an ISO 8601 time")
     return text
 
 
@@ -27,22 +27,18 @@ Stamp = Annotated[str, AfterValidator(_is_time)]
 
 
 class Part(BaseModel):
-    """camelCase on disk; absent stays absent, unknown keys are somebody else's."""
+    """A part of a document: camelCase on disk, strict types, unknown keys allowed (SPEC P-05, P-06)."""
 
     model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
 
 
 class Work(Part):
-    """`work`."""
-
     role: str | None = None
     focus_areas: list[str] | None = None
     languages: list[str] | None = None
 
 
 class CodePreferences(Part):
-    """`codePreferences`."""
-
     tone: Literal["direct", "neutral", "friendly"] | None = None
     detail_level: Literal["high", "medium", "low"] | None = None
     avoid_examples: list[str] | None = None
@@ -50,14 +46,12 @@ class CodePreferences(Part):
 
 
 class ToolsPart(Part):
-    """`tools`."""
-
     editor: str | None = None
     infra: list[str] | None = None
 
 
 class Preferences(Part):
-    """What a profile says, without whose it is: also what a changelog calls `changes`."""
+    """A profile without its head. The changelog's `changes` have the same shape."""
 
     bio: str | None = None
     work: Work | None = None
@@ -68,7 +62,7 @@ class Preferences(Part):
 
 
 class UserProfile(Preferences):
-    """profile.json. What tacitd fills in by itself may be missing in a file that a person began."""
+    """profile.json. The head may be missing in a file that a person began; tacitd fills it in (SPEC P-02 to P-04)."""
 
     user_id: str | None = None
     schema_version: Literal[1] | None = None
@@ -76,7 +70,7 @@ class UserProfile(Preferences):
 
 
 class PreferenceMeta(Part):
-    """One learned path."""
+    """One learned path of profile-meta.json (SPEC P-09)."""
 
     path: str = Field(min_length=1)
     first_seen: Stamp
@@ -95,7 +89,7 @@ class ProfileMetadata(Part):
 
 
 class ChangelogEntry(Part):
-    """A line of changelog.jsonl. `session_id` is written with an underscore, as the seed has it."""
+    """A line of changelog.jsonl (SPEC P-18). `session_id` is written with an underscore, as the seed has it."""
 
     timestamp: Stamp
     session_id: str | None = Field(default=None, alias="session_id")
@@ -106,30 +100,30 @@ class ChangelogEntry(Part):
 
 
 def check(document: dict[str, Any], model: type[Part], what: object) -> dict[str, Any]:
-    """The document, if the model takes it. Raises NotUnderstoodError with the place in it and the reason.
+    """Return the document if the model accepts it. Raises NotUnderstoodError with the place in it and the reason.
 
-    `what` is the file, for the message.
+    `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).
     """
     nothing = _null(document)
     if nothing:
-        raise NotUnderstoodError(
-            f"{what}: {nothing}: null stands there", "take the key out: absent stays absent"
-        )
+        raise NotUnderstoodError(f"{what}: {nothing} is null", "remove the key")
     version = document.get("schemaVersion")
     if "schemaVersion" in document and (
         isinstance(version, bool) or not isinstance(version, int) or version != 1
     ):
-        why = f"{what}: schemaVersion is {version!r}; tacitd knows 1 and leaves the file alone"
+        why = f"{what}: schemaVersion is {version!r}; this version supports 1 and does not change the file"
         raise NotUnderstoodError(why, "update tacitd, or move the file away")
     try:
         model.model_validate(document)
     except ValidationError as error:
-        raise NotUnderstoodError(f"{what}: {_said(error)}", "mend it by hand; nothing was written") from None
+        raise NotUnderstoodError(
+            f"{what}: {_said(error)}", "correct it by hand; nothing was written"
+        ) from None
     return document
 
 
 def _null(document: dict[str, Any]) -> str:
-    """Which field of the seed holds a null; "" for none. Unknown keys and `custom` may hold what they like."""
+    """The first of the seed's fields that is null; "" if none is. Unknown keys and values below `custom` may be null."""
     for path in (*PARTS, CUSTOM, *FIELDS):
         *above, key = path.split(".")
         holder: Any = document

@@ -1,7 +1,8 @@
-"""The profile on disk: every change under one lock, written so that a crash in the middle is finished at the next one.
+"""The profile on disk: every change is made under one lock, and the next change finishes one that a crash interrupted.
 
-The order is: intent, profile.json, profile-meta.json, changelog.jsonl, done. Each step is safe to do twice. A file that
-cannot be understood, or that a schema of another version made, stops the change before anything is written.
+The order of writing is: intent, profile.json, profile-meta.json, changelog.jsonl, done. Each step may be repeated. If a
+file cannot be parsed, or has another schema version, nothing is written (SPEC P-03, P-06). What a change does belongs to
+`plans`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl
 
 
 class Store:
-    """One profile. Safe with any number of processes; one object for each thread."""
+    """One profile. Several processes may use it at once. Threads must not share an object."""
 
     def __init__(
         self,
@@ -48,14 +49,14 @@ class Store:
         disk: Disk | None = None,
         guards: EditGuards = UNGUARDED,
     ) -> None:
-        """`beside`: the file for what tacitd remembers apart from the profile. `guards`: for what a person edits too."""
+        """`beside`: the file for the state of `beside.py`. `guards`: the checks for open editors and late saves."""
         self.directory = directory
         self.user = user
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self.log = Log(directory / CHANGELOG, self.disk)
         self.known: float | None = None
-        """The newest moment that a transcript vouches for: seconds since 1970, UTC."""
+        """The newest time in a transcript, by which the clock is judged: seconds since 1970, UTC. None: unknown."""
         self._beside = beside
         self._guards = guards
 
@@ -67,7 +68,7 @@ class Store:
         home: Path | None = None,
         guards: EditGuards = UNGUARDED,
     ) -> Store:
-        """The store of this environment. `home`: the handler's own directory, where that is known."""
+        """Return the store of this environment. `home`: the handler's state directory; None takes the default one."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
         return cls(
@@ -78,10 +79,10 @@ class Store:
             guards=guards,
         )
 
-    # looking
+    # reading
 
     def profile(self) -> Json:
-        """The profile, judged; without one, as it would begin. Raises OSError, NotUnderstoodError."""
+        """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
         from tacitd_handlers.profile.schema import UserProfile, check
 
         path = self.directory / PROFILE
@@ -89,7 +90,7 @@ class Store:
         return check(found, UserProfile, path) if found is not None else self._new_profile()
 
     def meta(self) -> Json:
-        """The meta document, judged; without one, an empty one. Raises OSError, NotUnderstoodError."""
+        """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
         from tacitd_handlers.profile.schema import ProfileMetadata, check
 
         path = self.directory / META
@@ -99,35 +100,38 @@ class Store:
         return self._whole(check(found, ProfileMetadata, path))
 
     def own(self) -> frozenset[str]:
-        """The paths that are a person's own."""
+        """Return the person's own paths (SPEC P-17). Raises OSError, NotUnderstoodError."""
         return besides.own(self.profile(), self.meta(), self._remembered())
 
     def doubt(self) -> str:
-        """Why nothing fades now: the clock is not believed. "" where it is."""
+        """Return why nothing decays now: the clock is not trusted. "" if it is. Raises OSError, NotUnderstoodError."""
         return decay.doubted(self.clock.now(), self._vouched(self.meta()))
 
-    # changing
+    # changes
+    #
+    # Each raises OSError, FileRefusedError, FileBusyError or LogDamagedError, and is then made whole at the next change
+    # or not at all.
 
     def learn(self, said: Said, session: str, id: str) -> Plan | None:
-        """Take in what a person said; None: this finding was taken in before."""
+        """Merge a finding; return the plan, or None if the finding with this id was merged before (SPEC P-30)."""
         return self._change(
             lambda now: None if id in now.beside.ids else plans.learned(now, said, session, id)
         )
 
     def update(self, path: str, value: Any) -> Plan:
-        """A person sets a value."""
+        """Set a person's value. Raises ValueError if the path leads below a leaf."""
         return self._change(lambda now: plans.updated(now, path, value)) or _NOTHING
 
     def remove(self, path: str, element: str | None = None) -> Plan:
-        """A person removes a path, or an element of its array."""
+        """Remove a path, or one element of its array, for a person."""
         return self._change(lambda now: plans.removed(now, path, element)) or _NOTHING
 
     def clear(self) -> Plan:
-        """A person removes everything."""
+        """Remove every value for a person."""
         return self._change(plans.cleared) or _NOTHING
 
     def fade(self, *, forced: bool = False) -> Plan:
-        """Let time pass, where it is due."""
+        """Apply decay if it is due, or if `forced`. Does nothing while the clock is not trusted."""
 
         def due(now: Now) -> Plan | None:
             doubted = now.credible != now.at
@@ -136,17 +140,17 @@ class Store:
         return self._change(due, only_there=True) or _NOTHING
 
     def preview(self) -> Plan:
-        """What `fade` would do now."""
+        """Return what `fade` would do now, without writing."""
         return plans.faded(self._now(self._remembered()))
 
     def settle(self) -> None:
-        """Finish what a crash cut in two, and put back what a save from before left out."""
+        """Finish a change that a crash interrupted, and apply again one that a save from an older buffer undid."""
         self._change(lambda now: None, only_there=True)
 
     # the change itself
 
     def _change(self, make: Callable[[Now], Plan | None], *, only_there: bool = False) -> Plan | None:
-        """Raises OSError, FileRefusedError; then it is done whole at the next change, or not at all."""
+        """Make a plan under the lock and write it. `only_there`: do nothing if the directory does not exist."""
         if only_there and not self.directory.is_dir():
             return None
         with document.locked(self.directory, self.disk):
@@ -161,7 +165,7 @@ class Store:
             return plan
 
     def _check_editors(self) -> None:
-        """Raise FileBusyError before anything is begun where an editor has one of the two documents open."""
+        """Raise FileBusyError if an editor has one of the two documents open, before anything is written."""
         if self._guards.busy is not None:
             for name in (PROFILE, META):
                 self._guards.busy.check_editors(self.disk.resolve(self.directory / name))
@@ -173,7 +177,7 @@ class Store:
         return Now(profile, meta, beside, at, vouched if doubted and vouched is not None else at)
 
     def _vouched(self, meta: Json) -> float | None:
-        """The newest moment that is known; what only a wrong clock can have written does not count."""
+        """The newest known time. A transcript's is preferred: a wrong clock may have written those in `meta`."""
         if self.known is not None:
             return self.known
         return metas.newest(meta)
@@ -195,7 +199,8 @@ class Store:
         self._remember(replace(kept, left=left or kept.left))
 
     def _finished(self, beside: Beside) -> Beside:
-        """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is done now."""
+        """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is finished
+        now."""
         if beside.intent is None:
             return beside
         left = self._carry_out(beside.intent, again=True)
@@ -204,7 +209,7 @@ class Store:
         return beside
 
     def _carry_out(self, intent: Mapping[str, Any], *, again: bool = False) -> str:
-        """Do what is not done of an intent. Returns the digest of the profile as it was written; "" if it was not."""
+        """Write what is missing of an intent. Returns the digest of the written profile; "" if it was not written."""
         from tacitd_handlers.profile.schema import UserProfile, check
 
         path, left = self.directory / PROFILE, ""
@@ -233,8 +238,8 @@ class Store:
             self.log.append(entry, sync=True)
 
     def _put_back(self, beside: Beside) -> Beside:
-        """Trigger: somebody saved the profile within seconds of a change of ours, and it is not in what they saved. Why:
-        their buffer was from before it. Outcome: theirs stays, and ours is done again on top of it."""
+        """Trigger: another program saved the profile within seconds of a change of ours, without that change. Why: its
+        buffer was older. Outcome: its save stays, and our change is applied again on top of it."""
         if not beside.recent:
             return beside
         path = self.directory / PROFILE
@@ -256,13 +261,13 @@ class Store:
         return {"userId": self.user, "schemaVersion": 1, "lastUpdated": utc_millis(self.clock.now())}
 
     def _headed(self, profile: Json, stamp: str) -> Json:
-        """What says whose it is, filled in where a person left it out (SPEC P-02, P-04)."""
+        """The profile with its head: missing keys are filled in, `lastUpdated` is set (SPEC P-02 to P-04)."""
         head = {"userId": self.user, "schemaVersion": 1, "lastUpdated": stamp}
         missing = {key: value for key, value in head.items() if key not in profile}
         return missing | profile | {"lastUpdated": stamp}
 
     def _whole(self, meta: Json) -> Json:
-        """The same for the meta document: a missing lastDecay is now (SPEC P-15)."""
+        """The meta document with missing keys filled in: a missing lastDecay is now (SPEC P-15)."""
         empty = metas.fresh(self.user, self.clock.now())
         return meta | {key: value for key, value in empty.items() if key not in meta}
 
@@ -270,7 +275,9 @@ class Store:
         try:
             found = document.read(self._beside, self.disk)
         except document.NotUnderstoodError:
-            return Beside()  # it is a convenience: without it a hand's edit is not told from ours
+            return (
+                Beside()
+            )  # without this state, edits by hand count as tacitd's and decay; the profile is intact
         return besides.from_data(found) if found is not None else Beside()
 
     def _remember(self, beside: Beside) -> None:
@@ -282,7 +289,7 @@ _NOTHING = Plan((), {}, None)
 
 
 def user_id(env: Mapping[str, str]) -> str:
-    """$USER, else what the system calls this user, else its number (SPEC P-02)."""
+    """Return $USER, otherwise the user's name in the password database, otherwise the user's number (SPEC P-02)."""
     if env.get("USER"):
         return env["USER"]
     try:

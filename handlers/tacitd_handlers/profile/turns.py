@@ -1,7 +1,7 @@
-"""`.processed_turns`: how many complete lines of each transcript the profile's handler has read (SPEC P-27 to P-31).
+"""The format of `.processed_turns`: how many complete lines of each transcript the handler has read (SPEC P-27 to P-31).
 
-One line for each session, `id:count`. Published from the handler's positions for programs that know this file; tacitd
-itself never reads it to decide anything. Pure, but for counting the lines of a file.
+One line for each session, `id:count`. It is published from the handler's positions for other programs; tacitd makes no
+decision by it (SPEC X-05). Pure, except for `count`, which reads a transcript.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 def parse(text: str) -> dict[str, int]:
-    """The counts by session. Split at the last colon, ids compared whole; lines that are none are left out."""
+    """Return the counts by session id. Lines are split at the last colon (SPEC P-27); malformed ones are left out."""
     made: dict[str, int] = {}
     for line in text.splitlines():
         id, colon, count = line.rpartition(":")
@@ -28,18 +28,21 @@ def parse(text: str) -> dict[str, int]:
 
 
 def format(counts: Mapping[str, int]) -> str:
-    """The file. Ids that would break a line are left out."""
+    """Return the file's text. Empty ids, and ids with a newline, are left out."""
     return "".join(f"{id}:{count}\n" for id, count in counts.items() if id and "\n" not in id)
 
 
 def published(before: Mapping[str, int], read: Mapping[str, int], there: Iterable[str]) -> dict[str, int]:
-    """What stands in the file next: the order stays, new sessions come last, and one whose transcript is gone goes."""
+    """Return the file's next counts: the order stays, and new sessions come last.
+
+    `read` has the new counts; `there` has the sessions whose transcript exists. Others are removed (SPEC P-31).
+    """
     known = set(there)
     return {id: count for id, count in {**before, **read}.items() if id in known}
 
 
 def count(path: Path, upto: int, start: int = 0) -> int | None:
-    """How many lines end between two offsets of a transcript; None where it is gone or shorter than that."""
+    """Return how many lines end between two byte offsets of a transcript; None if it is gone or shorter (P-28, P-29)."""
     try:
         fd = open_transcript(path)
     except (OSError, FileRefusedError):

@@ -37,7 +37,7 @@ def faded(confidence: float, since: float, now: float) -> float:
 
 
 def reinforced(confidence: float, since: float, now: float) -> float:
-    """Given a confidence as of `since`, return it after a sighting now: decay first, then add 0.3, at most 1 (SPEC P-12)."""
+    """Given a confidence as of `since`, return it after a sighting: decay first, then add 0.3, at most 1 (P-12)."""
     return min(1.0, faded(confidence, since, now) + REINFORCE_BOOST)
 
 

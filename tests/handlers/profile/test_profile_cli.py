@@ -100,7 +100,7 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert found["tools.editor"]["days"] == pytest.approx(69.66, abs=0.01)
     text = run("meta").stdout
     assert "tools.editor  0.50  69.7 d  once" in text
-    assert "yours: does not fade" in text
+    assert "yours: does not decay" in text
     assert (bar(0.0), bar(0.5), bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
 
 

@@ -185,7 +185,7 @@ BAD: list[tuple[str, str]] = [
     ('{"work": {"languages": "Go"}}', "work.languages"),
     ('{"work": {"languages": ["Go", 3]}}', "work.languages.1"),
     ('{"work": ["dev"]}', "work"),
-    ('{"bio": null}', "bio: null"),
+    ('{"bio": null}', "bio is null"),
     ('{"lastUpdated": "yesterday"}', "lastUpdated"),
     ('{"x": NaN}', "NaN"),
     ("[" * 100_000, "nested too deeply"),
