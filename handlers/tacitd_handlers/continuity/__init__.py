@@ -1,8 +1,8 @@
-"""Sessions that can be picked up again (seed 001): tasks, what blocks them, decisions, notes, a summary.
+"""Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
 Pure rules (`tasks`, `progress`, `render`, `answer`, `resuming`) -> `results`, `store`, `material` -> `handler` -> `cli`.
-All but the summary and the decisions comes from the transcript alone. Nothing heavy is imported here: a session's start
-waits for `context`.
+Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
+because a session's start waits for `context`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["slice"]
 
 
 def slice() -> Slice:
-    """The entry point."""
+    """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Slice
     from tacitd_handlers.continuity.handler import PRUNE, Continuity
     from tacitd_handlers.continuity.settings import ContinuitySettings

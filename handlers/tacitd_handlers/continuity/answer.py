@@ -1,7 +1,7 @@
-"""What the model made of a session: at most three sentences and the decisions. Pure.
+"""The parser of the model's answer about a session: a summary of at most three sentences, and the decisions. Pure.
 
-An answer is data from a stranger: it is one JSON object, its texts are cut, cleaned and stripped of secrets, and an echo of
-the question is none.
+An answer is untrusted data: it must be one JSON object; its texts are shortened, cleaned and stripped of secrets; an
+echo of the prompt is refused (SPEC S-35, S-67). The prompt itself belongs to `material`.
 """
 
 from __future__ import annotations
@@ -16,26 +16,31 @@ from tacitd_handlers.continuity.progress import SUMMARY
 from tacitd_handlers.continuity.words import plain, sentences
 
 DECISIONS = 10
+"""Decisions of one answer. Further ones are left out."""
 ALTERNATIVES = 6
+"""Alternatives of one decision. Further ones are left out."""
 _TEXT = 300
 _PLACEHOLDER = "at most three sentences"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What can be used of an answer."""
+    """The usable part of an answer."""
 
     summary: str
     decisions: tuple[Mapping[str, Any], ...]
 
 
 def said(text: str, at: float, instructions: Iterable[str]) -> Said | str:
-    """Given an answer and the moment that its decisions are dated by, return what it says, or why it says nothing."""
+    """Given an answer, return its usable part, or the reason why there is none.
+
+    `at`: the time of its decisions, seconds since 1970, UTC. `instructions`: sentences of the prompt.
+    """
     if any(sentence in text for sentence in instructions):
-        return "the answer repeats the question"
+        return "the answer repeats the prompt"
     found = _object(text)
     if found is None:
-        return "the answer is no JSON object"
+        return "the answer is not a JSON object"
     summary = sentences(plain(found.get("summary"), SUMMARY), 3)
     if not summary or summary.startswith(_PLACEHOLDER):
         return "the answer has no summary"
@@ -45,7 +50,7 @@ def said(text: str, at: float, instructions: Iterable[str]) -> Said | str:
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    """The first object in the text: models put fences and words around it."""
+    """The first JSON object in the text. Models write fences and sentences around it."""
     at = text.find("{")
     while at >= 0:
         try:

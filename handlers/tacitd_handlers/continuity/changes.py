@@ -1,4 +1,7 @@
-"""What a person changes in a session by hand: a task, a decision, a note. Pure; times are seconds since 1970, UTC."""
+"""A person's changes of a session: a task, a decision, a note. Pure; times are seconds since 1970, UTC.
+
+Changes that come from the transcript belong to `tasks` and `render`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ STATUSES = ("pending", "in_progress", "blocked", "completed")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is said of a task; None: as it was."""
+    """The new values of a task; None leaves a value as it is."""
 
     id: str
     title: str | None = None
@@ -27,16 +30,16 @@ class Task:
 
 
 def new_id(title: str, document: Json) -> str:
-    """An id that no task of the session has."""
+    """Return an id that no task of the session has, made from the title."""
     taken = {str(one.get("id")) for one in document["tasks"]}
     base = f"t-{sha256(title.encode()).hexdigest()[:6]}"
     return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
 
 
 def with_task(document: Json, said: Task, at: float) -> Json:
-    """The session with this task changed, or made where a title is given for an id that is new (SPEC P-22, P-23).
+    """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
-    Raises UsageError where there is no such task, or its parent is none.
+    Raises UsageError if the id is unknown and there is no title, or if the parent is not another task of the session.
     """
     tasks = [dict(one) for one in document["tasks"]]
     one = next((task for task in tasks if task.get("id") == said.id), None)
@@ -75,7 +78,8 @@ def _say(one: dict[str, Any], said: Task, at: float) -> None:
 def _under(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
     holder = next((task for task in tasks if task.get("id") == parent), None)
     if holder is None or parent == child:
-        raise UsageError(f"there is no task {parent!r} to be a part of", "tacitd sessions show")
+        raise UsageError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
+    # A task has one parent, so the child leaves the one before.
     for task in tasks:
         left = [one for one in task.get("children") or () if one != child]
         if task is holder:
@@ -87,7 +91,7 @@ def _under(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
 
 
 def with_decision(document: Json, decision: str, rationale: str, others: Sequence[str], at: float) -> Json:
-    """The session with a decision more, the last fifty kept (SPEC P-24)."""
+    """Return the session with one more decision; the last fifty are kept (SPEC P-24)."""
     made: Json = {"timestamp": utc_millis(at), "decision": decision}
     made |= {"rationale": rationale} if rationale else {}
     made |= {"alternatives": list(others)} if others else {}
@@ -95,5 +99,5 @@ def with_decision(document: Json, decision: str, rationale: str, others: Sequenc
 
 
 def with_note(document: Json, note: str) -> Json:
-    """The session with a note more, the last twenty kept (SPEC P-24)."""
+    """Return the session with one more note; the last twenty are kept (SPEC P-24)."""
     return document | {"context": noted(document["context"], [note])}

@@ -1,4 +1,4 @@
-"""Which session is the one to go on with: the newest of the same project that has something to say. Light."""
+"""The sessions of a project, from which the one to resume is chosen. Without heavy imports, for a session's start."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from tacitd_handlers.continuity.store import Session
 
 
 def of_project(found: Sequence[Session], cwd: Path) -> list[Session]:
-    """The sessions of the project that a directory belongs to, in the same order (SPEC P-26)."""
+    """Return those of the sessions that belong to the project of a directory, in the same order (SPEC P-26)."""
     root = _root(str(cwd))
     return [one for one in found if one.project and _root(one.project) == root]
 
 
 @cache
 def _root(cwd: str) -> str:
-    """The top of its git work tree (the main one's), else the directory itself; also where it is gone."""
+    """The root of the git repository's main work tree; the directory itself if there is none. It may be gone."""
     real = Path(os.path.realpath(cwd))
+    # A removed directory still belongs to the repository of its nearest existing parent.
     standing = next((path for path in (real, *real.parents) if path.is_dir()), real)
     found = git.find(standing)
     return str(found.top if found is not None else real)

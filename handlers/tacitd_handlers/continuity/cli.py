@@ -1,4 +1,7 @@
-"""`tacitd sessions …`: look at sessions, go on with one, and say what the transcript does not."""
+"""`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
+
+This module parses arguments and prints. Changes belong to `changes`, the text of a session to `resuming`.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,28 @@ from tacitd_handlers.continuity.words import plain
 
 @click.group(cls=Ordered, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
 def sessions() -> None:
-    """Your sessions with Claude Code, to be picked up again: tasks, what blocks them, decisions, notes."""
+    """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
 
 
 def store() -> Store:
-    """The store of this process's environment."""
+    """Return the store of this process's environment."""
     return Store.of(os.environ)
 
 
 SESSION = click.option(
-    "--session", "id", help="A session's id, or its beginning; the newest of this project if not given."
+    "--session",
+    "id",
+    help="A session's id or its beginning; the default is the newest session of this project.",
 )
 
 
 @sessions.command("list", epilog="\b\nExample: tacitd sessions list ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option(
-    "--json", "as_json", is_flag=True, help="Id, directory, times, summary, how many tasks are open."
+    "--json", "as_json", is_flag=True, help="As JSON: id, directory, times, summary, number of open tasks."
 )
 def list_(project: str | None, as_json: bool) -> None:
-    """All sessions, or those of a project; the newest first."""
+    """List all sessions, or those of a project; the newest first."""
     found = store().all()
     if project is not None:
         found = of_project(found, directory(project))
@@ -51,16 +56,16 @@ def list_(project: str | None, as_json: bool) -> None:
         about = plain(one.document.get("summary"), 80) or one.project
         click.echo(f"{_when(one)}  {one.id[:8]:<8}  {left} open  {about}")
     for what in store().broken():
-        talk(f"not readable: {what}")
+        talk(f"cannot read: {what}")
     if not found:
-        talk("there is no session yet")
+        talk("there are no sessions yet")
 
 
 @sessions.command(epilog="\b\nExample: tacitd sessions show 0fae0449 --json")
 @click.argument("id", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The session's file as it stands.")
+@click.option("--json", "as_json", is_flag=True, help="Print the session's file as it is.")
 def show(id: str | None, as_json: bool) -> None:
-    """A session; the newest of this project if none is named."""
+    """Show a session; the default is the newest one of this project."""
     one = _session(id)
     if as_json:
         data(one.document)
@@ -80,32 +85,34 @@ def show(id: str | None, as_json: bool) -> None:
 @sessions.command(epilog='\b\nExample: claude "$(tacitd sessions resume)"')
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
-    """The text to begin the next session of a project with."""
+    """Print a text with which to start the next session of a project."""
     at = store()
     for one in of_project(at.all(), directory(project)):
         if said := resuming.text(one.document, at.clock.now()):
             click.echo(said)
             return
-    talk("there is nothing to go on with here")
+    talk("there is no session to resume here")
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions task "Add users table" --blocked-by "DBA approval"')
 @click.argument("title", required=False)
-@click.option("--id", "task", help="The task's id: changes that one; with a new id and a title, makes it.")
+@click.option(
+    "--id", "task", help="The id of the task to change. A new id creates the task, and needs a TITLE."
+)
 @click.option("--status", type=click.Choice(changes.STATUSES))
-@click.option("--blocked-by", help="What is in the way; the task is blocked then.")
-@click.option("--notes", help="About the task.")
-@click.option("--parent", help="The id of the task that it is a part of.")
+@click.option("--blocked-by", help="What blocks the task; sets its status to blocked.")
+@click.option("--notes", help="Notes on the task.")
+@click.option("--parent", help="The id of the task that this one is a part of.")
 @SESSION
 def task(
     title: str | None, task: str | None, status: str | None, blocked_by: str | None, notes: str | None,
     parent: str | None, id: str | None,
 ) -> None:  # fmt: skip
-    """Make a task, or change one. What is not named stays."""
+    """Create or change a task. Values that are not given stay."""
     if title is None and task is None:
-        raise UsageError("there is neither a title nor an id", "tacitd sessions task TITLE, or --id ID")
+        raise UsageError("a title or an id is missing", "tacitd sessions task TITLE, or --id ID")
     if blocked_by is not None and status not in (None, "blocked"):
-        raise UsageError(f"what is {status} is not blocked", "leave out --status or --blocked-by")
+        raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
     at, one = store(), _session(id)
     named = task or changes.new_id(title or "", one.document)
     said = changes.Task(named, title, status, blocked_by, notes, parent)
@@ -117,8 +124,8 @@ def task(
     epilog='\b\nExample: tacitd sessions decide "Use JWT" --because "stateless" --instead "Session cookies"'
 )
 @click.argument("decision")
-@click.option("--because", default="", help="Why.")
-@click.option("--instead", multiple=True, help="What was considered; may be given several times.")
+@click.option("--because", default="", help="The reason.")
+@click.option("--instead", multiple=True, help="An alternative that was considered; may be repeated.")
 @SESSION
 def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None) -> None:
     """Record a decision."""
@@ -142,13 +149,15 @@ def _edit(id: str | None, text: str, make: Any) -> None:
 
 
 def _session(id: str | None) -> Session:
-    """The session that is meant. Raises UsageError where there is none."""
+    """The session with this id, or this project's newest one. Raises UsageError if there is none."""
     at = store()
     if id is not None:
         return at.find(id)
     found = of_project(at.all(), directory(None))
     if not found:
-        raise UsageError("this project has no session yet", "tacitd sessions list, and --session ID")
+        raise UsageError(
+            "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
+        )
     return found[0]
 
 
@@ -173,4 +182,4 @@ def _warn(one: Session) -> None:
     from tacitd_handlers.continuity.schema import dangling
 
     for child in dangling(one.document):
-        talk(f"warning: {child!r} is named as a part, and is no task of the session")
+        talk(f"warning: {child!r} is listed in `children` and is not a task of the session")

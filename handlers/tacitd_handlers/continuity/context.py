@@ -1,4 +1,7 @@
-"""What continuity says at the start of a session: the last one of this project, in at most 30 lines. Light."""
+"""The text about the project's last session for the start of a new one, in at most 30 lines (SPEC P-26).
+
+A session waits for it: no pydantic, no model, no second try at a file that is being written.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tacitd_handlers.continuity.store import Store
 
 
 def section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return its text, at most `budget` characters; "" where there is nothing to go on with."""
+    """Given a working directory, return the text, at most `budget` characters; "" if there is no session to resume."""
     now = time.time()
     sessions = of_project(Store.of(os.environ).all(patient=False), cwd)
     document = next((one.document for one in sessions if resuming.text(one.document, now)), None)

@@ -1,6 +1,7 @@
-"""Continuity in the daemon: the transcript of each session into its file, a summary at its end, old ones out.
+"""The handler of sessions: it updates each session's file from its transcript, adds a summary, and prunes old files.
 
-It waits for no end that may not come: every growth brings the file up to date, and idle time ends a session as well.
+It does not depend on a session's end, which may never come: the file is updated whenever the transcript grows, and idle
+time also ends a session. What a transcript says belongs to `progress` and `tasks`, what a file contains to `render`.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from tacitd_handlers.rules import decay
 PRUNE = "sessions"
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
 TRIES = 3
-"""Answers that cannot be used, after which a session goes without a summary."""
+"""Unusable answers after which a session gets no summary."""
 
 
 class Continuity:
-    """Seed 001, as far as sessions go. Events of one project never overlap; those of two may."""
+    """The handler of seed 001's sessions.
+
+    Events of one project are handled one after the other, those of two projects at the same time: hence the lock.
+    """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
@@ -44,13 +48,13 @@ class Continuity:
         self._failed: Counter[str] = Counter()
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Count the summaries that were made."""
+        """Open the store, and count earlier summaries."""
         self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         for commit in commits:
             self._count(commit)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event. Raises OSError; then it is offered again."""
+        """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
         try:
             match event:
                 case TranscriptGrew():
@@ -69,7 +73,7 @@ class Continuity:
         return Done()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Nothing is projected: the files were written before."""
+        """Count the summary. The files were written in `handle`, so nothing is written here."""
         self._count(commit)
 
     def _count(self, commit: Commit) -> None:
@@ -77,7 +81,7 @@ class Continuity:
             self._counts[str(commit.data["summary"])] += 1
 
     def status(self) -> Mapping[str, Any]:
-        """How many sessions there are, and what came of the questions about them."""
+        """Return `directory`, the number of `sessions`, and `summaries`: the counts of `made` and `none`."""
         return {
             "directory": str(self._store.folder),
             "sessions": sum(1 for _ in self._store.folder.glob("session-*.json")),
@@ -85,7 +89,7 @@ class Continuity:
         }
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """None."""
+        """Return no files: sessions depend on nothing in a project."""
         return ()
 
     # growth
@@ -96,8 +100,10 @@ class Continuity:
         settings: ContinuitySettings = tools.settings["continuity"]
         times = [record.time for record in event.records if record.time is not None]
         age = tools.clock.now() - min(times) if times else settings.settle
+        # Gather growth for `settle` seconds, so that a busy session's file is not written for each record.
         if not event.due and 0.0 <= age < settings.settle:
             return Wait(settings.settle - age)
+        # One transcript may contain records of several sessions: the record's session counts, not the file's name.
         by_session: dict[str, list[Any]] = {}
         for record in event.records:
             by_session.setdefault(record.session or event.session, []).append(record)
@@ -110,8 +116,8 @@ class Continuity:
         return Done()
 
     def _known(self, session: str, transcript: Path, start: int) -> Progress:
-        """What is known of a session. Trigger: nothing is, and it did not just begin. Why: tacitd came later, or what it
-        knew is gone. Outcome: what stands before is read once; it costs nothing but time."""
+        """The progress of a session. Trigger: none is stored, and the transcript is read from its middle. Why: tacitd
+        was installed later, or its state is gone. Outcome: the part before is read once, without a model call."""
         known = self._store.progress(session)
         if known is not None:
             return known
@@ -123,11 +129,12 @@ class Continuity:
         return folded(Progress(session), before, lambda calls: answers(transcript, calls, start))
 
     def _write(self, now: Progress) -> Progress:
-        """Bring the session's file up to date. One in which nobody typed anything is a program's, and gets none."""
+        """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
         self._store.remember(now)
         if not now.prompts:
             return now
         self._store.change(now.session, lambda before: render.rendered(before, now))
+        # What is in the file now must not be written again: a person may remove it there.
         written = replace(now, told=now.summary, told_notes=now.notes, decisions=())
         if written != now:
             self._store.remember(written)
@@ -147,6 +154,7 @@ class Continuity:
 
     def _summarise(self, now: Progress, event: SessionEnded, tools: Tools) -> Outcome:
         upto = _size(event.transcript)
+        # A transcript that is shorter than before was rewritten, and is summarised from its start.
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
             one
@@ -182,21 +190,21 @@ class Continuity:
             self._failed[now.session] += 1
             failed = self._failed[now.session]
         if failed < TRIES:
-            return Later(f"no summary: {why}", "it is asked again", blame="work")
-        logger.info("session {} goes without a summary: {}", now.session, why)
+            return Later(f"no summary: {why}", "the model is asked again", blame="work")
+        logger.info("session {} gets no summary: {}", now.session, why)
         return self._without(now, upto)
 
     def _without(self, now: Progress, upto: int) -> Outcome:
-        """All else of the session is kept; what was asked in vain is not asked again."""
+        """Go on without a summary. The same part of the transcript is not asked about again."""
         with self._lock:
             self._failed.pop(now.session, None)
         self._write(replace(now, asked=now.prompts, asked_upto=upto))
         return Done(data={"summary": "none"})
 
-    # by the clock
+    # pruning
 
     def _prune(self, tools: Tools) -> None:
-        limit = tools.clock.now() + decay.DAY  # a session from the future vouches for nothing
+        limit = tools.clock.now() + decay.DAY  # a session from the future does not confirm the clock
         times = (one.last for one in self._store.all(patient=False))
         doubt = decay.doubted(tools.clock.now(), max((at for at in times if at <= limit), default=None))
         if doubt:
@@ -206,13 +214,13 @@ class Continuity:
         self._store.prune(tools.clock.now())
         broken = self._store.broken()
         if broken:
-            tools.degrade(Degradation(BROKEN, broken[0], "mend it by hand, or remove it"))
+            tools.degrade(Degradation(BROKEN, broken[0], "correct it by hand, or remove it"))
         else:
             tools.clear(BROKEN)
 
 
 def _unwanted(project: Project | NoProject, tools: Tools) -> bool:
-    """Whether a person said that nothing is to be kept of this place."""
+    """Whether a person excluded this directory, so that nothing of it may be stored."""
     if isinstance(project, NoProject):
         return "excludes" in project.reason
     return tools.write_mode(project) == "off"

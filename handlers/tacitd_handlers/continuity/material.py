@@ -1,6 +1,7 @@
-"""What the model is told of a session: the person's words, the ends of the assistant's turns, the client's own summaries.
+"""The prompt about a session: what the person typed, the ends of the assistant's turns, the client's own summaries.
 
-Read from the transcript when the session ends, because nothing of it is kept in between.
+The texts are read from the transcript when the session ends, because they are not stored before. The answer belongs to
+`answer`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from tacitd_handlers.continuity.tasks import Items
 from tacitd_handlers.continuity.words import fence, plain
 
 TOTAL = 20_000
-"""Characters of the session that go out at most."""
+"""Characters of a session that are sent to the model at most."""
 _TYPED, _SAID, _COMPACTED = 600, 400, 4000
 _FIRST = 3
-"""Parts of the beginning that stay where it is too long: what the session is about was said there."""
+"""Parts that are kept from the beginning of a session that is too long: they contain its topic."""
 
 
 def records(path: Path, start: int, upto: int) -> list[Record]:
-    """The records between two offsets of a transcript; none where it is gone or cannot be read."""
+    """Return the records between two byte offsets of a transcript; none if it is gone or cannot be read."""
     made: list[Record] = []
     tail = Tail(path, start, Own())
     try:
         while tail.read_end < upto:
             step = tail.advance()
+            # A step may return records of an earlier one again.
             made += (record for record in tail.records(start) if not made or record.start > made[-1].start)
             tail.forget(tail.safe_end)
             if not step.more or step.shrunk:
@@ -44,7 +46,7 @@ def records(path: Path, start: int, upto: int) -> list[Record]:
 
 
 def parts(found: Iterable[Record]) -> list[str]:
-    """The session in short: each prompt, the end of what the assistant said before the next one."""
+    """Return the session in short: each prompt, and the end of the assistant's last text before the next one."""
     made: list[str] = []
     said = ""
     for record in found:
@@ -65,7 +67,7 @@ def _end(text: str) -> str:
 
 
 def cut(made: Sequence[str], total: int = TOTAL) -> list[str]:
-    """The first few parts and as many of the last as there is room for."""
+    """Return the first few parts, and as many of the last ones as `total` characters allow."""
     if sum(len(part) + 1 for part in made) <= total:
         return list(made)
     first, last = list(made[:_FIRST]), list[str]()
@@ -79,7 +81,7 @@ def cut(made: Sequence[str], total: int = TOTAL) -> list[str]:
 
 
 def prompt(found: Sequence[str], items: Items) -> str:
-    """The whole question."""
+    """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
     tasks = "\n".join(f"- [{one.status}] {one.title}" for one in items)
     template = _template()
     before, _, rest = template.partition("{tasks}")
@@ -94,7 +96,7 @@ def _template() -> str:
 
 @cache
 def instructions() -> tuple[str, ...]:
-    """The prompt's own sentences, which no honest answer repeats (SPEC S-35)."""
+    """Return the prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
     return tuple(
         line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")
     )

@@ -1,4 +1,4 @@
-"""A session's id as a file name (SPEC P-25): nothing in it may lead anywhere else. Pure, and light."""
+"""File names of sessions (SPEC P-25): no id may lead to another directory. Pure, without heavy imports."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ _SAFE = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 def file_name(session: str) -> str:
-    """`session-<id>.json`; an id of anything but letters, digits, `_` and `-` becomes a hash."""
+    """Return `session-<id>.json`. An id with other characters than letters, digits, `_` and `-`, or of more than 100,
+    becomes a hash of 32 hexadecimal digits.
+    """
     id = session if _SAFE.fullmatch(session) else sha256(session.encode(errors="replace")).hexdigest()[:32]
     return f"{PREFIX}{id}{SUFFIX}"

@@ -1,7 +1,8 @@
-"""What a transcript says of its session, record by record. Pure.
+"""The state of a session, folded from its transcript record by record. Pure.
 
-Records may come again (at least once; a rewritten file is read from its first byte): to fold a batch in twice makes no
-difference. A tool's call waits for its answer, which may be in the next batch.
+Records may be delivered again (at least once; a rewritten file is read from its first byte), so folding a batch twice
+makes no difference. A tool call waits for its answer, which may be in the next batch. What a tool call changes belongs
+to `tasks`; what a person changes in the file belongs to `render`.
 """
 
 from __future__ import annotations
@@ -16,48 +17,57 @@ from tacitd_handlers.continuity.tasks import Call, Item, Items, Result
 from tacitd_handlers.continuity.words import plain, sentences
 
 NOTE = 200
+"""Characters of a note."""
 SUMMARY = 600
+"""Characters of a summary."""
 NOTES = 20
+"""Notes that are kept (SPEC P-24)."""
 IDS = 200
+"""Ids of prompts that are kept, so that a repeated prompt is not counted twice."""
 OPEN = 200
-"""Calls that may wait for an answer."""
+"""Calls that may wait for an answer. The oldest are dropped."""
 _INTENT = ("Primary Request and Intent:", "Summary:", "Analysis:")
-"""Headings of a compaction's summary behind which the substance begins."""
+"""Headings in a compaction's summary, in order of preference: its content begins after them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """All that is known of one session from its transcript."""
+    """The state of one session, from its transcript."""
 
     session: str
     cwd: str = ""
     started: float | None = None
-    """Seconds since 1970, UTC."""
+    """The time of the first record: seconds since 1970, UTC."""
     last: float | None = None
+    """The time of the last record: seconds since 1970, UTC."""
     prompts: int = 0
-    """How many a person typed."""
+    """The number of prompts that a person typed."""
     items: Items = ()
     open: tuple[Call, ...] = ()
+    """Tool calls without an answer yet."""
     notes: tuple[str, ...] = ()
     summary: str = ""
     told: str = ""
-    """The summary that was written into the file last: what differs from it there is a person's."""
+    """The summary that was written to the file last. Only another one is written, so that an edit by hand stays."""
     told_notes: tuple[str, ...] = ()
-    """The notes that were written into the file: each is written once, and whoever takes it out there is heard."""
+    """The notes that were written to the file. Each is written once, so that one that a person removes stays removed."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """The model's, not written into the file yet."""
+    """The model's decisions that are not written to the file yet."""
     ids: tuple[str, ...] = ()
-    """The newest prompts that were counted."""
+    """The ids of the newest counted prompts."""
     asked: int = 0
-    """`prompts` when a summary was last asked for."""
+    """The value of `prompts` when a summary was last asked for."""
     asked_upto: int = 0
-    """The offset up to which that one reaches."""
+    """The byte offset up to which that summary reaches."""
 
 
 def folded(
     before: Progress, records: Sequence[Record], answers: Callable[[Sequence[Call]], Mapping[str, Result]]
 ) -> Progress:
-    """The progress after more records. `answers` is asked once for the answers to the calls that are open."""
+    """Return the state after more records.
+
+    `answers` returns the answers to tool calls by call id. It is called once, and only if calls are open.
+    """
     now = before
     for record in records:
         now = _record(now, record)
@@ -87,7 +97,7 @@ def _record(now: Progress, record: Record) -> Progress:
 
 
 def answered(now: Progress, results: Mapping[str, Result]) -> Progress:
-    """The progress after the answers that are there, in the order of the calls."""
+    """Return the state after these answers, applied in the order of the calls."""
     items, waiting = now.items, []
     for call in now.open:
         if call.id in results:
@@ -98,7 +108,7 @@ def answered(now: Progress, results: Mapping[str, Result]) -> Progress:
 
 
 def over(now: Progress) -> Progress:
-    """The session is over: a list that was written and never answered counts; nothing waits any longer."""
+    """Return the state at the session's end: an unanswered TodoWrite counts, other open calls are dropped."""
     items = now.items
     for call in now.open:
         if call.name == "TodoWrite":
@@ -107,13 +117,13 @@ def over(now: Progress) -> Progress:
 
 
 def noted(now: Progress, note: str) -> Progress:
-    """With a note more, the newest last, each once."""
+    """Return the state with one more note; the newest is last, and each occurs once."""
     kept = [one for one in now.notes if one != note]
     return replace(now, notes=(*kept, note)[-NOTES:])
 
 
 def compacted(summary: str) -> str:
-    """The summary that a compaction wrote, in three sentences: what was wanted comes first in it."""
+    """Return the first three sentences of a compaction's summary, which say what the person asked for."""
     text = summary
     for heading in _INTENT:
         _, found, behind = text.partition(heading)
@@ -124,12 +134,12 @@ def compacted(summary: str) -> str:
 
 
 def as_data(now: Progress) -> dict[str, Any]:
-    """The progress as JSON."""
+    """Return the state as a JSON object."""
     return asdict(now)
 
 
 def from_data(data: Mapping[str, Any]) -> Progress:
-    """The reverse. Raises KeyError, TypeError, ValueError for what is none."""
+    """Return the state from its JSON object. Raises KeyError, TypeError or ValueError for another object."""
     items = tuple(Item(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
     calls = tuple(Call(**one) for one in data["open"])
     rest = {**data, "items": items, "open": calls}

@@ -1,7 +1,8 @@
-"""A session's file (SPEC P-22 to P-24): what the transcript says, put into what stands there. Pure.
+"""The contents of a session's file (SPEC P-22 to P-24): the transcript's state is merged into the current file. Pure.
 
-What a person, or another program, put into the file stays: tasks with ids of their own, notes on ours, decisions, keys that
-nobody here knows. A task that they changed after the transcript last did keeps their word.
+Changes by a person or another program stay (SPEC X-07): tasks with their own ids, notes on our tasks, decisions, unknown
+keys. A task that they changed after the transcript's last change of it keeps their values. Locking and writing belong
+to `store`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ Json = dict[str, Any]
 
 
 def fresh(session: str, cwd: str, at: float) -> Json:
-    """A session's file as it begins, keys in the seed's order. `at` is seconds since 1970, UTC."""
+    """Return a new session's file, keys in the seed's order. `at`: its start, seconds since 1970, UTC."""
     stamp = utc_millis(at)
     made: Json = {"sessionId": session} | ({"projectPath": cwd} if cwd else {})
     return made | {"startedAt": stamp, "lastActiveAt": stamp, "tasks": [], "decisions": [], "context": []}
 
 
 def rendered(before: Json | None, now: Progress) -> Json:
-    """The file with what is known from the transcript."""
+    """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else fresh(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -46,7 +47,7 @@ def rendered(before: Json | None, now: Progress) -> Json:
 
 
 def with_summary(document: Json, summary: str) -> Json:
-    """With this summary, in the seed's place."""
+    """Return the file with this summary; a new one is put after `lastActiveAt`, as in the seed."""
     if "summary" in document:
         return document | {"summary": summary}
     made: Json = {}
@@ -58,13 +59,13 @@ def with_summary(document: Json, summary: str) -> Json:
 
 
 def noted(have: Sequence[Any], more: Iterable[str]) -> list[Any]:
-    """The notes with new ones last, each once, the last twenty."""
+    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once."""
     new = [one for one in dict.fromkeys(more) if one not in have]
     return [*have, *new][-MAX_CONTEXT_NOTES:]
 
 
 def decided(have: Sequence[Any], more: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The decisions with new ones last; one that stands there already is not made twice; the last fifty."""
+    """Return the last fifty decisions (SPEC P-24). New ones are added at the end; each text occurs once."""
     known = {_folded(one) for one in have}
     new = [dict(one) for one in more if _folded(one) not in known]
     return [*have, *new][-MAX_DECISIONS:]
@@ -82,6 +83,7 @@ def _tasks(have: Sequence[Any], now: Progress) -> list[Any]:
     standing = {str(one.get("id")): one for one in have if isinstance(one, Mapping)}
     ours = [_task(one, now.items, standing.get(one.id)) for one in now.items]
     ids = {one.id for one in now.items}
+    # A task of ours that left the transcript's list is dropped, unless it was changed in the file later.
     others = [
         one for one in have if not _is_ours(one) or (_id(one) not in ids and _changed_later(one, now.last))
     ]
@@ -98,7 +100,7 @@ def _id(one: Any) -> str:
 
 def _changed_later(one: Any, at: float | None) -> bool:
     changed = parse_utc(one.get("updatedAt")) if isinstance(one, Mapping) else None
-    return changed is not None and changed > (at or 0.0) + 0.001  # written in whole milliseconds
+    return changed is not None and changed > (at or 0.0) + 0.001  # the file has whole milliseconds
 
 
 def _task(item: Item, items: Sequence[Item], before: Mapping[str, Any] | None) -> Json:
@@ -120,14 +122,14 @@ def _task(item: Item, items: Sequence[Item], before: Mapping[str, Any] | None) -
 
 
 def _blocked_by(item: Item, items: Sequence[Item]) -> str:
-    """The titles of what has to be done before; "" where nothing has, or it is worked on all the same (SPEC P-23)."""
+    """The titles of the unfinished tasks that block this one; "" if there are none, or it is not pending (SPEC P-23)."""
     if item.status != "pending":
         return ""
     return "; ".join(one.title for one in items if one.id in item.blocked_by and one.status != "completed")
 
 
 def _set(made: Json, key: str, value: Any) -> None:
-    """Absent stays absent."""
+    """Set a key, or remove it if the value is empty (SPEC P-05: no nulls)."""
     made.pop(key, None)
     if value:
         made[key] = value

@@ -1,6 +1,7 @@
-"""The answers to tools, read from the transcript: what handlers are given of a record does not hold them.
+"""The results of tool calls, read from the transcript, because the records that handlers get do not contain them.
 
-Only the span behind the oldest unanswered call is read, and only where there is one.
+Only the part after the oldest unanswered call is read, and only if there is such a call. What a result means belongs to
+`tasks`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from tacitd.transcripts.lines import open_transcript, read_slice, skip_line
 from tacitd_handlers.continuity.tasks import Call, Result
 
 LIMIT = 32 << 20
-"""Bytes that are looked through at most."""
+"""Bytes that are read at most."""
 _SLICE = 1 << 20
 _TEXT = 4096
+"""Characters of a result's text that are kept."""
 
 
 def answers(path: Path, calls: Sequence[Call], end: int) -> dict[str, Result]:
-    """Given calls and the offset up to which the transcript is final, return the answers that stand before it."""
+    """Return the results of these calls by call id, as far as they are before the byte offset `end`.
+
+    `end`: the offset up to which the transcript is final. An unreadable transcript has no results.
+    """
     wanted = {call.id.encode(): call.id for call in calls if call.id}
     if not wanted:
         return {}
@@ -41,12 +46,13 @@ def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[st
     at, stop = start, min(end, start + LIMIT)
     while at < stop and len(found) < len(wanted):
         piece = read_slice(fd, at, min(_SLICE, stop - at))
-        if piece.long:
+        if piece.long:  # longer than a slice: the results of task tools are short
             at, _ = skip_line(fd, at, stop - at)
             continue
         if not piece.cut:
             break
         for line in piece.lines():
+            # Most lines are excluded by this search, which is much faster than parsing.
             if b"tool_result" in line and any(id in line for id in wanted):
                 found |= _results(line, wanted)
         at = piece.end
@@ -54,7 +60,7 @@ def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[st
 
 
 def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
-    """The answers in one record; none where it is damaged: the call then counts as never answered."""
+    """The results in one record. A damaged record has none, so its calls count as unanswered."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -63,7 +69,9 @@ def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
         return {}
     message = record.get("message")
     blocks = message.get("content") if isinstance(message, dict) else None
-    alone = isinstance(blocks, list) and len(blocks) == 1  # else it is not said whose data it is
+    alone = (
+        isinstance(blocks, list) and len(blocks) == 1
+    )  # with several blocks it is unknown which one `toolUseResult` is for
     made: dict[str, Result] = {}
     for block in blocks if isinstance(blocks, list) else ():
         id = (

@@ -1,4 +1,7 @@
-"""The text to begin the next session with: what the last one was about, what is left, what stands in the way. Pure."""
+"""The text for resuming a session: its summary, open and blocked tasks, decisions and notes (SPEC P-26). Pure.
+
+Which session it is belongs to `choose` and its callers.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from tacitd_handlers.continuity.render import Json
 from tacitd_handlers.continuity.words import plain
 
 LINES = 30
+"""Lines of the text at most."""
 _LINE = 240
 _DECISIONS = 5
 _NOTES = 5
 
 
 def text(document: Json, now: float, most: int = LINES) -> str:
-    """Given a session, return its text of at most so many lines; "" where there is nothing to go on with.
+    """Given a session's file, return its text of at most `most` lines; "" if there is nothing to resume.
 
-    `now` is seconds since 1970, UTC.
+    `now` is seconds since 1970, UTC; the text says how long ago the session was.
     """
     left, blocked, finished = _tasks(document)
     summary = plain(document.get("summary"), 600)
@@ -75,12 +79,12 @@ def _part(heading: str, lines: Iterable[str], *, bullet: bool = False) -> list[s
 
 
 def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
-    """As much of each part as there is room for; what is left out is counted."""
+    """As many lines of each part as fit; a part that is cut ends with the number of lines left out."""
     for part in parts:
         room = most - len(lines)
         if len(part) <= room:
             lines += part
-        elif room >= 3:
+        elif room >= 3:  # a heading, one line and the count
             lines += [*part[: room - 1], f"- … and {len(part) - room + 1} more"]
     return lines
 

@@ -1,4 +1,8 @@
-"""A session's file as pydantic models (SPEC P-22). Strict, unknown keys allowed; the document itself is what is written."""
+"""A session's file as pydantic models (SPEC P-22): strict, with unknown keys allowed.
+
+The models only check a document. What is written is the document itself, so that nothing in it is lost or reordered.
+pydantic takes long to import, so this module is imported inside functions.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,22 @@ from tacitd_handlers.usermemory.document import NotUnderstoodError
 
 def _is_time(text: str) -> str:
     if parse_utc(text) is None:
-        raise ValueError("no ISO 8601 time")
+        raise ValueError("not an ISO 8601 time")
     return text
 
 
 Stamp = Annotated[str, AfterValidator(_is_time)]
+"""An ISO 8601 time with or without milliseconds (SPEC P-21)."""
 
 
 class Part(BaseModel):
-    """camelCase on disk; absent stays absent, unknown keys are somebody else's."""
+    """A part of a document: camelCase on disk, strict types, unknown keys allowed."""
 
     model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
 
 
 class TaskState(Part):
-    """A task."""
+    """An entry of `tasks`. `children` are ids of tasks in the same file."""
 
     id: str
     title: str
@@ -40,7 +45,7 @@ class TaskState(Part):
 
 
 class DecisionEntry(Part):
-    """A decision."""
+    """An entry of `decisions`."""
 
     timestamp: Stamp
     decision: str
@@ -62,7 +67,10 @@ class SessionProgress(Part):
 
 
 def check(document: dict[str, Any], what: object) -> dict[str, Any]:
-    """The document, if it is a session's. Raises NotUnderstoodError with the place in it and the reason."""
+    """Return the document if it is a session's. Raises NotUnderstoodError with the place in it and the reason.
+
+    `what` is the file, for the message. Task ids must be unique (SPEC P-22).
+    """
     try:
         made = SessionProgress.model_validate(document)
     except ValidationError as error:
@@ -70,18 +78,18 @@ def check(document: dict[str, Any], what: object) -> dict[str, Any]:
         place = ".".join(str(part) for part in first["loc"])
         reason = first["msg"].removeprefix("Value error, ")
         raise NotUnderstoodError(
-            f"{what}: {place}: {reason}", "mend it by hand; nothing was written"
+            f"{what}: {place}: {reason}", "correct it by hand; nothing was written"
         ) from None
     ids = [task.id for task in made.tasks]
     if twice := next((id for n, id in enumerate(ids) if id in ids[:n]), None):
         raise NotUnderstoodError(
-            f"{what}: tasks: the id {twice!r} stands there twice", "give one of them another"
+            f"{what}: tasks: the id {twice!r} occurs twice", "give one of them another id"
         )
     return document
 
 
 def dangling(document: dict[str, Any]) -> list[str]:
-    """Children that are no tasks of the session: worth a warning, no reason to refuse."""
+    """Return children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
     ids = {str(task.get("id")) for task in document.get("tasks", ())}
     return [
         child

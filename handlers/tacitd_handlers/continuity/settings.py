@@ -1,4 +1,4 @@
-"""The continuity slice's section of the configuration."""
+"""The section `continuity` of the configuration."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from tacitd.config_types import Duration
 
 
 class ContinuitySettings(BaseModel):
-    """`continuity`: what is kept of each session, to go on with it."""
+    """`continuity`: what is stored of each session, so that it can be resumed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     settle: Duration = Field(
-        default=20.0, ge=0, description="Growth is gathered for so long before a session's file is written."
+        default=20.0,
+        ge=0,
+        description="How long growth of a transcript is gathered before the session's file is written.",
     )
     summaries: bool = Field(
         default=True,
-        description="Ask the model for a summary and the decisions when a session ends: one call.",
+        description="Ask the model for a summary and the decisions when a session ends, in one call.",
     )
     min_prompts: int = Field(
-        default=3, ge=1, description="Only where a person typed so many prompts since the last summary."
+        default=3,
+        ge=1,
+        description="Prompts that a person must have typed since the last summary before another is asked for.",
     )

@@ -1,6 +1,7 @@
-"""The sessions on disk: their files in the user memory, and what is known of each from its transcript, apart from them.
+"""The sessions on disk: their files in the user memory, and beside them the state of each from its transcript.
 
-A file is changed under the directory's lock, compared before it is replaced; what is not understood is left alone.
+A file is changed under the directory's lock and compared before it is replaced (SPEC X-07). A file that cannot be parsed
+is not changed. What a file contains belongs to `render` and `changes`.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ from tacitd_handlers.rules.decay import DAY
 from tacitd_handlers.usermemory import document
 from tacitd_handlers.usermemory.places import memory_dir
 
-_HINT = "mend it by hand, or remove it"
+_HINT = "correct it by hand, or remove it"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session's file that was read."""
+    """A session's file, as it was read."""
 
     path: Path
     document: Json
 
     @property
     def id(self) -> str:
-        """The session's."""
+        """The session's id; "" if the file has none."""
         return str(self.document.get("sessionId", ""))
 
     @property
     def last(self) -> float:
-        """When it was last active: seconds since 1970, UTC."""
+        """When it was last active: seconds since 1970, UTC; 0 if the file has no such time."""
         return parse_utc(self.document.get("lastActiveAt")) or 0.0
 
     @property
     def project(self) -> str:
-        """Its working directory; "" where the file does not say."""
+        """Its working directory; "" if the file has none."""
         found = self.document.get("projectPath")
         return found if isinstance(found, str) else ""
 
 
 class Store:
-    """All sessions of one user memory. Safe with any number of processes; one object for each thread."""
+    """All sessions of one user memory. Several processes may use it at once. Threads must not share an object."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Store:
         disk: Disk | None = None,
         guards: EditGuards = UNGUARDED,
     ) -> None:
-        """`beside`: the folder for what is known of each session from its transcript."""
+        """`beside`: the folder for the state of each session from its transcript."""
         self.directory = directory
         self.folder = directory / names.FOLDER
         self.clock = clock or SystemClock()
@@ -79,7 +80,7 @@ class Store:
         home: Path | None = None,
         guards: EditGuards = UNGUARDED,
     ) -> Store:
-        """The store of this environment. `home`: the handler's own directory, where that is known."""
+        """Return the store of this environment. `home`: the handler's state directory; None takes the default one."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}"
         return cls(
@@ -87,13 +88,13 @@ class Store:
         )
 
     def path(self, session: str) -> Path:
-        """Where a session's file is."""
+        """Return the path of a session's file (SPEC P-25). The file may not exist."""
         return self.folder / names.file_name(session)
 
-    # looking
+    # reading
 
     def all(self, *, patient: bool = True) -> list[Session]:
-        """Every session that can be read, the newest first."""
+        """Return every readable session, the newest first. `patient`: read files that are being written again."""
         return sorted(self._readable(patient), key=lambda one: (one.last, one.id), reverse=True)
 
     def _readable(self, patient: bool) -> Iterator[Session]:
@@ -101,12 +102,12 @@ class Store:
             try:
                 found = self._read(path, patient=patient)
             except (OSError, TacitdError):
-                continue  # `broken` says so
+                continue  # `broken` reports it
             if found is not None:
                 yield Session(path, found)
 
     def broken(self) -> list[str]:
-        """What is wrong with those that cannot be read."""
+        """Return a message for each file that cannot be read."""
         said = []
         for path in self._files():
             try:
@@ -123,7 +124,10 @@ class Store:
         return sorted(self.folder.glob(f"{names.PREFIX}*{names.SUFFIX}"))
 
     def find(self, id: str) -> Session:
-        """The session with this id, or the only one whose id begins so. Raises UsageError, NotUnderstoodError."""
+        """Return the session with this id, or the only one whose id begins with it.
+
+        Raises UsageError if there is none or several, and NotUnderstoodError for an unreadable file.
+        """
         found = self._read(self.path(id))
         if found is not None:
             return Session(self.path(id), found)
@@ -133,10 +137,13 @@ class Store:
         what = f"{len(near)} sessions begin with {id}" if near else f"there is no session {id!r}"
         raise UsageError(what, "tacitd sessions list")
 
-    # changing
+    # changes
 
     def change(self, session: str, make: Callable[[Json | None], Json | None]) -> bool:
-        """Change a session's file; `make` must be pure. Raises OSError, FileRefusedError: then it is as it was."""
+        """Change a session's file; return whether it was changed. `make` is as for `document.change`.
+
+        Raises OSError, FileRefusedError, FileBusyError; the file is then unchanged.
+        """
         from tacitd_handlers.continuity.schema import check
 
         path = self.path(session)
@@ -149,7 +156,7 @@ class Store:
             return document.change(path, checked, self.disk, self._guards)
 
     def edit(self, session: str, make: Callable[[Json], Json]) -> None:
-        """A person's change: the session was active now (SPEC P-22)."""
+        """Make a person's change, and set `lastActiveAt` to now (SPEC P-22). Raises as `change`."""
         stamp = utc_millis(self.clock.now())
 
         def made(before: Json | None) -> Json | None:
@@ -157,10 +164,10 @@ class Store:
 
         self.change(session, made)
 
-    # what is known from the transcripts
+    # the state from the transcripts
 
     def progress(self, session: str) -> Progress | None:
-        """What is known; None where nothing is, or it cannot be read: the transcript is then read again."""
+        """Return the stored state; None if there is none or it cannot be read. The transcript is then read again."""
         try:
             found = document.read(self._beside / names.file_name(session), self.disk, patient=False)
             return progress.from_data(found) if found is not None else None
@@ -168,16 +175,16 @@ class Store:
             return None
 
     def remember(self, now: Progress) -> None:
-        """Keep it. Raises OSError."""
+        """Store the state of a session. Raises OSError."""
         data = json.dumps(progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
         replace(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
 
     # pruning
 
     def prune(self, now: float) -> int:
-        """Remove sessions that were last active more than 30 days ago (exactly 30 stays); returns how many.
+        """Remove sessions that were last active more than 30 days ago (exactly 30 stays, SPEC P-24); return how many.
 
-        What cannot be read stays. Raises OSError.
+        `now` is seconds since 1970, UTC. Files that cannot be read stay. Raises OSError.
         """
         if not self.folder.is_dir():
             return 0
@@ -193,26 +200,28 @@ class Store:
         return gone
 
     def _forget(self, before: float) -> None:
-        """What is known of sessions that have no file any more and were not touched since."""
+        """Remove states that have no session's file and were not written since `before`."""
         for path in self._beside.glob(f"{names.PREFIX}*{names.SUFFIX}"):
             if not (self.folder / path.name).exists() and path.stat().st_mtime < before:
                 self.disk.unlink(path)
 
 
 def shaped(found: Json, path: Path) -> Json:
-    """The session, if its lists are lists of what belongs in them: all that who only reads it has to know. `schema`
-    judges the rest before anything is written. Raises NotUnderstoodError with the place."""
+    """Return the session if its lists have the right types, which is enough for reading. Raises NotUnderstoodError.
+
+    `schema.check` checks the rest before anything is written; its import is too slow for a session's start.
+    """
     for key, kind, what in (
         ("tasks", dict, "objects"),
         ("decisions", dict, "objects"),
         ("context", str, "texts"),
     ):
         if not _lists(found.get(key, []), kind):
-            raise document.NotUnderstoodError(f"{path}: {key} is no list of {what}", _HINT)
+            raise document.NotUnderstoodError(f"{path}: {key} is not a list of {what}", _HINT)
     odd = next((one for one in found.get("tasks", ()) if not _lists(one.get("children") or [], str)), None)
     if odd is not None:
         raise document.NotUnderstoodError(
-            f"{path}: tasks: children of {odd.get('id')!r} is no list of texts", _HINT
+            f"{path}: tasks: children of {odd.get('id')!r} is not a list of texts", _HINT
         )
     return found
 
@@ -222,7 +231,7 @@ def _lists(found: object, kind: type) -> bool:
 
 
 def open_tasks(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is left to do, what is worked on first."""
+    """Return the unfinished tasks: in progress, pending, then blocked."""
     found = [
         one
         for one in document.get("tasks", ())

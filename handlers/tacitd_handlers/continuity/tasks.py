@@ -1,10 +1,14 @@
-"""What the task tools of Claude Code say, as changes to a list of tasks. Pure.
+"""The calls of Claude Code's task tools as changes of a list of tasks. Pure.
 
-Observed by running the client: TodoWrite (up to 2.0, and where the newer tools are off) gives the whole list each time,
-with ids and priorities in old versions, without them later. TaskCreate, TaskUpdate and TaskList (2.1) change one task at a
-time; the id of a created one stands only in the tool's answer, and two created at once may get theirs in either order
-(2.1.63). A refused call stands in the transcript like a good one: only its answer says so. What a sub-agent is sent to do
-while a task is in progress is a part of that task.
+Observed by running the client:
+- TodoWrite (up to 2.0, and if the newer tools are off) contains the whole list each time. Old versions give ids and
+  priorities, later ones do not.
+- TaskCreate and TaskUpdate (2.1) change one task; TaskList returns all. The id of a created task is only in the tool's
+  answer, and two tasks that are created at once may get their ids in either order (2.1.63).
+- A refused call looks like an accepted one in the transcript. Only its answer differs.
+- The work of a sub-agent that is started while a task is in progress is a part of that task.
+
+Finding calls and answers in a transcript belongs to `progress` and `results`.
 """
 
 from __future__ import annotations
@@ -20,11 +24,12 @@ from tacitd_handlers.continuity.words import plain
 
 Status = Literal["pending", "in_progress", "completed"]
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent"})
-"""Calls that are looked at."""
+"""The tools whose calls are read."""
 TODO, TASK, AGENT = "todo-", "task-", "agent-"
-"""How the ids of ours begin."""
+"""The prefixes of the ids that tacitd gives, by the tool that made the task."""
 OURS = (TODO, TASK, AGENT)
 TITLE = 200
+"""Characters of a title."""
 _CREATED = re.compile(r"Task #(\S+) created")
 _STATUSES: dict[str, Status] = {
     "pending": "pending", "open": "pending", "todo": "pending", "not_started": "pending",
@@ -35,7 +40,7 @@ _STATUSES: dict[str, Status] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A task, as the tools have it."""
+    """A task, as the tools describe it."""
 
     id: str
     title: str
@@ -43,38 +48,45 @@ class Item:
     created: float
     """Seconds since 1970, UTC."""
     updated: float
+    """Seconds since 1970, UTC."""
     blocked_by: tuple[str, ...] = ()
-    """Ids of tasks that have to be done before."""
+    """Ids of tasks that must be done before."""
     parent: str = ""
     """The id of the task that it is a part of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool that was called."""
+    """A call of a tool."""
 
     id: str
     name: str
     input: Mapping[str, Any]
     at: float
+    """Seconds since 1970, UTC."""
     start: int
     """Byte offset of its record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool answered."""
+    """A tool's answer."""
 
     error: bool
+    """Whether the call was refused."""
     text: str = ""
     data: Mapping[str, Any] | None = None
+    """The client's `toolUseResult`; None if it has none."""
 
 
 Items = tuple[Item, ...]
 
 
 def call_of(id: str, name: str, given: bytes, at: float, start: int) -> Call | None:
-    """Given a tool's use, return the call; None where it is none of ours or its input is no object."""
+    """Given a tool's use, return the call; None if the tool is not a task tool or its input is not an object.
+
+    `given`: the input as JSON. `at`: seconds since 1970, UTC. `start`: the byte offset of the record.
+    """
     if name not in TOOLS:
         return None
     try:
@@ -85,7 +97,7 @@ def call_of(id: str, name: str, given: bytes, at: float, start: int) -> Call | N
 
 
 def done(items: Items, call: Call, result: Result) -> Items:
-    """The tasks after a call that was answered."""
+    """Return the tasks after an answered call. A refused call changes nothing, except that its sub-agent is removed."""
     data = result.data or {}
     if result.error or data.get("success") is False:
         return tuple(one for one in items if one.id != AGENT + call.id)
@@ -104,7 +116,7 @@ def done(items: Items, call: Call, result: Result) -> Items:
 
 
 def begun(items: Items, call: Call) -> Items:
-    """The tasks when a call was made that is not answered yet: a sub-agent has something to do."""
+    """Return the tasks after a call without an answer yet: a started sub-agent is a part of the task in progress."""
     doing = next((one for one in reversed(items) if one.status == "in_progress" and not one.parent), None)
     title = plain(call.input.get("description"), TITLE)
     if call.name not in ("Task", "Agent") or doing is None or not title:
@@ -115,7 +127,7 @@ def begun(items: Items, call: Call) -> Items:
 
 
 def written(items: Items, call: Call) -> Items:
-    """The tasks after TodoWrite: its list takes the place of the list before."""
+    """Return the tasks after TodoWrite: its list replaces the previous one. Tasks of other tools stay."""
     before = {one.id: one for one in items if one.id.startswith(TODO)}
     made: dict[str, Item] = {}
     for raw in _todos(call.input.get("todos")):
@@ -129,7 +141,7 @@ def written(items: Items, call: Call) -> Items:
 
 
 def _todos(given: Any) -> list[Any]:
-    """The list, also where it came as a text."""
+    """The list. Some versions gave it as a text."""
     if isinstance(given, str):
         try:
             given = json.loads(given)
@@ -166,7 +178,7 @@ def _free(id: str, taken: Iterable[str]) -> str:
 
 
 def _kept(before: Item | None, after: Item) -> Item:
-    """A task that was there keeps its creation, and its last change where nothing changed."""
+    """The new state of a task. Its creation stays, and so does the time of its last change if nothing changed."""
     if before is None:
         return after
     same = replace(after, created=before.created, updated=before.updated)
@@ -219,7 +231,7 @@ def _updated(items: Items, call: Call) -> Items:
 
 
 def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
-    """TaskList shows all of them as they are: what was missed is made up for."""
+    """TaskList returns the state of all tasks, so changes that were missed before are made up for."""
     if not isinstance(data.get("tasks"), list):
         return items
     before, made = {one.id: one for one in items}, []
@@ -228,7 +240,7 @@ def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
             continue
         id, blockers = TASK + str(raw["id"]), tuple(TASK + str(b) for b in _list(raw.get("blockedBy")))
         old = before.get(id)
-        # Its title is whole in the call that created it.
+        # TaskList may shorten the title; the call that created the task has it whole.
         title = old.title if old is not None else _title(raw)
         new = Item(id, title, _status(raw), at, at, blockers, old.parent if old is not None else "")
         made.append(_kept(old, new))

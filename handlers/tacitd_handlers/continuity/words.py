@@ -1,4 +1,4 @@
-"""Texts of others made fit to be kept and shown: one line, printable, no secrets, not too long. Pure."""
+"""Untrusted texts made safe to store and show: one line, printable, without secrets, of limited length. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
 
 def plain(text: object, limit: int) -> str:
-    """One line of at most `limit` characters without control characters; secrets are blanked. "" for what is no text."""
+    """Return a text as one line of at most `limit` characters, without control characters and with secrets blanked.
+
+    "" for anything that is not a text.
+    """
     if not isinstance(text, str):
         return ""
     return shorten(redact(sanitize_line(text[: 8 * limit]))[0], limit)
 
 
 def sentences(text: str, most: int) -> str:
-    """The first sentences."""
+    """Return the first `most` sentences."""
     return " ".join(_SENTENCE.split(text.strip())[:most])
 
 

@@ -1,4 +1,4 @@
-"""The state that tacitd keeps beside a profile: what it wrote, the change in progress, and the findings it handled. Pure.
+"""The state that tacitd keeps beside a profile: what it wrote, the change in progress, the handled findings. Pure.
 
 It has four uses:
 - A person's edit is distinguished from tacitd's own: its value is not one that tacitd wrote, but its sighting is (P-17).

@@ -151,7 +151,7 @@ def changelog(count: int, as_json: bool) -> None:
 def standing(at: Store) -> list[dict[str, Any]]:
     """Return a row for each leaf of the profile. The last four values are None for a person's own path.
 
-    `confidence` is as of now; `days` is the time until the path is removed; `lastSeen` is ISO 8601 UTC with milliseconds.
+    `confidence` is as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds.
     """
     found, own, now = metas.standings(at.meta()), at.own(), at.clock.now()
     rows: list[dict[str, Any]] = []

@@ -121,7 +121,7 @@ def test_there_is_no_session_here(run: Run, world: World) -> None:
     """A hint, not a traceback."""
     with pytest.raises(UsageError, match="no session yet"):
         run("note", "x")
-    assert "nothing to go on with" in run("resume").stderr
+    assert "no session to resume" in run("resume").stderr
 
 
 def test_resume(run: Run, world: World) -> None:
@@ -213,7 +213,7 @@ def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
     task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
     world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})
     assert len(run("list").stdout.splitlines()) == 2
-    assert "'b' is named as a part" in run("show", "odd").stderr
+    assert "'b' is listed in `children`" in run("show", "odd").stderr
     assert "Design" in run("resume").stdout
     assert run("show", id).stdout
 

@@ -183,7 +183,7 @@ GOOD = {"summary": "A. B.", "decisions": []}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "no JSON object"), ("NONE", "no JSON object"), ("{}", "no summary"), ('{"summary": 3}', "no summary"),
+        ("", "not a JSON object"), ("NONE", "not a JSON object"), ("{}", "no summary"), ('{"summary": 3}', "no summary"),
         ('{"summary": "at most three sentences: what"}', "no summary"), (f"x {material.instructions()[0]}", "repeats"),
     ],
 )  # fmt: skip
