@@ -1,7 +1,8 @@
-"""The concrete tokens of a fact: what can be right or wrong to the letter, and so must have been typed by somebody.
+"""The concrete tokens of a fact: what is right or wrong to the letter, so that a person must have typed it (SPEC S-67).
 
 Paths, commands, addresses, hosts, packages, flags, variables, numbers, dates, code in backticks and identifiers. Prose
-is not concrete: its words may be translated and paraphrased. Pure; whether a token is grounded is `token_index`'s.
+is not concrete: its words may be translated and paraphrased. Pure. Whether a token is in the sources belongs to
+`token_index`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TokenKind = Literal["code", "address", "flag", "variable", "path", "name", "pack
 
 _SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 _PLACEHOLDER = re.compile(r"<[a-z][\w -]{1,30}>|(?<!\$)\{[a-z]\w{0,30}\}")
-"""`<name>` and `{id}` stand for something that is not named."""
+"""Placeholders such as `<name>` and `{id}`: they name nothing, so they are not concrete."""
 _CHUNK = re.compile(rf"[^\s{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20]+")
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://.+|(?:javascript|data|vbscript|file|mailto|tel|ssh|git):\S.*|www\..+|[^@\s]+@[\w-]+\.[\w.-]+",
@@ -36,7 +37,7 @@ _WRITTEN_AROUND = re.compile(
     rf"|\w[\w-]*(?: dot \w[\w-]*)* dot (?:{_TOP_LEVEL})\b(?:(?:/| slash )[\w./-]*)?",
     re.IGNORECASE,
 )
-"""A host with something in place of its dots, as in `example[.]com`: people read it as an address, and so do agents."""
+"""A host with a replacement for its dots, as in `example[.]com`. People and agents read it as an address."""
 _COMPOUND = frozenset(
     list_words(
         """style styled styles based first only like native specific free compatible friendly related side level driven ready
@@ -47,7 +48,7 @@ _COMPOUND = frozenset(
         by for with up on off out per via vs zu und basiert basierte basierten spezifisch kompatibel ähnlich"""
     )
 )
-"""Parts of a compound that describe a tool and name none, as in "Python-style"."""
+"""Parts of a compound that describe a tool and are not names, as in "Python-style"."""
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)[^)]*\)")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*(?:=\S*)?")
@@ -73,7 +74,7 @@ _SMALL_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One concrete token, as it is written in the fact."""
+    """One concrete token. `text` is as written in the fact; a number word has its value in front: `20 (twenty)`."""
 
     kind: TokenKind
     text: str
@@ -83,6 +84,8 @@ def find_tokens(text: str) -> tuple[Token, ...]:
     """Return the concrete tokens of one fact or line, each once, in the order of their discovery."""
     plain = compose(text)
     found: dict[Token, None] = {}
+    # Most steps take out what they recognise, so that a later step does not read it in another way. A bullet replaces
+    # it, so that the words around it do not become adjacent.
     plain = _PLACEHOLDER.sub(" ", plain)
     spans = [match[2] for match in _SPAN.finditer(plain)]
     rest = _SPAN.sub(" \u2022 ", plain).replace("`", " ")
@@ -107,7 +110,7 @@ def find_tokens(text: str) -> tuple[Token, ...]:
 
 
 def _tokens_of_code(span: str) -> Iterator[Token]:
-    """Everything within backticks is concrete; what has a kind of its own is judged as that."""
+    """The tokens within backticks. Everything there is concrete: a chunk without a kind of its own is `code`."""
     for chunk in span.split():
         found = list(_tokens_of_chunk(chunk))
         yield from found
@@ -116,6 +119,7 @@ def _tokens_of_code(span: str) -> Iterator[Token]:
 
 
 def _tokens_of_chunk(chunk: str) -> Iterator[Token]:
+    """The tokens of a run without spaces. The first form that fits decides, from the most specific to a plain word."""
     core = _core_of(chunk)
     if not any(char.isalnum() for char in core):
         return
@@ -142,6 +146,7 @@ def _tokens_of_chunk(chunk: str) -> Iterator[Token]:
 
 def _tokens_of_slashes(core: str) -> Iterator[Token]:
     pieces = [piece for piece in re.split(r"[/\\]", core) if piece]
+    # "and/or" and "1/2" are not paths.
     if is_prose_pair(core) or (len(pieces) > 1 and all(piece.isdigit() for piece in pieces)):
         yield from (token for piece in pieces for token in _tokens_of_chunk(piece) if piece != core)
     elif core.startswith("@"):
@@ -151,7 +156,7 @@ def _tokens_of_slashes(core: str) -> Iterator[Token]:
 
 
 def _tokens_of_word(word: str) -> Iterator[Token]:
-    """A word without a sign that makes it concrete: an identifier by its form, or a tool's name."""
+    """The tokens of a word that is not a path, a flag or a number: identifiers by their form, and names of tools."""
     if "_" in word.strip("_") or word.startswith("@") or "(" in word or "=" in word or "::" in word:
         yield Token("code", word)
         return
@@ -169,7 +174,7 @@ def _tokens_of_word(word: str) -> Iterator[Token]:
 
 
 def _is_package_of_tool(word: str) -> bool:
-    """Whether a tool's name has a part that may name something else, as in `pytest-xdist`."""
+    """Whether a word is a tool's name with a part that makes it another package's name, as in `pytest-xdist`."""
     pieces = [join_name(piece) for piece in word.split("-") if piece]
     known = [piece in alias_table().unambiguous for piece in pieces]
     others = [
@@ -191,7 +196,7 @@ def _core_of(chunk: str) -> str:
 
 
 def _is_mixed_script(word: str) -> bool:
-    """Whether letters of Latin and of a script that resembles it are in one word, as in a homoglyph host."""
+    """Whether a word mixes scripts with similar letters, such as Latin and Cyrillic, as a host with homoglyphs does."""
     if word.isascii():
         return False
     scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
@@ -199,5 +204,5 @@ def _is_mixed_script(word: str) -> bool:
 
 
 def parts_of(token: Token) -> list[str]:
-    """Return the token's parts, folded."""
+    """Return the token's parts, folded, see `text_parts.split_parts`."""
     return split_parts(token.text)

@@ -1,10 +1,11 @@
 """Kinds of sentences that are dangerous as an instruction, and which of their words make them so.
 
 A sentence that a session loads can make an agent read credentials, skip a check or obey a stranger. Such a sentence is
-not refused: people do write "skip the hooks on a draft branch". It needs the words that were typed, see `grounding`.
+not refused, because people do write "skip the hooks on a draft branch". Its words must have been typed, which
+`grounding` checks (SPEC S-67).
 
 A clause counts by its polarity: "skip the hooks" is dangerous, "never skip the hooks" is not; "delete the branch" is,
-"never delete the branch" is not. Languages: those of `word_stems.JUDGED`. A pattern is searched in the folded clause.
+"never delete the branch" is not. Languages: those of `word_stems.JUDGED`. A pattern is searched in the folded clause. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 from tacitd_handlers.shared.text_parts import compose
 
 Scope = Literal["clause", "to the end", "to the start"]
-"""Negations of the whole clause, those up to the trigger's last word, or those before its first word."""
+"""Which negations count: those of the whole clause, those up to the trigger's last word, or those before its first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ class Danger:
     trigger: str
     """The words that make it dangerous."""
     odd: bool
-    """Whether an odd number of negations governs the trigger: what a person typed must have the same."""
+    """Whether an odd number of negations governs the trigger. The typed words must agree with it."""
     scope: Scope
-    """Which negations of a clause govern the trigger."""
+    """Which negations of the clause govern the trigger."""
 
 
 _ASKING = (
@@ -224,15 +225,15 @@ _PREDICATE = re.compile(
     r"\W*(?:\w+\W+){0,3}?(?:must|should|shall|may|can|are|is|do|does|will|be|dürfen|sollen|werden|doivent|deben)?\s*"
     r"(?:not|never|no longer|n't|nie|niemals|nicht|jamais|nunca)\b"
 )
-"""What makes a prohibition of a noun in front of it."""
+"""Words after a noun that prohibit it: "credentials must not"."""
 _ACROSS = frozenset({"downloading and running", "what to do at the start of a session", _OBEYING})
-"""Kinds that are recognised over several clauses: "download it, then run it"."""
+"""Kinds that are recognised across clauses: "download it, then run it"."""
 _GOVERNED_BEFORE = frozenset({_OBEYING, _SECRECY})
-"""Kinds of which only a negation in front counts: "do not tell the user that hooks were skipped" has one."""
+"""Kinds for which only a negation in front counts: "do not tell the user that hooks were skipped" has one."""
 
 
 def find_dangers(text: str) -> tuple[Danger, ...]:
-    """Return the dangerous clauses of a fact or line."""
+    """Return the dangerous clauses of a fact or line, at most one of each kind."""
     plain = _INTERJECTION.sub("", compose(text).casefold().replace("`", " ").replace("*", ""))
     found = [danger for clause in split_clauses(plain) for danger in _dangers_of(clause)]
     found += [danger for danger in _dangers_of(plain) if danger.kind in _ACROSS]
@@ -240,13 +241,16 @@ def find_dangers(text: str) -> tuple[Danger, ...]:
 
 
 def split_clauses(text: str) -> list[str]:
-    """Return the clauses of a text, folded: a negation in one says nothing of the others."""
+    """Return the clauses of a text, folded. A negation in one has no effect on the others."""
     plain = compose(text).casefold().replace("`", " ")
     return [clause.strip() for clause in _CLAUSE.split(plain) if clause and clause.strip()]
 
 
 def is_odd(clause: str, trigger: int) -> bool:
-    """Whether an odd number of negations is in a folded clause. "Never X before Y" is as "not without"."""
+    """Whether a folded clause has an odd number of negations. `trigger`: the index of the trigger's first character.
+
+    "Never X before Y" counts as two, because it means "not X without Y".
+    """
     negations = list(_NEGATION.finditer(clause))
     count = len(negations)
     if negations and _AFTER_NEGATION.search(clause, negations[0].end(), trigger):
@@ -260,6 +264,8 @@ def _dangers_of(clause: str) -> Iterator[Danger]:
         match = pattern.search(clause)
         if match is None:
             continue
+        # "Don't ask" is dangerous by its negation, wherever in the clause that is. For other kinds, a negation after the
+        # trigger does not reverse it.
         scope: Scope = "clause" if dangerous_if_odd else "to the end"
         if kind in _GOVERNED_BEFORE:
             scope = "to the start"
@@ -273,8 +279,8 @@ def _dangers_of(clause: str) -> Iterator[Danger]:
 def _governing(clause: str, match: re.Match[str], scope: Scope) -> str:
     """The part of the clause whose negations count.
 
-    "Never delete without asking": what follows the trigger takes nothing back of "never delete", except as a predicate
-    ("credentials must not be logged"). "Ignore the rules": the trigger's own verb is no negation of it.
+    "Never delete without asking": what follows the trigger does not reverse "never delete", except as a predicate
+    ("credentials must not be logged"). "Ignore the rules": the trigger's own verb is not a negation of it.
     """
     if scope == "clause":
         return clause

@@ -1,8 +1,9 @@
-"""Was this said? Whether a text that a model wrote is grounded in the words it was made from (SPEC S-67). Pure.
+"""Whether a text that a model wrote is grounded in the words that it was made from (SPEC S-67). Pure.
 
-Every concrete token of the text must be in its sources. A text of a dangerous kind also needs the content words of what
-was typed; the assistant's words are not enough for it. Where the language of a text does not let that be determined, it
-waits for a person.
+Every concrete token of the text must be in its sources. The content words of a dangerous text must also have been typed;
+the assistant's words are not enough for it. If that cannot be determined in the text's language, the text waits for a
+person. What is concrete belongs to `concrete_tokens`, what is dangerous to `dangerous_kinds`; what becomes of a text that
+waits or is refused belongs to its handler.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from tacitd_handlers.shared.word_stems import (
 )
 
 _SHARE = 0.5
-"""Of the content words of a dangerous text, the part that must have been typed."""
+"""The part of a dangerous text's content words that must have been typed."""
 _PARAPHRASED = 4
-"""Content words: a shorter text may be a paraphrase that shares none of them with its message."""
+"""Content words. A shorter text may be a paraphrase that shares no content word with its message."""
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|->|→|[。！？]")
 _CHINESE_FUNCTION = re.compile(
     "而不是|而非|不是|不要|不用|不使用|请勿|使用|采用|改用|代替|替代|我们|你们|他们|总是|始终|永远|一律|必须|应该|应当|需要|优先|偏好|更喜欢|喜欢|"
@@ -66,21 +67,22 @@ _SYNONYMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """The text was said."""
+    """The sources support the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ungrounded:
-    """The text names what no source names: it is refused."""
+    """The text has concrete tokens that no source has: it is refused."""
 
     tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Whether the text was said cannot be determined, or it is dangerous and was not: a person decides."""
+    """It cannot be determined whether the text was typed, or it is dangerous and was not typed: a person decides."""
 
     reason: str
+    """A clause for a person."""
 
 
 Verdict = Grounded | Ungrounded | Waits
@@ -91,9 +93,9 @@ class Sources:
     """The texts that a model made something from. Build it with `read_sources`."""
 
     typed: tuple[str, ...]
-    """What a person typed, or text that was found grounded in it."""
+    """Texts that a person typed, or that were found grounded in such texts."""
     index: TokenIndex = field(repr=False)
-    """Of `typed` and of what is only context."""
+    """The tokens of `typed` and of the context."""
 
 
 def read_sources(
@@ -101,14 +103,14 @@ def read_sources(
 ) -> Sources:
     """Return the sources for `judge_grounding`.
 
-    `typed`: what a person typed. `context`: what may be named, but proves nothing dangerous: the assistant's words, facts
-    of other tools. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
+    `typed`: texts that a person typed. `context`: the assistant's words and facts of other tools. Their tokens count, but
+    they do not support a dangerous text. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
     """
     return Sources(tuple(typed), index_texts([*typed, *context], times))
 
 
 def judge_grounding(text: str, sources: Sources) -> Verdict:
-    """Return whether a fact, a line, a profile value or a lesson was said."""
+    """Return whether the sources support a fact, a line, a profile value or a lesson."""
     missing = [token for token in find_tokens(text) if not sources.index.holds(token)]
     missing = [token for token in missing if not _is_cut(token, text, sources)]
     if missing:
@@ -127,7 +129,7 @@ def judge_grounding(text: str, sources: Sources) -> Verdict:
 
 
 def was_typed_verbatim(text: str, sources: Sources) -> bool:
-    """Return whether the words of a text are one uninterrupted part of a typed order, and the text is grounded in it."""
+    """Return whether the words of a text are an uninterrupted part of a typed order, and the order supports the text."""
     wanted = " ".join(["", *split_parts(text), ""])
     sentences = [sentence for typed in sources.typed for sentence in split_sentences(typed)]
     return any(
@@ -139,7 +141,7 @@ def was_typed_verbatim(text: str, sources: Sources) -> bool:
 
 
 def judge_names(text: str, sources: Sources) -> Verdict:
-    """Return whether a value that consists of names was said: every word of it is concrete, as in "VS Code, helix"."""
+    """Return whether the sources support a value that consists of names, as "VS Code, helix": all words are concrete."""
     names = [
         Token("name", one.strip()) for one in re.split(r"[,;/()+&]| and | und | et | y ", text) if one.strip()
     ]
@@ -155,7 +157,7 @@ def judge_names(text: str, sources: Sources) -> Verdict:
 
 
 def explain(verdict: Ungrounded | Waits) -> str:
-    """Return the reason for a person, in one line."""
+    """Return the verdict's reason for a person, in one line."""
     match verdict:
         case Ungrounded(tokens):
             return f"nobody mentioned {', '.join(tokens[:5])}"
@@ -164,7 +166,7 @@ def explain(verdict: Ungrounded | Waits) -> str:
 
 
 def _is_cut(token: Token, text: str, sources: Sources) -> bool:
-    """Whether a token is the end of a text that was shortened within it: then its beginning is in the sources."""
+    """Whether the text was shortened within this token, and the sources contain what is left of it."""
     cut = text.rstrip().removesuffix("…")
     return cut != text.rstrip() and cut.endswith(token.text) and token.text.casefold() in sources.index.plain
 
@@ -175,7 +177,7 @@ def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[st
     if is_cjk(danger.trigger) or (is_cjk(text) and language not in JUDGED):
         return _shares_characters(text, danger, orders)
     words = split_words(danger.trigger)
-    # "delete the temporary files": the verb and its object must have been typed, what is between them counts as the rest.
+    # "delete the temporary files": the verb and its object must have been typed; the words between them are optional.
     ends = " ".join([*words[:1], *words[-1:]])
     keys = (
         content_stems(ends, language)
@@ -204,7 +206,7 @@ def _was_typed(text: str, danger: Danger, language: Language, typed: Sequence[st
 
 
 def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: Language) -> bool:
-    """Whether a typed clause is about the same and negated as often: "never skip the hooks" does not say "skip them"."""
+    """Whether a typed clause has a key and the danger's polarity: "never skip the hooks" does not mean "skip them"."""
     found = [
         match
         for match in re.finditer(r"[^\W\d_]+", clause)
@@ -223,10 +225,10 @@ def _has_polarity(clause: str, danger: Danger, keys: frozenset[str], language: L
 
 
 def _orders_in(typed: Sequence[str], text: str) -> list[str]:
-    """Return the typed sentences that can prove a dangerous text.
+    """Return the typed sentences that can support a dangerous text.
 
-    "Why did you skip the tests?" does not prove "Skip the tests". A text that is a question or a report itself may repeat
-    one.
+    "Why did you skip the tests?" does not support "Skip the tests". If the text is itself a question or a report, every
+    sentence counts.
     """
     sentences = [sentence for words in typed for sentence in split_sentences(words)]
     if not all(map(is_order, split_sentences(text))):
@@ -254,7 +256,7 @@ def _synonyms(language: Language) -> dict[str, frozenset[str]]:
 
 
 def _shares_characters(text: str, danger: Danger, typed: Sequence[str]) -> bool:
-    """Without spaces between words, pairs of characters stand for content words, and the trigger is searched as it is."""
+    """As `_was_typed` for text without spaces between words: pairs of characters are compared instead of words."""
     said = "\n".join(typed).casefold()
     pairs, theirs = pairs_of_characters(text), pairs_of_characters(said)
     keys = pairs_of_characters(danger.trigger)
@@ -262,11 +264,11 @@ def _shares_characters(text: str, danger: Danger, typed: Sequence[str]) -> bool:
 
 
 def _is_foreign(text: str, language: Language, sources: Sources) -> bool:
-    """Whether a text of some length has no word of its sources, though they are in its language.
+    """Whether a longer text shares no word with its sources, although they are in its language.
 
     Trigger: no token is concrete, and none of four or more content words is in the sources. Why: a paraphrase of a short
-    message may share nothing with it ("too verbose", "prefers concise answers"), but the longer a text is, the less it can
-    be one. Outcome: it waits. A translation shares no words, so a text in another language than the messages is not judged.
+    message may share nothing with it ("too verbose", "prefers concise answers"), but a longer text is hardly one.
+    Outcome: it waits. A translation shares no words, so a text in another language than the messages is not judged.
     """
     words = content_stems(text, language)
     if len(words) < _PARAPHRASED or language not in JUDGED or is_cjk(text) or find_tokens(text):
@@ -278,11 +280,11 @@ def _is_foreign(text: str, language: Language, sources: Sources) -> bool:
 
 
 def _shares_words(text: str, language: Language, typed: Sequence[str]) -> bool:
-    """Whether half of the words were typed; one is enough where nothing speaks for another language."""
+    """Whether half of the words were typed. One is enough if the language is unknown."""
     if is_cjk(text):
         said_text = "\n".join(typed)
         if language == "zh":
-            # Without its function words nothing is left of "使用pnpm而不是npm" but names, and those are in the sources.
+            # Without function words only names are left of "使用pnpm而不是npm"; names are checked as tokens.
             text, said_text = _CHINESE_FUNCTION.sub(" ", text), _CHINESE_FUNCTION.sub(" ", said_text)
         pairs, theirs = pairs_of_characters(text), pairs_of_characters(said_text)
         return len(pairs & theirs) >= len(pairs) * _SHARE

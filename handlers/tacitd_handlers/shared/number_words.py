@@ -1,4 +1,4 @@
-"""Numbers written as words, in English, German, Spanish, French and Japanese, and numbers that a word implies.
+"""Numbers written as words, in English, German, Spanish, French and Japanese, and numbers that a word implies. Pure.
 
 The names of 0 to 999 are generated once for each language; "thousand" and "million" multiply what precedes them.
 """
@@ -71,7 +71,7 @@ _WIDEST = 6
 
 
 def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield each number that is written as words: its value, and where it begins and ends in the composed text."""
+    """Yield each number that is written as words: its value, start and end in the composed text."""
     words = list(_WORD.finditer(text.casefold()))
     at = 0
     while at < len(words):
@@ -96,7 +96,8 @@ def implied_numbers() -> dict[str, frozenset[str]]:
 
 
 def _number_at(text: str, words: list[re.Match[str]], at: int) -> tuple[int | None, int]:
-    """The longest number that begins with this word, and the index behind its last word."""
+    """The longest number that begins with this word (None: none), and the index after its last word."""
+    # Each round reads one number below a thousand and the multiplier after it: "two million | three thousand | five".
     names = _names()
     total: int | None = None
     while True:

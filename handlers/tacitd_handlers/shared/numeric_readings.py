@@ -1,4 +1,7 @@
-"""What a number in a text can mean: `2,000` is 2000 or 2.000, `80 %` is 80 or 0.8, `3.12` is also "Python 3"."""
+"""The possible values of a number in a text: `2,000` is 2000 or 2.000, `80 %` is 80 or 0.8, `3.12` is also "Python 3".
+
+Pure. Numbers written as words belong to `number_words`, dates to `relative_dates`.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ _COUNTED_OUT = re.compile(r"(?:the|these|those|all|both|any|either|of)\s+$", re.
 
 
 def find_numbers(text: str) -> Iterator[str]:
-    """Yield each number that is written with digits, as it is written, its `%`, `k` or `M` included."""
+    """Yield each number in digits as it is written, with its `%`, `k` or `M`."""
     for match in _NUMBER.finditer(text):
-        # "port 3000 100 times": a space divides groups only where all of them have three digits.
+        # "port 3000 100 times" has two numbers: "3000 100" is not in groups of three digits.
         yield from [match[0].strip()] if _GROUPED.fullmatch(match[0].rstrip("%kKM ")) else match[0].split()
 
 
 def read_number(text: str) -> frozenset[str]:
-    """Return everything that a number with digits can mean, in one spelling each."""
+    """Return every possible value of a number in digits, each in one spelling. Empty if the text has no number."""
     body = re.match(r"[\d.,:'’ ]*\d", text)
     if body is None:
         return frozenset()
@@ -42,7 +45,7 @@ def read_number(text: str) -> frozenset[str]:
 def numbers_in(text: str) -> set[str]:
     """Return the readings of every number in a text: of digits, of number words, and of words that imply one.
 
-    A version also gives its beginnings: who says 3.12 says 3.
+    A version also gives its beginnings and parts: 3.12 gives 3.
     """
     plain = compose(text)
     found: set[str] = set()
@@ -62,7 +65,7 @@ def numbers_in(text: str) -> set[str]:
 def counting_words(text: str) -> Iterator[tuple[str, int]]:
     """Yield the number words of a fact that state an amount, with their value.
 
-    "the two sides" and "one of them" state none: a model may write those about anything.
+    "the two sides" and "one of them" state no amount: a model may write those about anything.
     """
     for value, start, end in find_number_words(text):
         before, after = text[:start], text[end:]

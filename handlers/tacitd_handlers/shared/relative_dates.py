@@ -1,7 +1,7 @@
-"""Dates in a text, and the dates that "today" or "next Monday" mean at the time of a message.
+"""Dates in a text, and the dates that "today" or "next Monday" mean at the time of a message. Pure.
 
 A fact may write "2026-11-23" for "from Monday on". The message's time is UTC and the person's zone is not known, so
-the days on both sides count too.
+the days before and after also count.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ _FORMS = (
 
 
 def find_dates(text: str) -> Iterator[tuple[str, int | None, int, int]]:
-    """Yield each date of a composed text: as written, then year (None where it names none), month and day."""
+    """Yield each date of a composed text: as written, year (None if it has none), month and day."""
     taken: list[tuple[int, int]] = []
     for form in _FORMS:
         for match in form.finditer(text):
+            # A later form may also match a part of a date that was found already.
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
             groups = match.groupdict()
@@ -81,7 +82,10 @@ def find_dates(text: str) -> Iterator[tuple[str, int | None, int, int]]:
 
 
 def dates_meant(text: str, time: float | None) -> set[date]:
-    """Return the dates that a message names. `time` is when it was typed, in seconds since 1970, UTC; None: unknown."""
+    """Return the dates that a message mentions. `time`: when it was typed, seconds since 1970, UTC; None: unknown.
+
+    Without a time, only dates with a year count.
+    """
     plain = compose(text).casefold()
     typed = datetime.fromtimestamp(time, UTC).date() if time is not None else None
     found: set[date] = set()
@@ -92,7 +96,7 @@ def dates_meant(text: str, time: float | None) -> set[date]:
 
 
 def _relative(plain: str, typed: date) -> set[date]:
-    """Every day that a relative word can mean, seen from any zone."""
+    """Every day that a relative word can mean in any time zone."""
     words = set(re.findall(r"[^\W\d_]+", plain))
     found: set[date] = set()
     for offset, names in _OFFSETS.items():

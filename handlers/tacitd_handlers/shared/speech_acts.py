@@ -1,7 +1,7 @@
-"""Which typed sentences are orders. A question or a report has the words of an order, but does not ask for it. Pure.
+"""Which typed sentences are orders. A question or a report has the words of an order but does not give it. Pure.
 
-What cannot be recognised counts as an order: a person's own rule must not wait because of its form. Languages: those of
-`word_stems.JUDGED`.
+A sentence that is not recognised counts as an order, so that a person's own rule does not wait because of its form.
+Languages: those of `word_stems.JUDGED`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def is_order(sentence: str) -> bool:
-    """Whether a sentence may ask for what it mentions: it is neither a question nor a report of what happened.
+    """Whether a sentence may be an order: it is neither a question nor a report of what happened.
 
     "Can you skip the tests?" and "skip the tests, ok?" are orders in the form of a question.
     """

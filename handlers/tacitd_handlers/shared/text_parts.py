@@ -1,6 +1,6 @@
-"""Text in comparable parts: folded, and split where a separator, a digit or a capital divides it.
+"""Text in comparable parts: folded, and split at separators, digits and capitals. Pure.
 
-`userId`, `user_id`, `user-id` and "user id" have the same parts. What a part means is decided elsewhere.
+`userId`, `user_id`, `user-id` and "user id" have the same parts. The meaning of a part belongs to the callers.
 """
 
 from __future__ import annotations
@@ -62,6 +62,6 @@ def is_cjk(text: str) -> bool:
 
 
 def pairs_of_characters(text: str) -> set[str]:
-    """Return the pairs of adjacent CJK characters in a text, which stand for words where no space divides them."""
+    """Return the pairs of adjacent CJK characters in a text. They replace words, which no space separates."""
     runs = [run for run in _RUN.findall(compose(text)) if is_cjk(run)]
     return {run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))}

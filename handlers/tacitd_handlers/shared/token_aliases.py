@@ -1,8 +1,8 @@
 """The shipped table of names: which spellings mean one tool, and which words imply that a tool is meant.
 
-Data, and its lookup. A line of `_GROUPS` is one tool: its names, then, behind `<`, words that imply it in one direction
-("container" implies docker, docker does not imply a container). A name in front of `!` is also an ordinary word, so it
-grounds the tool where a person typed it, and needs no grounding itself.
+Data and its lookup; pure. A line of `_GROUPS` is one tool: its names, then, after `<`, words that imply it in one
+direction ("container" implies docker, docker does not imply a container). A name with `!` is also an ordinary word: if a
+person typed it, it grounds the tool, but it needs no grounding itself.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ _PROSE = frozenset(
     und/oder y/o et/ou oui/non ja/nein
     """)
 )
-"""Words around a slash that are prose and no path."""
+"""Words around a slash that are prose and not a path."""
 _ABBREVIATIONS = frozenset(
     list_words("e.g i.e etc z.b u.a d.h o.ä u.s a.m p.m p.ej c.f cf vs ph.d no.1 a.k.a u.s.a")
 )
@@ -194,16 +194,16 @@ class AliasTable:
     """The table, indexed by joined parts."""
 
     groups: dict[str, frozenset[int]]
-    """Of a name, the tools it is a spelling of."""
+    """By name, the tools (line numbers of `_GROUPS`) that it is a spelling of."""
     implied: dict[str, frozenset[int]]
-    """Of a word, the tools it is a spelling of or implies."""
+    """By word, the tools that it is a spelling of or implies."""
     unambiguous: frozenset[str]
-    """Names that are no ordinary words: in a fact they are concrete wherever they are."""
+    """Names that are not ordinary words: they are concrete anywhere in a fact."""
 
 
 @cache
 def alias_table() -> AliasTable:
-    """Return the table. It is read once."""
+    """Return the table. It is built once."""
     groups: dict[str, set[int]] = {}
     implied: dict[str, set[int]] = {}
     unambiguous: set[str] = set()
@@ -221,13 +221,13 @@ def alias_table() -> AliasTable:
 
 
 def join_name(name: str) -> str:
-    """Return a name's parts in one string. `c#` and `c++` keep their sign, which is all that tells them from C."""
+    """Return a name's parts in one string. `c#` and `c++` keep their sign, which distinguishes them from C."""
     plain = name.rstrip("!").casefold()
     return {"c#": "csharp", "c++": "cpp", "f#": "fsharp"}.get(plain) or "".join(split_parts(plain))
 
 
 def is_prose_pair(text: str) -> bool:
-    """Whether words around a slash are prose, as "and/or" is."""
+    """Whether words around a slash are prose, such as "and/or"."""
     return text.casefold() in _PROSE
 
 

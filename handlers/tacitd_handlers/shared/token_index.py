@@ -1,4 +1,7 @@
-"""Which concrete tokens some texts contain, in any of their spellings. Built once, asked for each token of a fact."""
+"""The index of some texts, which tells whether they contain a concrete token in any of its spellings (SPEC S-67). Pure.
+
+It is built once for the sources and queried for each token of a fact. Finding the tokens belongs to `concrete_tokens`.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from tacitd_handlers.shared.token_aliases import alias_table, join_name
 from tacitd_handlers.shared.word_stems import stem_words
 
 _WIDTH = 8
-"""Parts of the longest token that is compared in one piece; a longer one is compared piece by piece."""
+"""Parts of the longest token that is compared as a whole; a longer one is compared in windows of this width."""
 _LONGEST = 80
-"""Characters of the same."""
+"""Characters of the longest such token."""
 _SPELLED_DOT = re.compile(r"\s?[\[({](?:\.|dot)[\])}]\s?| dot ", re.IGNORECASE)
 _DOCUMENT = re.compile(
     r"(?P<stem>[\w-]{4,})\.(?:md|txt|rst|json|jsonc|toml|ya?ml|lock|cfg|ini|config\.[jt]s)", re.IGNORECASE
 )
 _LIBRARY = re.compile(r"(?P<stem>[A-Za-z][\w-]{2,})\.js")
-"""A library's name with the suffix that people leave out, as in Moment.js."""
+"""A library's name with a suffix that people leave out, as in Moment.js."""
 _EXTENSION = re.compile(
     r"[\w*./\\~@-]*\.(?:[cm]?[jt]sx?|d\.ts|pyi?|rb|rs|go|java|kts?|cs|cpp|cc|hpp|h|c|php|swift|scala|sh|bash|zsh|ps1|sql|html?|s?css|"
     r"less|vue|svelte|md|mdx|txt|rst|json[lc]?|toml|ya?ml|xml|csv|lock|cfg|ini|conf|env|log|ipynb|proto|graphql|tf|snap|svg|png)",
@@ -36,10 +39,10 @@ class TokenIndex:
     """The tokens of some texts."""
 
     joined: frozenset[str]
-    """Every run of up to eight parts, in one string: `src/app.py` is in it as `srcapppy`, also as `src` and `apppy`."""
+    """Every run of up to eight parts as one string. `src/app.py` gives `srcapppy`, `src`, `apppy` and so on."""
     parts: frozenset[str]
     plain: str
-    """The texts themselves, composed and folded: what text without spaces is looked for in."""
+    """The texts themselves, composed and folded. Text without spaces is searched here."""
     numbers: frozenset[str]
     dates: frozenset[date]
     aliases: frozenset[int]
@@ -69,7 +72,7 @@ class TokenIndex:
         )
 
     def _holds_path(self, text: str) -> bool:
-        """A path's segments may come from different places ("login.py in src/auth"); a host's may not."""
+        """Whether a path is in the texts. Its segments may be apart ("login.py in src/auth"), those of a host not."""
         if self._is_alias(text) or self._holds_run(split_parts(text)):
             return True
         if text.casefold().replace(".", " dot ") in self.plain:
@@ -86,7 +89,7 @@ class TokenIndex:
         return not is_host and self._holds_each(split_parts(text))
 
     def _holds_address(self, text: str) -> bool:
-        """Every segment of an address as it is; the scheme may have been left out, but one that runs code may not.
+        """Whether each segment of an address is in the texts as it is. The scheme may be missing unless it can run code.
 
         A host with "dot" in place of its dots may have been typed in either spelling.
         """
@@ -109,7 +112,7 @@ class TokenIndex:
         return all(self._holds_run(split_parts(segment)) for segment in segments if segment)
 
     def _holds_flag(self, text: str) -> bool:
-        """`--no-verify` may be written "no verify"; a flag of one letter only as itself."""
+        """Whether a flag is in the texts. `--no-verify` may be typed "no verify"; a flag of one letter only as itself."""
         name, _, value = text.partition("=")
         if value and not self._holds_name(value):
             return False
@@ -132,7 +135,7 @@ class TokenIndex:
         return bool(known & self.aliases)
 
     def _holds_run(self, parts: Sequence[str]) -> bool:
-        """Whether the parts are next to each other in the texts."""
+        """Whether the parts are adjacent in the texts, in this order."""
         if not parts:
             return True
         joined = "".join(parts)
@@ -146,7 +149,7 @@ class TokenIndex:
         )
 
     def _holds_each(self, parts: Sequence[str]) -> bool:
-        """Whether each part is somewhere in the texts: as itself, a number, an alias, or another form of the word."""
+        """Whether each part is anywhere in the texts: as itself, a number, an alias, or another form of the word."""
         telling = [part for part in parts if len(part) > 1 or not part.isascii() or part.isdigit()]
         return bool(telling or parts) and all(self._holds_part(part) for part in telling)
 
@@ -161,7 +164,7 @@ class TokenIndex:
 
 
 def index_texts(texts: Sequence[str], times: Sequence[float | None] = ()) -> TokenIndex:
-    """Return the index of some texts. `times`: when each was typed, in seconds since 1970, UTC, for relative dates."""
+    """Return the index of some texts. `times`: when each was typed, for relative dates: seconds since 1970, UTC."""
     joined: set[str] = set()
     parts: set[str] = set()
     numbers: set[str] = set()

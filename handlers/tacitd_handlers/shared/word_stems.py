@@ -1,6 +1,6 @@
-"""Content words by their stem, and which language a text is in as far as that can be determined.
+"""The stems of content words, and the language of a text as far as it can be determined. Pure.
 
-The stems are Snowball's. The import is inside a function: it takes 16 ms, and most texts need no stem.
+The stems are Snowball's. The stemmer is imported inside a function, because that takes 16 ms and most texts need no stem.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from tacitd_handlers.shared.text_parts import compose, list_words, split_words
 
 Language = str
-"""A language's code, "" where it cannot be determined."""
+"""A language's code such as `en`; "" if it cannot be determined."""
 
 JUDGED: frozenset[Language] = frozenset({"en", "de", "es", "fr", "ja"})
 """Languages in which dangerous kinds are recognised."""
@@ -62,7 +62,7 @@ _ENGLISH = list_words(
     answers answer details responses request requests path paths written based follows using throw throws handle handles
     explicit readable concise error errors unused naming tests testing deploy deploys review reviews stays remain"""
 )
-"""Words of engineering rules that show English, though they are content words."""
+"""Words of engineering rules that indicate English although they are content words."""
 _WORDS = {language: frozenset(compose(words).split()) for language, words in _FUNCTION_WORDS.items()}
 _STEMMERS = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -81,7 +81,7 @@ _SCRIPTS = (
     (re.compile("[\u0e00-\u0fff]"), "th"),
 )
 _SIGNS = (("ñ¿¡", "es"), ("èêëàâùûçœ", "fr"), ("äöüß", "de"))
-"""Letters that show a language where no function word does."""
+"""Letters that indicate a language if no function word does."""
 _NO_CONTENT = frozenset(
     list_words("""
     prefer want like use using always never please avoid keep make do get let have has go put set say said user person
@@ -91,7 +91,7 @@ _NO_CONTENT = frozenset(
 
 
 def language_of(text: str) -> Language:
-    """Return the language of a text; "en" for one of a few words without evidence, "" where none can be determined."""
+    """Return the language of a text; "en" for up to three words without evidence, "" if it cannot be determined."""
     plain = compose(text)
     for pattern, language in _SCRIPTS:
         if pattern.search(plain):
@@ -135,5 +135,5 @@ def _stem(word: str, name: str) -> str:
         return word[:6]
     import snowballstemmer
 
-    # A stemmer keeps the word that it works on, and two projects are learned in two threads: one for each call.
+    # A stemmer stores the word that it works on, and two projects are learned in two threads: make one for each call.
     return str(snowballstemmer.stemmer(name).stemWord(word))
