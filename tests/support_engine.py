@@ -22,6 +22,7 @@ from typing import Any
 from support_beginnings import RECENT, beginning, is_new
 from tacitd.app import App, build
 from tacitd.config import Config
+from tacitd.dispatch import Dispatcher
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools, Wait
 from tacitd.model.budget import Budget
@@ -202,7 +203,7 @@ class Scene:
         return self.handlers[0]
 
     @property
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         return self.engine.dispatcher
 
     # time

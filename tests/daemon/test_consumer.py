@@ -125,10 +125,11 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
 def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]) -> None:
     """RELIABILITY row 1: what was committed is known after a restart at any point, and nothing else is."""
     with tempfile.TemporaryDirectory() as folder:
-        consumer = _consumer(Path(folder))
+        clock = FakeClock()
+        consumer = _consumer(Path(folder), clock)
         data: list[dict[str, int]] = []
         for what, path, n in steps:
-            consumer.clock.pass_(1.0)  # type: ignore[attr-defined]
+            clock.pass_(1.0)
             if what == "restart":
                 consumer.save()
                 consumer, read = _again(Path(folder))

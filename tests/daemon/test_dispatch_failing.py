@@ -187,7 +187,7 @@ def test_dead_letters_that_cannot_be_written_wait(tmp_path: Path) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(record)
 
-    scene.dispatcher.dead.append = append
+    scene.dispatcher.dead.append = append  # type: ignore[method-assign]
     scene.type("s", "one")
     scene.settle()
     assert scene.parked() and scene.engine.fault is None and scene.sync().done()

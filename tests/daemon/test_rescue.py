@@ -36,7 +36,7 @@ def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
     scene.settle(3700)
     assert kept(scene) == ["one"]
     open_[0] = True
-    scene.dispatcher.rescue.handled = lambda name, ids: None  # the kill comes before it
+    scene.dispatcher.rescue.handled = lambda handler, ids: None  # type: ignore[method-assign]  # the kill comes before it
     scene.settle(8 * 3600)
     assert scene.handler.did == ["u1"]
     scene.restart()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from loguru import logger
 
 from support_continuity import ANSWER, World
+from tacitd.handler import Handler, Slice
 from tacitd.slices import Found
 from tacitd_handlers.continuity import slice as continuity
 from tacitd_handlers.continuity.handler import Continuity
@@ -31,8 +33,8 @@ class Whole(World):
     facts = FACTS
 
     def start(self) -> None:
-        def remade(one: Any, make: Any) -> Any:
-            return type(one)(one.name, make, one.settings, one.jobs, one.pays, one.lanes)
+        def remade(one: Slice, make: Callable[[], Handler]) -> Slice:
+            return replace(one, make=make, footprint=None)
 
         self.model.rules = [
             ("knowledge synthesis", SYNTHESIS),

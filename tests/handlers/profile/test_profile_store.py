@@ -323,7 +323,14 @@ def scene(root: Path) -> Box:
     return box
 
 
-CHANGES: dict[str, Any] = {
+def forget_by_time(at: Store) -> None:
+    clock = at.clock
+    assert isinstance(clock, FakeClock)
+    clock.pass_(120 * DAY)
+    at.fade()
+
+
+CHANGES: dict[str, Callable[[Store], object]] = {
     "learn": lambda at: at.learn(
         Said({"work.languages": ("Rust",), "tools.editor": "helix"}, {"work.languages": ("Java",)}),
         "s2",
@@ -332,7 +339,7 @@ CHANGES: dict[str, Any] = {
     "set": lambda at: at.update("tools.editor", "helix"),
     "remove": lambda at: at.remove("tools.editor"),
     "fade": lambda at: at.fade(),
-    "forget": lambda at: (at.clock.pass_(120 * DAY), at.fade()),
+    "forget": forget_by_time,
 }
 
 
