@@ -222,11 +222,12 @@ class Synthesis:
             also = reach.allowed(project)
             done = tools.history.run(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        data: dict[str, Any] = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
-        data |= _paid_for(desk, answered, state) | _learned(decision, desk)
+        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
+        learned = _learned(decision, desk)
+        data |= _paid_for(desk, answered, state) | learned
         if not operations:
             data["no_line"] = explain_no_line(
-                repeated=len(data["again"]),
+                repeated=len(learned["again"]),
                 withheld=len(decision.withheld),
                 refused=len(unsaid) + (not desk.origins.facts and not desk.origins.unworded),
                 asked=bool(desk.facts),
