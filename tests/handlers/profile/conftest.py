@@ -1,4 +1,4 @@
-"""A box for each test."""
+"""Fixtures: a profile in a temporary directory for each test, see `support_profile.Box`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacitd_handlers.usermemory import document
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is in the middle of saving what is broken in these tests."""
+    """Do not read broken files again: no other program is writing them in these tests."""
     monkeypatch.setattr(document, "PATIENCE", 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The changelog: its form, its limits, and what becomes of lines that are none."""
+"""The changelog: its format, its limits, and malformed lines."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def prune(log: Log) -> list[object]:
 
 
 def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
-    """SPEC P-20, P-21: ages are compared as moments, not as text."""
+    """SPEC P-20, P-21: ages are compared as times, not as text."""
     log = fill(
         tmp_path / "c.jsonl", entry(90.001, "old"), entry(90, "edge"), entry(89.9, "young", millis=False)
     )
@@ -66,7 +66,7 @@ def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
 
 
 def test_the_last_1000_stay_and_the_prune_logs_nothing(tmp_path: Path) -> None:
-    """SPEC P-20: first by age, then the last 1,000; and nothing is rewritten where nothing goes."""
+    """SPEC P-20: first by age, then the last 1,000. If nothing is removed, the file is not rewritten."""
     log = fill(tmp_path / "c.jsonl", entry(100, "old"), *(entry(1, str(n)) for n in range(1005)))
     assert prune(log) == [str(n) for n in range(5, 1005)]
     inode = log.path.stat().st_ino
@@ -75,7 +75,7 @@ def test_the_last_1000_stay_and_the_prune_logs_nothing(tmp_path: Path) -> None:
 
 
 def test_garbage_is_put_aside(tmp_path: Path) -> None:
-    """SPEC P-20; the issue, bad input: garbage lines, half a line at the end, one of 3 MB, other programs' actions."""
+    """SPEC P-20: garbage lines, half a line at the end and one of 3 MB are quarantined; unknown actions stay."""
     long = "x" * (3 << 20)
     other = entry(1, "other") | {"action": "think"}
     log = fill(
@@ -91,7 +91,7 @@ def test_garbage_is_put_aside(tmp_path: Path) -> None:
 
 
 def test_a_changelog_of_100_megabytes(tmp_path: Path) -> None:
-    """The issue, bad input: read in bounded memory, the newest are found, and the prune brings it down. In short: 10 MB."""
+    """The issue, bad input: it is read in bounded memory and pruned. Shortened to 10 MB."""
     import tracemalloc
 
     block = json.dumps(entry(1, "y" * 900)) + "\n"

@@ -1,4 +1,4 @@
-"""`tacitd profile …`, without a daemon."""
+"""`tacitd profile …` without a daemon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs it in the box; what TacitdError says is raised."""
+    """Run the command in the box. Errors are raised."""
     for name, value in box.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tacitd_handlers.profile.store.SystemClock", lambda: box.clock)
@@ -70,7 +70,7 @@ def test_set_show_remove_clear(run: Run, box: Box) -> None:
     ],
 )
 def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint: str) -> None:
-    """SPEC P-06: refused with what is allowed, exit code 2."""
+    """SPEC P-06: exit code 2, and a hint with what is allowed."""
     with pytest.raises(UsageError) as refused:
         run(*arguments)
     assert hint in refused.value.hint
@@ -78,7 +78,7 @@ def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint
 
 
 def test_a_value_is_no_place_for_others(run: Run, box: Box) -> None:
-    """SPEC P-06, P-10: what stands in the way is named, and stays."""
+    """SPEC P-06, P-10: a path below a leaf is refused, and the leaf stays."""
     run("set", "custom.a", "1")
     before = (box.directory / "profile.json").read_bytes()
     with pytest.raises(UsageError, match=r"custom\.a\.b") as refused:
@@ -89,7 +89,7 @@ def test_a_value_is_no_place_for_others(run: Run, box: Box) -> None:
 
 
 def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
-    """The issue: days until decay; a person's own says so; a bar on a terminal only."""
+    """SPEC P-13, P-17: days until removal; a person's own value has none; a bar is printed on a terminal only."""
     assert run("meta").stdout == ""
     box.learn(tools__editor="vi")
     run("set", "bio", "x")
@@ -105,7 +105,7 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
 
 
 def test_decay(run: Run, box: Box) -> None:
-    """The issue: `decay` does it now, `--dry-run` only says it."""
+    """The issue: `decay` removes now, `--dry-run` only prints."""
     box.learn(tools__editor="vi")
     box.clock.pass_(100 * DAY)
     assert run("decay", "--dry-run").stdout == "tools.editor\n"
@@ -120,10 +120,8 @@ def test_decay(run: Run, box: Box) -> None:
 
 @pytest.mark.usefixtures("far_west")
 def test_changelog(run: Run, box: Box) -> None:
-    """The issue: the newest last, so many as asked; a person reads their own time, a program the file's (SPEC X-01)."""
-    box.clock.wall = (
-        1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before where these tests are (EST5)
-    )
+    """SPEC X-01: the newest is last; text has local time, JSON the file's."""
+    box.clock.wall = 1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before in EST5
     assert run("changelog").stdout == ""
     box.learn(tools__editor="vi")
     run("set", "work.role", "dev")

@@ -1,4 +1,4 @@
-"""One call for facts and profile, through the real engine: typed words in a transcript, facts and a profile on disk."""
+"""One model call for facts and profile, through the real engine: from a transcript to the files on disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAID = 'PROFILE: {"work": {"languages": ["TypeScript"]}, "tools": {"editor": "he
 
 
 class Whole(World):
-    """A world in which learning, profile and continuity run together."""
+    """An engine with learning, profile and continuity."""
 
     said = SAID
     facts = FACTS
@@ -72,8 +72,7 @@ def whole(tmp_path: Path) -> Iterator[Whole]:
 
 
 def test_one_call_for_both(whole: Whole) -> None:
-    """The issue: it rides on the learning's call. Calls of a session of five prompts: one extraction, one synthesis, one
-    summary; none of them is the profile's own."""
+    """A session of five prompts makes three calls: extraction, synthesis and summary. The profile extends the first."""
     whole.type("s1", *(f"please use pnpm, never npm, in step {n}; TypeScript, in helix" for n in range(5)))
     whole.end()
     whole.settle()
@@ -90,7 +89,7 @@ def test_one_call_for_both(whole: Whole) -> None:
 
 @pytest.mark.parametrize("said", ["PROFILE: {}", "", "{}", 'PROFILE: {"work": {', "PROFILE: none"])
 def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
-    """The issue: `{}`, nothing and broken JSON leave the facts as they are, and nothing is asked again."""
+    """The issue: `{}`, nothing and broken JSON do not change the facts, and cause no further call."""
     whole.said = said
     whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
     whole.end()
@@ -101,7 +100,7 @@ def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
 
 
 def test_a_profile_without_facts(whole: Whole) -> None:
-    """The other way round: words about the person alone are no facts of the project."""
+    """Words about the person only are not facts of the project."""
     whole.facts = "NONE\n"
     whole.type("s1", "I am a TypeScript developer and I use helix, just so you know")
     whole.end()
@@ -111,7 +110,7 @@ def test_a_profile_without_facts(whole: Whole) -> None:
 
 
 def test_a_kill_in_between_counts_once(whole: Whole) -> None:
-    """SPEC P-30: found, committed, and killed before the profile heard of it; told again, and once."""
+    """SPEC P-30: a finding that was committed, but not delivered before a kill, is delivered and counts once."""
     whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
     whole.end()
     whole.restart()

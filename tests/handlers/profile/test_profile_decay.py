@@ -1,4 +1,4 @@
-"""Fading as rules: the properties that SPEC P-11 to P-16 and RELIABILITY row 12 ask for."""
+"""The rules of decay: the properties of SPEC P-11 to P-16 and RELIABILITY row 12."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
 @examples(60)
 def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float]) -> None:
-    """SPEC P-13, RELIABILITY row 12: with the clock going anywhere, a confidence only falls, and lastDecay only rises."""
+    """SPEC P-13, RELIABILITY row 12: whatever the clock shows, a confidence only falls and lastDecay only rises."""
     meta, before, decayed = doc(confidence), confidence, T0
     for now in clocks:
         meta = metas.faded(meta, now).meta
@@ -67,7 +67,7 @@ def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float
 
 
 def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
-    """SPEC P-14: strictly under 0.1, from 1.0 first at 99.66 days."""
+    """SPEC P-14: a confidence of 1.0 is first under 0.1 after 99.66 days; 0.1 itself stays."""
     edge = 30 * math.log2(10)
     assert round(edge, 2) == 99.66
     assert metas.faded(doc(1.0), T0 + (edge - 0.001) * decay.DAY).forgotten == ()
@@ -76,7 +76,7 @@ def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
 
 
 def test_said_again_fades_first_and_then_rises() -> None:
-    """SPEC P-12: the original's 0.25 + 0.3 at day 75 is 0.477; at the same instant 0.5 becomes 0.8; never over 1."""
+    """SPEC P-12: at day 75 the result is 0.477 and not the original's 0.55; 0.5 becomes 0.8 at once; never over 1."""
     day_75 = metas.sighted(doc(1.0), ["bio"], T0 + 75 * decay.DAY)
     assert value(day_75) == pytest.approx(0.5 ** (75 / 30) + 0.3)
     assert value(metas.sighted(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
@@ -85,7 +85,7 @@ def test_said_again_fades_first_and_then_rises() -> None:
 
 
 def test_days_left_is_when_it_goes() -> None:
-    """The issue: `profile meta` shows days until decay."""
+    """SPEC P-14: the days until a confidence is under 0.1."""
     assert decay.days_left(1.0, T0, T0) == pytest.approx(99.658, abs=1e-3)
     assert decay.days_left(0.2, T0, T0) == pytest.approx(30.0)
     assert decay.days_left(0.2, T0, T0 + 10 * decay.DAY) == pytest.approx(20.0)
@@ -101,12 +101,12 @@ def test_days_left_is_when_it_goes() -> None:
     ],
 )  # fmt: skip
 def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: bool) -> None:
-    """DESIGN "Life as a service": before the last run, or more than 400 days after what is known, suspends decay."""
+    """SPEC P-13, RELIABILITY row 12: a clock before the last run, or 400 days after the newest known time."""
     assert bool(decay.doubted(now, known)) is doubted
 
 
 def test_times_of_another_clock_become_now() -> None:
-    """The issue, "a clock in 2100": what it wrote does not last for ever."""
+    """The issue, "a clock in 2100": times that it wrote do not stop decay for ever."""
     meta = doc(0.8, 4.1e9)
     mended = metas.believed(meta, T0)
     assert metas.standings(mended)["bio"].since == pytest.approx(T0, abs=0.001)

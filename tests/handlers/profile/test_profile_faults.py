@@ -1,4 +1,4 @@
-"""The ten faults of the original plugin, each not repeated (SPEC section P). (3) is continuity's."""
+"""The ten faults of the original plugin are not repeated (SPEC section P). Fault 3 is tested with continuity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacitd_handlers.profile import turns
 
 
 def test_fault_1_a_daily_run_does_not_forget_on_day_14(box: Box) -> None:
-    """Fault 1, SPEC P-13: decay multiplies by the time since the last decay, not since the last sighting, on each run."""
+    """Fault 1, SPEC P-13: each run decays by the time since the last decay, not since the last sighting."""
     box.learn(tools__editor="neovim")
     for _ in range(99):
         box.clock.pass_(DAY)
@@ -28,7 +28,7 @@ def test_fault_1_a_daily_run_does_not_forget_on_day_14(box: Box) -> None:
 
 
 def test_fault_2_every_writer_uses_the_same_names(box: Box) -> None:
-    """Fault 2, SPEC P-01: profile.json, profile-meta.json and changelog.jsonl, whoever writes."""
+    """Fault 2, SPEC P-01: every writer uses profile.json, profile-meta.json and changelog.jsonl."""
     box.learn(tools__editor="neovim")
     box.store.update("bio", "Likes tea")
     box.clock.pass_(DAY)
@@ -52,7 +52,7 @@ def test_fault_4_the_changelog_keeps_what_was_removed(box: Box) -> None:
 
 
 def test_fault_5_what_was_extracted_fades(box: Box) -> None:
-    """Fault 5, SPEC P-11: each extracted path gets an entry, at 1.0, seen once."""
+    """Fault 5, SPEC P-11: each extracted path gets an entry with confidence 1.0 and one sighting."""
     box.learn(work__languages=("Go", "Rust"), codePreferences__tone="direct")
     assert list(box.meta) == ["work.languages", "codePreferences.tone"]
     assert {(one["confidence"], one["seenCount"]) for one in box.meta.values()} == {(1.0, 1)}
@@ -61,7 +61,7 @@ def test_fault_5_what_was_extracted_fades(box: Box) -> None:
 
 @pytest.mark.parametrize("path", ["work.languages.Go", "work.languages.0", "work.languages.go"])
 def test_fault_6_a_path_into_an_array_matches(box: Box, path: str) -> None:
-    """Fault 6, SPEC P-10: another program's entry for one element takes that element, and an empty array its path."""
+    """Fault 6, SPEC P-10: an entry for one element removes that element; an empty array is removed too."""
     box.learn(work__languages=("Go",))
     found = json.loads((box.directory / "profile-meta.json").read_text())
     found["preferences"][0]["path"] = path
@@ -73,7 +73,7 @@ def test_fault_6_a_path_into_an_array_matches(box: Box, path: str) -> None:
 
 
 def test_fault_7_arrays_are_joined(box: Box) -> None:
-    """Fault 7, SPEC P-07: union in first-seen order, the same but for case is one."""
+    """Fault 7, SPEC P-07: union in first-seen order; case does not count."""
     box.learn(work__languages=("TypeScript", "Python"))
     box.learn(work__languages=("rust", "typescript", "Go"))
     assert box.profile["work"]["languages"] == ["TypeScript", "Python", "rust", "Go"]
@@ -81,7 +81,7 @@ def test_fault_7_arrays_are_joined(box: Box) -> None:
 
 
 def test_fault_8_a_session_is_found_by_its_whole_id() -> None:
-    """Fault 8, SPEC P-27: split at the last colon, ids compared whole."""
+    """Fault 8, SPEC P-27: split at the last colon; ids match exactly."""
     found = turns.parse("abc:45\na:b:c:7\nbroken\nx:\n:5\n")
     assert found == {"abc": 45, "a:b:c": 7}
     assert "ab" not in found
@@ -89,7 +89,7 @@ def test_fault_8_a_session_is_found_by_its_whole_id() -> None:
 
 
 def test_fault_9_only_what_is_new_is_counted(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fault 9, SPEC P-28: a stop reads the lines since the last one, and a line without its newline does not count."""
+    """Fault 9, SPEC P-28: only the lines since the last stop are read; a line without its newline does not count."""
     path = box.root / "claude" / "projects" / "p" / "s1.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"{}\n" * 1000 + b'{"torn')
@@ -117,7 +117,7 @@ def test_fault_9_only_what_is_new_is_counted(box: Box, monkeypatch: pytest.Monke
 
 
 def test_fault_10_a_change_is_atomic_and_locked(box: Box, tmp_path: Path) -> None:
-    """Fault 10, SPEC P-33: replaced whole (a new inode), 0600 in 0700, and never while another holds the lock."""
+    """Fault 10, SPEC P-33: the file is replaced (a new inode) under the lock, 0600 in a directory of 0700."""
     from tacitd.files.disk import RealDisk
 
     box.learn(tools__editor="neovim")

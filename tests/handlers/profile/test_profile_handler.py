@@ -1,4 +1,4 @@
-"""The profile in the daemon: findings, the clock, `.processed_turns`, status; and its section of the context."""
+"""The profile's handler: findings, the clock, `.processed_turns`, status; and the text for a session's start."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def grew(box: Box, session: str, lines: int, at: float = NOW) -> TranscriptGrew:
 
 
 def test_a_finding_is_taken_in_once(box: Box) -> None:
-    """The issue: validated, merged, meta reinforced, changelog with session and source. No call of the model."""
+    """SPEC P-30: a finding is validated, merged and logged once. The model is not called."""
     box.start()
     for _ in range(2):
         assert isinstance(box.told("t1", {"tools": {"editor": "vi"}, "work": {"role": 3}}, "s9"), Done)
@@ -40,7 +40,7 @@ def test_a_finding_is_taken_in_once(box: Box) -> None:
 
 
 def test_what_was_learned_is_said_by_its_path_only(box: Box) -> None:
-    """The log may be read by others than the profile: the value stays in its 0600 file."""
+    """Only the path is announced: others may read the log, and the value stays in its 0600 file."""
     box.start()
     box.told("t1", {"tools": {"editor": "vi"}, "work": {"role": "nurse"}})
     assert box.notices == [
@@ -51,7 +51,7 @@ def test_what_was_learned_is_said_by_its_path_only(box: Box) -> None:
 
 @pytest.mark.parametrize("data", [{}, {"facts": 1}, {"codePreferences": {"tone": "rude"}}])
 def test_nothing_usable_is_no_error(box: Box, data: dict[str, object]) -> None:
-    """The issue: an answer without anything for the profile is an empty answer."""
+    """SPEC P-06: an answer without a usable leaf is an empty finding."""
     box.start()
     assert isinstance(box.told("t1", data), Done)
     assert not box.directory.exists()
@@ -59,7 +59,7 @@ def test_nothing_usable_is_no_error(box: Box, data: dict[str, object]) -> None:
 
 
 def test_a_broken_profile_waits_and_is_said(box: Box) -> None:
-    """The issue, bad input: parked, listed in status with its cure, and nothing is lost when it is mended."""
+    """The issue, bad input: the finding waits, status lists the file, and after the repair nothing is lost."""
     path = box.put("profile.json", "{")
     box.start()
     outcome = box.told("t1", {"tools": {"editor": "vi"}})
@@ -73,7 +73,7 @@ def test_a_broken_profile_waits_and_is_said(box: Box) -> None:
 
 
 def test_time_passes_daily_and_what_is_due_goes_at_once(box: Box) -> None:
-    """SPEC P-16: at least 24 hours apart and missed runs are one; but nothing is older than it may be for long."""
+    """SPEC P-16: runs are at least 24 hours apart and missed ones are one; a value under 0.1 goes within an hour."""
     box.learn(tools__editor="vi")
     box.start()
     box.clock.pass_(3600)
@@ -91,7 +91,7 @@ def test_time_passes_daily_and_what_is_due_goes_at_once(box: Box) -> None:
 
 
 def test_a_clock_that_is_not_believed_is_said(box: Box) -> None:
-    """DESIGN "Life as a service": more than 400 days after the newest transcript suspends decay and is said."""
+    """SPEC P-13: a clock more than 400 days after the newest transcript suspends decay and is a degradation."""
     box.learn(tools__editor="vi")
     box.start()
     box.play(grew(box, "s1", 3))
@@ -106,7 +106,7 @@ def test_a_clock_that_is_not_believed_is_said(box: Box) -> None:
 
 
 def test_processed_turns_are_published(box: Box) -> None:
-    """SPEC P-27 to P-31: in the seed's format, in place, whole lines only; a transcript that is gone takes its line."""
+    """SPEC P-27 to P-31: the seed's format, in place, complete lines; a removed transcript's line is removed."""
     assert turns.parse((GOLDEN / "processed_turns").read_text()) == {
         "abc123": 45,
         "def456": 128,
@@ -122,7 +122,7 @@ def test_processed_turns_are_published(box: Box) -> None:
     box.play(grew(box, "new", 2))
     box.play(Due("turns"))
     assert path.read_text() == "def456:128\nghi789:25\nnew:2\n"
-    box.play(grew(box, "new", 1))  # rewritten: from zero (SPEC P-29)
+    box.play(grew(box, "new", 1))  # rewritten: counted from zero (SPEC P-29)
     (box.root / "claude" / "projects" / "p" / "def456.jsonl").unlink()
     box.play(Due("changelog"))
     assert path.read_text() == "ghi789:25\nnew:1\n"
@@ -130,7 +130,7 @@ def test_processed_turns_are_published(box: Box) -> None:
 
 
 def test_a_crash_is_finished_at_the_start(box: Box) -> None:
-    """DESIGN "A transaction": what was begun is finished at the next start, also with no further finding."""
+    """RELIABILITY row 2: an interrupted change is finished at the next start, without a further finding."""
     from support_disk import Crash, FaultyDisk
 
     box.learn(tools__editor="vi")
@@ -148,7 +148,7 @@ def test_a_crash_is_finished_at_the_start(box: Box) -> None:
 
 
 def test_the_slice(box: Box) -> None:
-    """The slice asks no model, so it sees what is older than the first start too; other events are done."""
+    """DESIGN "Plugins": the profile never calls the model; events that it does not handle are done."""
     one = make()
     assert (one.name, one.pays, [job.name for job in one.jobs]) == (
         "profile",
@@ -172,7 +172,7 @@ def here(box: Box, monkeypatch: pytest.MonkeyPatch) -> Box:
 
 
 def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
-    """The issue: the profile in at most 12 lines, within the budget, and never what is due to be forgotten."""
+    """The issue: at most 12 lines, within the budget, without values whose confidence is under 0.1."""
     assert section(Path("/"), 9000) == ""
     here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
     here.store.update("custom.note", "a\nb\x1b[0m")
@@ -191,7 +191,7 @@ def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
 
 
 def test_the_context_writes_nothing(here: Box) -> None:
-    """A session's start must not change what it tells of."""
+    """A session's start must not create or change a file."""
     section(Path("/"), 9000)
     assert not here.directory.exists()
     assert not os.path.exists(here.root / "state")

@@ -1,4 +1,4 @@
-"""Which modules of profile and continuity are rules: no clock, no disk, no model in them."""
+"""The rules of profile and continuity have no clock, disk or model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = [f"{folder}/{name}.py" for folder, names in RULES.items() for name in na
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rule_is_pure(name: str) -> None:
-    """STYLE habit 2: it uses words, formats and other rules of the house, and nothing of the world."""
+    """A rule imports formats, text functions and other rules, and nothing that reads the clock or the disk."""
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     origins = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -1,4 +1,4 @@
-"""What is asked for along with the facts, and how it comes out of the answer."""
+"""The profile's prompt extension: its part of the prompt, and of the answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SPLITS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "found", "left"), SPLITS)
 def test_split(answer: str, found: Any, left: str) -> None:
-    """The issue: `{}`, nothing and broken JSON are nothing found, not an error; bare fact lines stay."""
+    """The issue: `{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
     assert rider.split(answer) == (found, left)
 
 
@@ -51,13 +51,13 @@ def test_an_echo_of_what_was_asked_is_no_answer() -> None:
 @examples(100)
 @given(st.text(max_size=200))
 def test_no_answer_breaks_it(answer: str) -> None:
-    """DESIGN "The model": an answer is data from a stranger."""
+    """DESIGN "Model": an answer is untrusted data; no text raises."""
     rider.split(answer)
     rider.split(f"PROFILE: {answer}")
 
 
 def test_all_that_is_asked_for_is_named() -> None:
-    """STYLE habit 10: the prompt names every field that is understood, and no other."""
+    """SPEC P-05: the prompt names every field that is accepted, and no other."""
     text = rider.addition()
     for path in SAID:
         assert f"`{path.split('.')[-1]}`" in text
@@ -82,7 +82,7 @@ def test_all_that_is_asked_for_is_named() -> None:
     ],
 )  # fmt: skip
 def test_what_can_be_used_of_a_finding(given: Any, values: Any, gone: Any) -> None:
-    """SPEC P-05, P-06, S-67: leaf by leaf; one bad leaf does not lose the others."""
+    """SPEC P-05, P-06, S-67: leaves are judged one by one; a bad one does not lose the others."""
     what = said(given)
     assert (dict(what.values), dict(what.gone)) == (values, gone)
     assert said(as_partial(what)) == what

@@ -1,4 +1,4 @@
-"""The profile on disk: golden files, a person's own edits, bad input, crashes at every step."""
+"""The profile on disk: golden files, edits by a person, bad input, crashes at every step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tacitd_handlers.usermemory.places import memory_dir
 
 @pytest.fixture
 def golden(box: Box) -> Box:
-    """The directory as the original plugin left it, on the day of its example."""
+    """The directory with the seed's example files, on the day of the example."""
     box.directory.mkdir(mode=0o700)
     for name in ("profile.json", "profile-meta.json", "changelog.jsonl"):
         shutil.copy(GOLDEN / name, box.directory / name)
@@ -43,7 +43,7 @@ def test_the_seeds_examples_come_back_byte_for_byte(name: str) -> None:
 
 
 def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:
-    """SPEC P-05, P-06: unknown keys and key order stay, absent stays absent, userId stays, lastUpdated moves (P-04)."""
+    """SPEC P-04 to P-06: unknown keys, key order and userId stay, absent keys stay absent, lastUpdated is set."""
     found = golden.profile
     found["work"] = {"zzz": None, **found["work"]}
     found["theme"] = {"dark": True, "n": 1e3}
@@ -56,11 +56,11 @@ def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:
     assert after["tools"] == {"editor": "neovim", "infra": ["Docker"]}
     assert (after["userId"], after["lastUpdated"]) == ("cameron", "2025-01-15T11:00:00.001Z")
     text = (golden.directory / "profile.json").read_text()
-    assert text == json.dumps(after, indent=2)  # as the file was: without a last newline
+    assert text == json.dumps(after, indent=2)  # as before: without a last newline
 
 
 def test_the_examples_meta_fades_on(golden: Box) -> None:
-    """SPEC P-13: stored values are as of lastDecay; what a person wrote (no entry) stays (P-17)."""
+    """SPEC P-13, P-17: stored values are as of lastDecay; a value without an entry is a person's and stays."""
     golden.clock.pass_(80 * DAY)
     golden.store.fade()
     assert "editor" not in golden.profile.get("tools", {})
@@ -73,11 +73,11 @@ def test_the_examples_meta_fades_on(golden: Box) -> None:
     ]
 
 
-# --- where it is, and whose -----------------------------------------------------------------------------------
+# --- location and user -----------------------------------------------------------------------------------------
 
 
 def test_where_it_is() -> None:
-    """SPEC P-01: USER_MEMORY_DIR, else user-memory in Claude Code's directory."""
+    """SPEC P-01: USER_MEMORY_DIR, otherwise user-memory in Claude Code's directory."""
     home = {"HOME": "/home/dev"}
     assert memory_dir(home) == Path("/home/dev/.claude/user-memory")
     assert memory_dir(home | {"CLAUDE_CONFIG_DIR": "/c"}) == Path("/c/user-memory")
@@ -85,7 +85,7 @@ def test_where_it_is() -> None:
 
 
 def test_whose_it_is(box: Box) -> None:
-    """SPEC P-02: $USER, else the password file; a merge never changes it."""
+    """SPEC P-02: $USER, otherwise the password database; a merge never changes it."""
     assert user_id({"USER": "cameron"}) == "cameron"
     assert user_id({})
     box.put("profile.json", {"userId": "somebody", "schemaVersion": 1, "lastUpdated": "2025-01-15T10:30:00Z"})
@@ -97,7 +97,7 @@ def test_whose_it_is(box: Box) -> None:
 
 
 def test_hand_written_values_stay_and_do_not_fade(box: Box) -> None:
-    """SPEC P-17, X-07: no entry is made for what a person wrote; it is not replaced and not removed by what was heard."""
+    """SPEC P-17, X-07: no entry is made for what a person wrote; a finding neither replaces nor removes it."""
     box.edit(tools__editor="emacs", work__languages=["Lisp"])
     plan = box.learn(tools__editor="vscode", work__languages=("C",))
     assert plan is not None
@@ -112,7 +112,7 @@ def test_hand_written_values_stay_and_do_not_fade(box: Box) -> None:
 
 
 def test_an_edit_by_hand_makes_a_learned_value_a_persons(box: Box) -> None:
-    """The issue: a person's own edits to profile.json are authoritative and do not decay."""
+    """SPEC P-17: a value that a person edited in profile.json is authoritative and does not decay."""
     box.learn(tools__editor="vscode", codePreferences__tone="direct")
     box.edit(tools__editor="helix")
     box.clock.pass_(200 * DAY)
@@ -123,7 +123,7 @@ def test_an_edit_by_hand_makes_a_learned_value_a_persons(box: Box) -> None:
 
 
 def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
-    """SPEC P-17: the original plugin changes the value and its entry together; that goes on fading."""
+    """SPEC P-17: the original plugin changes a value and its entry together; such a value decays."""
     box.learn(tools__editor="vscode")
     box.edit(tools__editor="helix")
     found = box.read("profile-meta.json")
@@ -133,7 +133,7 @@ def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
 
 
 def test_what_is_set_by_command_is_a_persons(box: Box) -> None:
-    """SPEC P-17, P-19: `profile set` logs `update` by `mcp/tool`, and the value does not fade from then on."""
+    """SPEC P-17, P-19: `profile set` logs `update` by `mcp/tool`, and the value does not decay any more."""
     box.learn(tools__editor="vscode")
     box.store.update("tools.editor", "helix")
     assert box.meta == {}
@@ -142,7 +142,7 @@ def test_what_is_set_by_command_is_a_persons(box: Box) -> None:
 
 
 def test_no_longer_takes_out(box: Box) -> None:
-    """The issue: "no longer" removes; an emptied array takes its path along (SPEC P-10)."""
+    """SPEC P-10: "no longer" removes values, and an array that becomes empty."""
     box.learn(work__languages=("Java", "Go"), tools__editor="vim", interests=("chess",))
     box.no_longer(work__languages=("java",), tools__editor=("emacs",), interests=("chess",))
     assert box.profile["work"]["languages"] == ["Go"]
@@ -154,7 +154,7 @@ def test_no_longer_takes_out(box: Box) -> None:
 
 
 def test_said_again_is_only_a_sighting(box: Box) -> None:
-    """SPEC P-12: nothing changes in the profile, nothing in the changelog, and the confidence rises."""
+    """SPEC P-12: the confidence rises; profile and changelog do not change."""
     box.learn(tools__editor="vim")
     box.clock.pass_(30 * DAY)
     box.learn(tools__editor="Vim")
@@ -165,7 +165,7 @@ def test_said_again_is_only_a_sighting(box: Box) -> None:
 
 
 def test_a_finding_that_is_told_twice_counts_once(box: Box) -> None:
-    """SPEC P-30: at least once, and idempotent."""
+    """SPEC P-30: delivery is at least once, so merging is idempotent."""
     box.learn(id="x", tools__editor="vim")
     assert box.learn(id="x", tools__editor="vim") is None
     assert box.meta["tools.editor"]["seenCount"] == 1
@@ -195,7 +195,7 @@ BAD: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "reason"), BAD, ids=[reason for _, reason in BAD])
 def test_a_profile_that_is_not_understood_is_left_alone(box: Box, text: str, reason: str) -> None:
-    """SPEC P-03, P-06: refused with path and reason, and every file untouched."""
+    """SPEC P-03, P-06: refused with path and reason; no file is changed."""
     path = box.put("profile.json", text)
     changes: list[Callable[[], object]] = [
         lambda: box.learn(tools__editor="vi"),
@@ -217,7 +217,7 @@ def test_a_profile_that_is_not_understood_is_left_alone(box: Box, text: str, rea
      '{"preferences": [{"path": "bio", "firstSeen": "x", "lastSeen": "x", "confidence": 2, "seenCount": 1}]}'],
 )  # fmt: skip
 def test_a_meta_that_is_not_understood_is_left_alone(box: Box, meta: str) -> None:
-    """The issue, bad input: a clear error that loses nothing; the profile can still be looked at."""
+    """The issue, bad input: an error that names the file; nothing is lost, and the profile can still be read."""
     box.put("profile.json", {"bio": "x"})
     box.put("profile-meta.json", meta)
     with pytest.raises(FileRefusedError, match=r"profile-meta\.json"):
@@ -240,7 +240,7 @@ def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
 
 
 def test_a_linked_profile_is_replaced_where_it_really_is(box: Box, tmp_path: Path) -> None:
-    """SPEC X-09: dotfiles; the link stays. A loop is an error that loses nothing."""
+    """SPEC X-09: the link's target is replaced and the link stays. A loop is an error, and nothing is lost."""
     real = tmp_path / "dotfiles" / "me.json"
     real.parent.mkdir()
     real.write_text('{"bio": "x"}')
@@ -256,7 +256,7 @@ def test_a_linked_profile_is_replaced_where_it_really_is(box: Box, tmp_path: Pat
 
 
 def test_a_save_in_the_middle_wins_and_ours_is_on_top(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC P-08: edited while we write."""
+    """SPEC P-08: a save while the profile is being written is kept, and the change is applied on top."""
     box.learn(tools__editor="vi")
     saves = iter([{"interests": ["tea"]}])
 
@@ -275,8 +275,8 @@ def test_a_save_in_the_middle_wins_and_ours_is_on_top(box: Box, monkeypatch: pyt
 
 
 def test_a_save_from_before_does_not_undo(box: Box) -> None:
-    """The issue, "two processes writing, a third edits by hand: nothing lost": a buffer from before a change of this
-    moment is not a removal; one that is saved later is."""
+    """SPEC P-08: a save from a buffer that is a few seconds older than a change does not undo the change. A later save
+    without the value removes it."""
     box.clock = FakeClock(os.stat(box.root).st_mtime)
     box.edit(bio="mine")
     buffer = box.profile
@@ -294,7 +294,7 @@ def test_a_save_from_before_does_not_undo(box: Box) -> None:
 
 @pytest.mark.parametrize("when", [0.0, 4_102_444_800.0])
 def test_a_clock_in_1970_or_2100_empties_nothing(box: Box, when: float) -> None:
-    """The issue, bad input; DESIGN "Life as a service"."""
+    """SPEC P-13, RELIABILITY row 12: a wrong clock removes nothing, also by what is learned meanwhile."""
     box.learn(tools__editor="vi")
     box.clock.wall = when
     at = box.store
@@ -313,7 +313,7 @@ def test_a_clock_in_1970_or_2100_empties_nothing(box: Box, when: float) -> None:
 
 
 def scene(root: Path) -> Box:
-    """A profile with something to lose."""
+    """A profile with values of a person and learned ones."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     box = Box(root)
@@ -357,7 +357,7 @@ def state(box: Box) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_crash_before_any_step_is_finished_or_absent(tmp_path: Path, name: str) -> None:
-    """RELIABILITY row 2, SPEC P-30: every n; told again afterwards, as the engine does, it counts once."""
+    """RELIABILITY row 2, SPEC P-30: a crash before each step; delivered again by the engine, a finding counts once."""
     box = scene(tmp_path / "b")
     before = state(box)
     trail = FaultyDisk()
@@ -377,7 +377,7 @@ def test_a_crash_before_any_step_is_finished_or_absent(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_disk_that_fails_at_any_step_loses_nothing(tmp_path: Path, name: str) -> None:
-    """RELIABILITY row 3: ENOSPC at every n; tried again, it is as if nothing had happened."""
+    """RELIABILITY row 3: ENOSPC at each step; a second try has the same result as one without a failure."""
     box = scene(tmp_path / "b")
     trail = FaultyDisk()
     CHANGES[name](faulty(box, trail))

@@ -32,26 +32,26 @@ FINDINGS = {
 EDGE = 30 * math.log2(10)
 
 EXAMPLES = int(os.environ.get("TACITD_YEARS", "1"))
-"""Years that are simulated; a full run has 200, so this is shortened by a factor of 200."""
+"""The number of simulated years. A full run has 200; the default is 1."""
 
 
 class Model:
-    """The closed formula: a confidence is a function of the moments at which it was said, and of nothing else.
+    """The closed formula: a confidence is a function of the times of its sightings, and of nothing else.
 
-    A moment is what the clock showed, but no earlier than what was faded up to already: that is not taken back.
+    A time is what the clock showed, but not before the last decay, which is never undone.
     """
 
     def __init__(self) -> None:
         self.said: dict[str, list[float]] = {}
         self.floor = 0.0
-        """Up to when it was faded."""
+        """The time of the last decay."""
 
     def say(self, path: str, at: float) -> None:
         moments = self.said.setdefault(path, [])
         moments.append(max([at, self.floor, *moments]))
 
     def confidence(self, path: str, at: float) -> float:
-        """Fade between the moments, 0.3 more at each, never over 1."""
+        """Decay between the sightings, add 0.3 at each, never over 1."""
         moments = self.said[path]
         value, since = 1.0, moments[0]
         for moment in moments[1:]:
@@ -70,7 +70,7 @@ step = st.one_of(
 
 
 class Year:
-    """A daemon that runs for a year, an hourly look at a time."""
+    """A daemon that runs for a year, with a decay job every hour."""
 
     def __init__(self, root: Path) -> None:
         self.box = Box(root)
@@ -78,7 +78,7 @@ class Year:
         self.box.start()
         self.ids = 0
         self.wrong = False
-        """Whether the clock is in another century just now."""
+        """Whether the clock is in another century now."""
 
     def play(self, steps: Sequence[tuple[str, object]]) -> None:
         for what, value in steps:
@@ -89,7 +89,7 @@ class Year:
             self._pass(20.0)
 
     def _pass(self, days: object) -> None:
-        """Hours go by, each with its look."""
+        """Let hours pass. The job runs daily, and hourly while a value is near its removal."""
         assert isinstance(days, float)
         hours = round(days * 24)
         for hour in range(hours):
@@ -104,7 +104,7 @@ class Year:
         self.box.clock.jump(seconds)
 
     def _wrong(self, seconds: object) -> None:
-        """The clock is in 1970 or 2100 for an hour, and something is said in it."""
+        """Set the clock to 1970 or 2100 for a while; a finding comes in meanwhile."""
         assert isinstance(seconds, float)
         known = self.now
         self.box.clock.jump(seconds)
@@ -120,7 +120,7 @@ class Year:
         self.box.start()
 
     def _crash(self, at: object) -> None:
-        """A finding, and the world ends somewhere in it; it is told again, as the engine does."""
+        """Crash while a finding is merged; the engine delivers it again."""
         assert isinstance(at, int)
         self.ids += 1
         self.box.handler._store.disk = FaultyDisk(crash_at=at, torn=True)
@@ -134,24 +134,24 @@ class Year:
     def _say(self, path: object) -> None:
         assert isinstance(path, str)
         self.ids += 1
-        for _ in range(2):  # told twice
+        for _ in range(2):  # delivered twice
             assert isinstance(self.box.told(f"t{self.ids}", FINDINGS[path]), Done)
         self.model.say(path, self.now)
 
     @property
     def now(self) -> float:
-        """What the clock shows, in whole milliseconds."""
+        """The clock's time in whole milliseconds."""
         return parse_utc(utc_millis(self.box.clock.now())) or 0.0
 
     def look(self) -> None:
         handler: Profiles = self.box.handler
-        if not self.wrong:  # a transcript of this moment vouches for it
+        if not self.wrong:  # a transcript with this time confirms the clock
             handler._newest = self.now
         self.box.play(Due("fade"))
         self.model.floor = metas.last_decay(self.box.store.meta()) or 0.0
 
     def check(self) -> None:
-        """Every confidence is the formula's; nothing goes before 99.66 days, and nothing is there after 100."""
+        """Every confidence equals the formula; no path is removed before 99.66 days, and none is left after 100."""
         now, meta = max(self.now, self.model.floor), self.box.store.meta()
         found = {one["path"]: one for one in meta["preferences"]}
         standing = metas.standings(meta)
@@ -173,7 +173,7 @@ class Year:
 @given(st.lists(step, min_size=5, max_size=40))
 @settings(PATIENT, max_examples=EXAMPLES, derandomize=EXAMPLES < 50)
 def test_a_year(steps: list[tuple[str, object]]) -> None:
-    """The issue, "It must show" 3; RELIABILITY row 12: equal to the closed formula to 1e-9."""
+    """SPEC P-13, RELIABILITY row 12: every confidence equals the closed formula to 1e-9."""
     root = Path(tempfile.mkdtemp())
     try:
         year = Year(root)
