@@ -1,4 +1,4 @@
-"""A world for each test."""
+"""Fixtures: an engine with the continuity handler for each test, see `support_continuity.World`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd_handlers.usermemory import document
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody is in the middle of saving what is broken in these tests."""
+    """Do not read broken files again: no other program is writing them in these tests."""
     monkeypatch.setattr(document, "PATIENCE", 0.0)
     yield
     logger.remove()

@@ -1,4 +1,4 @@
-"""`tacitd sessions …`, the text to begin with, and the section of the context."""
+"""`tacitd sessions …`, the text for resuming, and the text for a session's start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs it in the world's project; what TacitdError says is raised."""
+    """Run the command in the world's project. Errors are raised."""
     for name, value in world.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tacitd_handlers.continuity.store.SystemClock", lambda: world.clock)
@@ -47,17 +47,15 @@ def begin(world: World, id: str = "abcdef12-3456") -> str:
 
 @pytest.mark.usefixtures("far_west")
 def test_list_and_show(run: Run, world: World) -> None:
-    """The issue: `sessions list`, `show ID` also by the beginning of an id."""
-    world.clock.wall = (
-        1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before where these tests are (EST5)
-    )
+    """The issue: `sessions list`, and `show ID` with an id or its beginning."""
+    world.clock.wall = 1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before in EST5
     assert run("list").stdout == ""
     id = begin(world)
     other = world.git("other")
     world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
     assert len(run("list").stdout.splitlines()) == 2
     assert world.file(id)["lastActiveAt"].startswith("2026-11-20T04:30")
-    assert run("list").stdout.startswith("2026-11-19 23:30"), "a time without a zone is the reader's own"
+    assert run("list").stdout.startswith("2026-11-19 23:30"), "a time without a zone is local"
     (only,) = json.loads(run("list", str(world.project), "--json").stdout)
     assert (only["sessionId"], only["open"]) == (id, 2)
     assert run("show").stdout.splitlines()[1].startswith("[>] todo-")
@@ -68,7 +66,7 @@ def test_list_and_show(run: Run, world: World) -> None:
 
 
 def test_task(run: Run, world: World) -> None:
-    """The issue, SPEC P-22, P-23: make, block, unblock, parts; the transcript's next word does not take it away."""
+    """SPEC P-22, P-23: create, block and unblock a task with parts; later growth of the transcript keeps it."""
     id = begin(world)
     world.clock.pass_(60)
     made = run("task", "Add users table", "--blocked-by", "DBA approval").stdout.strip()
@@ -96,7 +94,7 @@ def test_task(run: Run, world: World) -> None:
     ],
 )  # fmt: skip
 def test_wrong_use_changes_nothing(run: Run, world: World, arguments: list[str]) -> None:
-    """Exit code 2, and the file is as it was."""
+    """Exit code 2, and the file is unchanged."""
     id = begin(world)
     before = world.file(id)
     with pytest.raises(UsageError):
@@ -105,7 +103,7 @@ def test_wrong_use_changes_nothing(run: Run, world: World, arguments: list[str])
 
 
 def test_decide_and_note(run: Run, world: World) -> None:
-    """The issue: a decision with rationale and alternatives, a note; SPEC P-24: fifty and twenty are kept."""
+    """SPEC P-22, P-24: a decision with rationale and alternatives, a note; fifty and twenty are kept."""
     id = begin(world)
     run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
     run("note", "Project uses PostgreSQL 15", "--session", "abcdef")
@@ -125,7 +123,7 @@ def test_there_is_no_session_here(run: Run, world: World) -> None:
 
 
 def test_resume(run: Run, world: World) -> None:
-    """The issue, SPEC P-26: summary, open tasks, blocked ones of this project; the newest that has something to say."""
+    """SPEC P-26: summary, open and blocked tasks of this project's newest session that has any."""
     id = begin(world)
     run("task", "Release", "--blocked-by", "the key")
     run("decide", "Use JWT", "--because", "stateless")
@@ -150,7 +148,7 @@ def test_resume(run: Run, world: World) -> None:
 
 
 def test_the_text_is_short() -> None:
-    """The issue: at most 30 lines, what is left out is counted; nothing to go on with is nothing."""
+    """The issue: at most 30 lines, with the number of lines left out; a session without contents has no text."""
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     notes = [f"n{n}" for n in range(20)]
     document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
@@ -163,7 +161,7 @@ def test_the_text_is_short() -> None:
 
 
 def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -> None:
-    """SPEC P-24, X-07: what the transcript noted once is not noted anew: not over newer ones, not against a person."""
+    """SPEC P-24, X-07: a note of the transcript is added once, so it neither displaces newer ones nor comes back."""
     id = begin(world)
     for n in range(20):
         world.use(id, "AskUserQuestion", {}, "answered", data={"answers": {f"Which for {n}?": "this"}})
@@ -192,7 +190,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, object]) -> None:
-    """The issue, bad input: JSON that is no session is left out, with place and reason, and holds up nobody else."""
+    """The issue, bad input: JSON that is not a session is reported with place and reason; other sessions are listed."""
     id = begin(world)
     good = world.file(id)
     path = world.put("other", good | {"sessionId": "other", "summary": "Odd."} | odd)
@@ -208,7 +206,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
 
 
 def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
-    """The issue, bad input: a file that could not be written as it is can still be looked at."""
+    """The issue, bad input: a file that is not valid enough to be written can still be read."""
     id = begin(world)
     task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
     world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})

@@ -1,4 +1,4 @@
-"""The sessions' files: what they are called, and one that is broken."""
+"""The sessions' files: their names, and a broken one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support_continuity import World
 
 @pytest.mark.parametrize("id", ["../../etc/passwd", "a/b", "..", "x" * 300, "sitzung ü", "a.b"])
 def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
-    """SPEC P-25; the issue, bad input: an id with `/` or `..` becomes a hash; the id in the file stays what it is."""
+    """SPEC P-25: an id with `/` or `..` becomes a hash in the name; the id in the file is not changed."""
     path = world.transcript("odd")
     path.write_text(json.dumps(world.record("user", id, "go")) + "\n")
     world.settle()
@@ -22,7 +22,7 @@ def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
 
 
 def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
-    """The issue, bad input: half-written; parked, listed with its cure, mended by hand, and nothing is lost."""
+    """The issue, bad input: half a file is not changed, and is a degradation; after the repair nothing is lost."""
     world.type("s1", "go")
     world.settle()
     path = world.store.path("s1")

@@ -1,4 +1,4 @@
-"""Which sessions go, and when none does."""
+"""Pruning of old sessions, and clocks that are not trusted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY = 86_400.0
 
 @pytest.mark.parametrize(("age", "stays"), [(30.0, True), (30.001, False), (10.0, True)])
 def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
-    """SPEC P-24: last active more than 30 days ago; exactly 30 stays. Job `sessions`, daily and at the start."""
+    """SPEC P-24: sessions last active more than 30 days ago are removed; exactly 30 stays; unreadable files stay."""
     world.type("s1", "go")
     world.settle()
     stamp = utc_millis(world.clock.wall - age * DAY + 30)
@@ -39,7 +39,7 @@ def test_a_clock_that_is_not_believed_removes_nothing(world: World, when: float)
 
 
 def test_a_session_from_the_future_does_not_stop_the_pruning(world: World) -> None:
-    """The issue, bad input: what a boot in 2100 left behind vouches for nothing once the clock is right again."""
+    """The issue, bad input: times written in 2100 do not stop the pruning after the clock was corrected."""
     world.type("s1", "go")
     world.settle()
     old, far = utc_millis(world.clock.wall - 31 * DAY), "2100-01-01T00:00:00.000Z"

@@ -1,4 +1,4 @@
-"""Sessions from their transcripts alone: the engine, the real reader, the handler, the file."""
+"""Sessions from their transcripts only, through the real engine and reader to the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacitd_handlers.continuity.schema import check
 
 
 def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
-    """The issue: session start, last activity, project path; SPEC P-22: the arrays are always there, keys in order."""
+    """SPEC P-22: start, last activity and project path; the arrays are always present, keys are in order."""
     world.type("s1", "build a parser")
     world.settle()
     assert world.file("s1") == {
@@ -31,7 +31,7 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
 
 
 def test_growth_is_gathered(world: World) -> None:
-    """DESIGN "No surprises": one write for what happens in twenty seconds, and none needed for the next reader."""
+    """`continuity.settle`: growth within twenty seconds is written once."""
     world.type("s1", "a")
     world.settle(1.0)
     assert world.file("s1") == {}
@@ -40,7 +40,7 @@ def test_growth_is_gathered(world: World) -> None:
 
 
 def test_todos_are_the_last_list(world: World) -> None:
-    """The issue: TodoWrite; a task that stays keeps its creation, and what changed says when (SPEC P-22)."""
+    """SPEC P-22: TodoWrite replaces the list; a task that stays keeps createdAt, and a change sets updatedAt."""
     world.type("s1", "go")
     world.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
     world.settle()
@@ -68,7 +68,7 @@ SHAPES: list[tuple[Any, list[tuple[str, str]]]] = [
 
 @pytest.mark.parametrize(("given", "tasks"), SHAPES)
 def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, str]]) -> None:
-    """The issue, CLAUDE_CODE 13: with ids and priorities, without, twice the same, a text, and what no client writes."""
+    """CLAUDE_CODE 13: with and without ids and priorities, duplicates, a list as text, and malformed lists."""
     world.type("s1", "go")
     world.use("s1", "TodoWrite", {"todos": given})
     world.settle()
@@ -77,7 +77,7 @@ def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, s
 
 
 def test_a_refused_list_counts_for_nothing(world: World) -> None:
-    """Observed in 2.1.63 to 2.1.328: a refused call stands in the transcript like a good one."""
+    """Observed in 2.1.63 to 2.1.328: in a transcript a refused call differs from an accepted one only by its answer."""
     world.type("s1", "go")
     world.todos("s1", ("Design", "pending"))
     world.todos(
@@ -88,7 +88,7 @@ def test_a_refused_list_counts_for_nothing(world: World) -> None:
 
 
 def test_an_answer_may_come_later(world: World) -> None:
-    """An answer in the next batch, after records that no handler is given; one that never comes counts at the end."""
+    """An answer may be in a later batch. A list without an answer counts at the session's end."""
     world.type("s1", "go")
     first = world.todos("s1", ("Design", "pending"), result=None)
     world.settle()
@@ -108,8 +108,8 @@ def test_an_answer_may_come_later(world: World) -> None:
     ("version", "third"), [("2.1.63", "Build it"), ("2.1.197", "Ship it"), ("2.1.328", "Ship it")]
 )
 def test_the_newer_task_tools_of_the_real_client(world: World, version: str, third: str) -> None:
-    """The issue: TaskCreate, TaskUpdate, TaskList as the client wrote them: ids from the answers (2.1.63 gave two calls
-    theirs in the other order), refused calls, deletion, what blocks, titles under other names."""
+    """TaskCreate, TaskUpdate and TaskList as the client wrote them: ids from the answers (2.1.63 gave those of two calls
+    in reverse order), refused calls, deletion, blocking, titles under other names."""
     path = world.fixture(version)
     world.end()
     tasks = {
@@ -127,14 +127,14 @@ def test_the_newer_task_tools_of_the_real_client(world: World, version: str, thi
 
 
 def test_todos_of_the_real_client(world: World) -> None:
-    """The same with 2.0.76, which knows TodoWrite only."""
+    """The same with 2.0.76, which has TodoWrite only."""
     path = world.fixture("2.0.76")
     world.end()
     assert world.tasks(json.loads(path.read_text().splitlines()[0])["sessionId"]) == [("a", "pending")]
 
 
 def test_what_blocked_is_over_when_it_is_done(world: World) -> None:
-    """SPEC P-23: blockedBy is there while the task is blocked, and no longer."""
+    """SPEC P-23: blockedBy is present only while the task is blocked."""
     world.type("s1", "go")
     for n, title in enumerate(("Migrate", "Release"), 1):
         world.use(
@@ -153,7 +153,7 @@ def test_what_blocked_is_over_when_it_is_done(world: World) -> None:
 
 
 def test_sub_tasks(world: World) -> None:
-    """The issue, sub-tasks: what a sub-agent is sent to do is a part of the task in progress; what metadata says, too."""
+    """SPEC P-22: a sub-agent's work is a child of the task in progress; `metadata` can name a parent too."""
     world.type("s1", "go")
     world.use("s1", "Task", {"description": "Look around", "prompt": "x"})
     world.todos("s1", ("Design", "in_progress"))
@@ -177,7 +177,7 @@ def test_sub_tasks(world: World) -> None:
 
 
 def test_answers_to_questions_are_notes(world: World) -> None:
-    """The issue, context notes: what the person chose; secrets blanked; the last twenty (SPEC P-24)."""
+    """SPEC P-24: the person's answers to questions are notes; secrets are blanked, the last twenty are kept."""
     world.type("s1", "go")
     for n in range(25):
         data = {"answers": {f"Which database for {n}?": "Postgres, password: hunter2secret9!"}}
@@ -190,7 +190,7 @@ def test_answers_to_questions_are_notes(world: World) -> None:
 
 
 def test_only_answers_are_notes(world: World) -> None:
-    """The issue, context notes: what a person types is no note, also where it answers what the assistant said."""
+    """The issue, context notes: a typed prompt is not a note, even if it answers the assistant's question."""
     world.say("s1", "Shall I use Postgres?")
     world.type("s1", "yes")
     world.settle()
@@ -198,7 +198,7 @@ def test_only_answers_are_notes(world: World) -> None:
 
 
 def test_a_session_is_where_its_person_typed_last(world: World) -> None:
-    """The issue, project path: the directory of the newest prompt; what the assistant visits does not count."""
+    """SPEC P-22: projectPath is the directory of the newest prompt; directories of the assistant do not count."""
     other = str(world.git("other"))
     world.append("s1", world.record("assistant", "s1", [{"type": "text", "text": "hi"}]))
     world.type("s1", "go")
@@ -211,7 +211,7 @@ def test_a_session_is_where_its_person_typed_last(world: World) -> None:
 
 
 def test_a_session_began_when_it_began(world: World) -> None:
-    """The issue, session start: the earlier of what the file says and what the transcript says."""
+    """SPEC P-22: startedAt is the earlier of the file's and the transcript's."""
     world.type("s1", "go")
     world.settle()
     for said, kept in ((-60, -60), (+5, 0)):
@@ -222,7 +222,7 @@ def test_a_session_began_when_it_began(world: World) -> None:
 
 
 def test_a_compactions_summary_is_taken(world: World) -> None:
-    """The issue: the compact summary when the client wrote one, without asking anybody."""
+    """SPEC P-26: the client's compaction summary is used without a model call."""
     text = "This session is being continued.\nSummary:\n1. Primary Request and Intent:\n   The user wants a parser. It is done. Fine. More."
     world.type("s1", "go")
     world.append(
@@ -235,7 +235,7 @@ def test_a_compactions_summary_is_taken(world: World) -> None:
 
 
 def test_a_programs_session_gets_no_file(world: World) -> None:
-    """DESIGN "No surprises": `claude -p` in a script, and sub-agents, leave nothing behind."""
+    """DESIGN "Priorities", 2: `claude -p` in a script, and sub-agents, create no file."""
     made = world.record("user", "s1", "hello", entrypoint="sdk-cli", promptSource="sdk")
     world.append(
         "s1", made, world.record("assistant", "s1", [{"type": "text", "text": "hi"}], entrypoint="sdk-cli")
@@ -245,7 +245,7 @@ def test_a_programs_session_gets_no_file(world: World) -> None:
 
 
 def test_an_excluded_project_gets_no_file(tmp_path: Path) -> None:
-    """`projects.exclude`: a person said that nothing is to be kept of this place."""
+    """`projects.exclude`: nothing of such a project is stored."""
     world = World(tmp_path)
     world.kill()
     world.settings["TACITD_PROJECTS__EXCLUDE"] = str(world.project)
@@ -257,7 +257,7 @@ def test_an_excluded_project_gets_no_file(tmp_path: Path) -> None:
 
 
 def test_what_a_person_put_in_stays(world: World) -> None:
-    """SPEC X-07: their tasks, notes on ours, unknown keys, decisions, a later change of ours; also over a restart."""
+    """SPEC X-07: a person's tasks, notes, keys, decisions and later changes of our tasks stay, also after a restart."""
     world.type("s1", "go")
     world.todos("s1", ("Design", "pending"), ("Build", "pending"))
     world.settle()
@@ -282,7 +282,7 @@ def test_what_a_person_put_in_stays(world: World) -> None:
 
 
 def test_what_is_known_can_be_read_again(world: World) -> None:
-    """DESIGN "One way through": transcripts are the log; what tacitd knew apart from the file may be gone."""
+    """DESIGN "Data flow": transcripts are the log, so a lost state is restored from them."""
     world.type("s1", "go")
     world.todos("s1", ("Design", "pending"))
     world.settle()
@@ -298,7 +298,7 @@ def test_what_is_known_can_be_read_again(world: World) -> None:
 
 
 def test_a_transcript_that_is_rewritten_is_read_anew(world: World) -> None:
-    """SPEC P-29: shorter than before; nothing is doubled."""
+    """SPEC P-29: a transcript that is shorter than before; nothing is duplicated."""
     world.type("s1", "go", "on")
     world.todos("s1", ("Design", "pending"))
     world.settle()
@@ -311,7 +311,7 @@ def test_a_transcript_that_is_rewritten_is_read_anew(world: World) -> None:
 
 
 def test_two_sessions_in_one_transcript(world: World) -> None:
-    """CLAUDE_CODE 5.1, 13: trust the record's session, not the file's name."""
+    """CLAUDE_CODE 5.1, 13: the record's session id counts, not the file's name."""
     world.type("s1", "go")
     world.append("s1", world.record("user", "s2", "other"))
     world.settle()
@@ -340,7 +340,7 @@ FILES = sorted(Path(PUBLIC).glob("**/*.jsonl")) if PUBLIC else []
 
 
 def last_todos(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Independently of the handler: what each session's last TodoWrite says."""
+    """Each session's last TodoWrite, read independently of the handler."""
     made: dict[str, list[tuple[str, str]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
