@@ -1,4 +1,4 @@
-"""The grounding rule: what a model may say in other words, and what nobody said."""
+"""The grounding rule: paraphrases are accepted, tokens without a source are refused (SPEC S-67)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ NOW = 1_795_302_000.0
 
 
 def judged(typed: str, fact: str, context: str = "", time: float | None = NOW) -> Verdict:
-    """The verdict on a fact of one message."""
+    """Return the verdict on a fact of one message."""
     return judge_grounding(fact, read_sources([typed], [context], [time]))
 
 
 def test_there_are_two_hundred_plain_rules() -> None:
-    """The measure of false refusals: each with the message that it came from."""
+    """The rules by which false refusals are measured, each with its message."""
     assert len(RULES) >= 200 and len({rule[:2] for rule in RULES}) == len(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule[1])
 def test_a_plain_rule_is_grounded_in_its_message(rule: tuple[str, ...]) -> None:
-    """SPEC S-67: no false refusal, and nothing waits that was said."""
+    """SPEC S-67: a rule is neither refused nor waits if it was typed."""
     typed, fact, *context = rule
     assert judged(typed, fact, "\n".join(context)) == Grounded()
 
 
 def test_a_plain_rule_is_mostly_refused_by_other_messages() -> None:
-    """A rule that accepts everything is no rule."""
+    """SPEC S-67: other messages support hardly any of the rules."""
     concrete = [rule for rule in RULES if find_tokens(rule[1])]
     accepted = [
         (typed, fact)
@@ -106,7 +106,7 @@ def test_what_nobody_mentioned_is_named(typed: str, fact: str, missing: str) -> 
     ],
 )
 def test_a_date_is_what_the_message_meant_at_its_time(typed: str, fact: str) -> None:
-    """Dates are relative to the message's time; without one they are refused."""
+    """Dates are relative to the message's time; without one, relative dates are refused."""
     assert judged(typed, fact) == Grounded()
     if not any(char.isdigit() for char in typed.replace("明日", "")):
         assert isinstance(judged(typed, fact, time=None), Ungrounded)
@@ -151,7 +151,7 @@ def test_a_dangerous_text_with_other_words_or_the_contrary_waits(typed: str, fac
     ],
 )
 def test_the_key_words_of_a_dangerous_text_come_from_one_sentence(typed: str, fact: str) -> None:
-    """SPEC S-67: a verb and an object from two sentences are not a sentence that somebody typed."""
+    """SPEC S-67: a verb and an object from two sentences do not make a typed sentence."""
     assert isinstance(judged(typed, fact), Waits)
     assert judged(f"{typed}. {fact}", fact) == Grounded()
 
@@ -173,7 +173,7 @@ def test_the_key_words_of_a_dangerous_text_come_from_one_sentence(typed: str, fa
     ],
 )
 def test_a_dangerous_text_that_was_typed_is_grounded(typed: str, fact: str) -> None:
-    """The rule asks who said it, not what it is."""
+    """SPEC S-67: a dangerous text is grounded if a person typed it."""
     assert judged(typed, fact) == Grounded()
 
 
@@ -211,7 +211,7 @@ def test_a_dangerous_text_that_was_typed_is_grounded(typed: str, fact: str) -> N
     ],
 )
 def test_a_dangerous_text_of_plain_words_waits(fact: str) -> None:
-    """SPEC S-67: it has no concrete token; half of its words were typed, and what it asks for was not."""
+    """SPEC S-67: half of the words were typed, but not those that make the text dangerous."""
     for typed in (
         "please keep the functions short and use pytest for the tests",
         "Halte die Funktionen kurz",
@@ -229,7 +229,7 @@ def test_a_dangerous_text_of_plain_words_waits(fact: str) -> None:
     ],
 )
 def test_a_dangerous_text_in_another_language_than_its_message_waits(fact: str) -> None:
-    """SPEC S-67: a translation shares no words with its message, so a dangerous one cannot be proven."""
+    """SPEC S-67: a translation shares no words with its message, so a dangerous one waits."""
     assert isinstance(judged("Bitte halte die Funktionen kurz und schreibe Tests mit pytest", fact), Waits)
 
 
@@ -247,7 +247,7 @@ def test_a_dangerous_text_in_another_language_than_its_message_waits(fact: str) 
     ],
 )
 def test_a_question_or_a_report_is_not_an_order(typed: str, fact: str) -> None:
-    """SPEC S-67: it has the words of an order and does not give it; repeated as it is, it was said."""
+    """SPEC S-67: a question or report is not an order, although it has its words. Repeated as it is, it is grounded."""
     assert isinstance(judged(typed, fact), Waits)
     assert judged(typed, typed) == Grounded()
 
@@ -270,12 +270,12 @@ def test_a_question_or_a_report_is_not_an_order(typed: str, fact: str) -> None:
     ],
 )
 def test_an_order_in_the_form_of_a_question_is_grounded(typed: str, fact: str) -> None:
-    """SPEC S-67: people ask politely."""
+    """SPEC S-67: an order may have the form of a question."""
     assert judged(typed, fact) == Grounded()
 
 
 def test_the_clause_about_the_same_objects_decides_the_polarity() -> None:
-    """SPEC S-67: "don't ask" of another clause does not prove the contrary of this one."""
+    """SPEC S-67: "don't ask" in another clause does not support the contrary of this one."""
     typed = "don't ask me about whitespace, but ask me before each deploy"
     assert isinstance(judged(typed, "Don't ask before each deploy"), Waits)
     assert judged(typed, "Don't ask about whitespace") == Grounded()
@@ -294,7 +294,7 @@ def test_the_clause_about_the_same_objects_decides_the_polarity() -> None:
 def test_a_harmless_rule_in_other_function_words_or_another_language_is_grounded(
     typed: str, fact: str
 ) -> None:
-    """SPEC S-67: no false wait where what is left of the text is concrete, or where the key words are translated."""
+    """SPEC S-67: nothing waits if the rest of the text is concrete, or if its key words are translated."""
     assert judged(typed, fact) == Grounded()
 
 
@@ -307,7 +307,7 @@ def test_a_harmless_rule_in_other_function_words_or_another_language_is_grounded
     ],
 )
 def test_a_longer_text_without_any_word_of_its_message_waits(fact: str) -> None:
-    """SPEC S-67: what is neither concrete nor dangerous was still said by nobody; a short one may be a paraphrase."""
+    """SPEC S-67: a text without any typed word waits, unless it is short enough to be a paraphrase."""
     assert isinstance(judged("use pnpm, not npm", fact), Waits)
     assert judged("immer pnpm, nie npm bitte", fact) == Grounded()
     assert judged("too verbose", "Prefers concise answers") == Grounded()
@@ -326,18 +326,18 @@ def test_a_longer_text_without_any_word_of_its_message_waits(fact: str) -> None:
     ],
 )
 def test_another_spelling_of_a_host_or_a_compound_is_grounded(typed: str, fact: str) -> None:
-    """SPEC S-67: a host with "dot" was typed, and a describing part of a compound names nothing."""
+    """SPEC S-67: a host typed with "dot" counts, and the descriptive part of a compound is not a name."""
     assert judged(typed, fact) == Grounded()
 
 
 def test_a_fact_that_was_shortened_within_a_token_is_grounded() -> None:
-    """Facts are cut at 300 characters; the beginning of a token that was typed was typed."""
+    """Facts are cut at 300 characters, so the last token may be the beginning of a typed one."""
     assert judged("see https://example.com/a/long/path", "See https://example.com/a/lo…") == Grounded()
     assert isinstance(judged("see https://example.com", "See https://evil.example…"), Ungrounded)
 
 
 def test_the_assistants_words_are_not_enough_for_a_dangerous_text() -> None:
-    """SPEC S-67: a "yes" to a proposal is not its words."""
+    """SPEC S-67: the words of a proposal that was answered by "yes" were not typed."""
     assert isinstance(judged("yes", "Skip the hooks", "Shall I skip the hooks?"), Waits)
     assert judged("no, the first", "Use pnpm instead of npm", "pnpm or npm?") == Grounded()
 
@@ -352,7 +352,7 @@ def test_the_assistants_words_are_not_enough_for_a_dangerous_text() -> None:
     ],
 )
 def test_a_language_in_which_danger_is_unknown_waits_unless_it_was_typed(fact: str) -> None:
-    """SPEC S-67: where that cannot be told, the line waits; a person's own words do not."""
+    """SPEC S-67: in a language without rules a line waits, unless its words were typed."""
     assert isinstance(judged("use pnpm", fact), Waits)
     assert judged(fact, fact) == Grounded()
 
@@ -371,7 +371,7 @@ def test_a_language_in_which_danger_is_unknown_waits_unless_it_was_typed(fact: s
     ],
 )
 def test_a_value_of_names_needs_each_name(typed: str, value: str, verdict: Verdict) -> None:
-    """SPEC S-67: in a profile a plain word is a name."""
+    """SPEC S-67: in a profile's fields of names, every word is a name."""
     assert judge_names(value, read_sources([typed])) == verdict
 
 
@@ -390,14 +390,14 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=9).map(" ".join)
 @examples(300)
 @given(TEXTS)
 def test_what_a_person_typed_is_grounded_in_itself(text: str) -> None:
-    """Whatever it holds, in whatever mixture: a person's own words are never refused and never wait."""
+    """SPEC S-67: a person's own words are never refused and never wait, whatever they contain."""
     assert judged(text, text) == Grounded()
 
 
 @examples(200)
 @given(st.text(max_size=60))
 def test_every_token_of_a_text_is_in_the_index_of_that_text(text: str) -> None:
-    """Over all of Unicode; and nothing raises."""
+    """The same for all of Unicode; nothing raises."""
     index = index_texts([text])
     assert [token for token in find_tokens(text) if not index.holds(token)] == []
 
@@ -405,7 +405,7 @@ def test_every_token_of_a_text_is_in_the_index_of_that_text(text: str) -> None:
 @examples(100)
 @given(TEXTS, TEXTS)
 def test_more_sources_never_refuse_more(one: str, other: str) -> None:
-    """A fact that the words ground is grounded in the words and something more."""
+    """More sources never make a grounded fact ungrounded."""
     missing = {token for token in find_tokens(one) if not index_texts([other]).holds(token)}
     with_more = {token for token in find_tokens(one) if not index_texts([other, "use pnpm 9"]).holds(token)}
     assert with_more <= missing

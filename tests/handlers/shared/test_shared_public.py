@@ -1,7 +1,7 @@
-"""The grounding rule on real prompts, where a checkout has some: a faithful fact of a prompt is never refused.
+"""The grounding rule on real prompts: a faithful fact of a prompt is never refused (SPEC S-67).
 
-Say where with TACITD_PUBLIC_TRANSCRIPTS, a folder. No model is asked: facts are derived from each sentence mechanically,
-as it is, and in the spellings that a model would choose.
+TACITD_PUBLIC_TRANSCRIPTS names a folder with transcripts; without it the tests are skipped. No model is called: facts are
+made from each sentence mechanically, unchanged and in the spellings that a model would choose.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILES = sorted(Path(FOLDER).rglob("*.jsonl")) if FOLDER else []
 pytestmark = pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS names no transcripts")
 
 LONGEST = 24_576
-"""Characters of a message that the model sees at most."""
+"""Characters of a message that are sent to the model at most."""
 WORDS = [
     "two",
     "three",
@@ -50,7 +50,7 @@ SPELLINGS = (
 
 
 def typed_prompts() -> list[Prompt]:
-    """Every prompt of the folder, each text once."""
+    """Return every prompt of the folder, each text once."""
     found: dict[str, Prompt] = {}
     for path in FILES:
         for judged in prompts_of(path, Own()):
@@ -60,13 +60,13 @@ def typed_prompts() -> list[Prompt]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """Sentences and lines that are short enough for a fact."""
+    """Return the sentences and lines that are short enough for a fact."""
     pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z])", text)
     return [piece for piece in map(str.strip, pieces) if 8 <= len(piece) <= 280]
 
 
 def derived(sentence: str) -> Iterator[str]:
-    """The same sentence in other spellings."""
+    """Yield the sentence, and the same in other spellings."""
     yield sentence
     yield tidied(sentence)
     yield sentence[:1].upper() + sentence[1:]
@@ -104,7 +104,7 @@ def test_no_faithful_fact_of_a_real_prompt_is_refused() -> None:
 
 
 def test_a_fact_of_one_prompt_is_refused_by_the_words_of_another() -> None:
-    """A rule that accepts everything is no rule: concrete tokens of one prompt are not in the next but one."""
+    """SPEC S-67: the concrete tokens of one prompt are mostly not in another."""
     prompts = typed_prompts()
     refused = accepted = 0
     wrong: list[str] = []
