@@ -1,4 +1,4 @@
-"""What tests of several slices need."""
+"""Fixtures for the tests of several plugins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def far_west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A zone five hours behind UTC, where it is still the day before."""
+    """Set a time zone five hours behind UTC, so that local dates differ from UTC's."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "EST5")
         time.tzset()

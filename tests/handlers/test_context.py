@@ -1,4 +1,4 @@
-"""`tacitd context`: all slices together at the start of a session."""
+"""`tacitd context`: the texts of all plugins together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support_cli import Cli
 def test_a_slice_that_cannot_be_read_keeps_no_other_from_speaking(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """DESIGN "One way through": one failing slice never touches another; what is wrong with it is said on stderr."""
+    """DESIGN "Handlers and events": a failing plugin does not affect another; its error goes to stderr."""
     cli = Cli(tmp_path, monkeypatch, capsys)
     project = tmp_path / "app"
     project.mkdir()

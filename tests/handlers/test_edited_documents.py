@@ -1,4 +1,4 @@
-"""The documents that people edit beside LEARNED.md wait for editors and get the second look too (RELIABILITY 11)."""
+"""Open editors and late saves of documents other than LEARNED.md (RELIABILITY 11)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from tacitd_handlers.profile.store import Store as ProfileStore
 
 
 def open_in_editor(path: Path) -> Path:
-    """Mark a file as open in an Emacs that runs."""
+    """Mark a file as open in a running Emacs."""
     lock = path.with_name(f".#{path.name}")
     lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
     return lock
 
 
 def guards(clock: FakeClock) -> tuple[SecondLook, EditGuards]:
-    """Those that the daemon gives to handlers."""
+    """The guards that the daemon gives to handlers."""
     second = SecondLook(clock)
     return second, EditGuards(second, BusyFiles(clock))
 
 
 @pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
 def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
-    """RELIABILITY 11: nothing is begun while one of the two is open, and nothing is lost."""
+    """RELIABILITY 11: nothing is written while one of the two is open, and nothing is lost."""
     box = Box(tmp_path)
     box.learn(interests=("chess",))
     _, given = guards(box.clock)
@@ -53,7 +53,7 @@ def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
 def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str) -> None:
-    """RELIABILITY 11: the late look, as for LEARNED.md."""
+    """RELIABILITY 11: a late save into the replaced file is recovered, as for LEARNED.md."""
     box = Box(tmp_path)
     box.learn(interests=("chess",))
     second, given = guards(box.clock)
@@ -70,7 +70,7 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
 
 
 def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
-    """RELIABILITY 11: sessions/*.json; the handler waits, and nothing is parked."""
+    """RELIABILITY 11: the handler waits for an open session file, and parks nothing."""
     world = World(tmp_path)
     path = world.store.path("s1")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
 
 
 def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
-    """RELIABILITY 11: ledger and profile; nothing is recorded by halves."""
+    """RELIABILITY 11: if ledger or profile is open, neither is written."""
     for name in ("ledger", "profile"):
         desk = Desk(tmp_path / name)
         desk.record()
@@ -101,7 +101,7 @@ def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
 
 
 def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -> None:
-    """RELIABILITY 11: an editor that saved into the old file of the profile."""
+    """RELIABILITY 11: an editor saves into the replaced file of the profile."""
     desk = Desk(tmp_path)
     desk.record()
     second, given = guards(desk.clock)

@@ -1,4 +1,4 @@
-"""Riders: one question for several slices, taken apart again without harm to any of them."""
+"""Prompt extensions: one model call for several plugins, whose answer is split without loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd_handlers.riders import EXTRACTION, SYNTHESIS, laden, parted, riders
 
 
 def rider(name: str) -> Any:
-    """Takes the lines that begin with its name."""
+    """Make an extension that takes the lines that begin with its name."""
 
     def split(answer: str) -> tuple[Any | None, str]:
         mine = [line for line in answer.splitlines() if line.startswith(f"{name}:")]
@@ -25,7 +25,7 @@ def rider(name: str) -> Any:
 
 
 def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
-    """Issue "one call for both is the aim": the question itself stays as it is."""
+    """Issue "one call for both is the aim": the prompt itself is not changed."""
     silent: Any = SimpleNamespace(name="x", addition=lambda project: " ", split=None)
     prompt = laden("QUESTION", [rider("one"), rider("two")], "/p")
     assert prompt == "QUESTION\n\nAlso say one of /p.\n\nAlso say two of /p."
@@ -35,7 +35,7 @@ def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
 @examples(50)
 @given(st.lists(st.tuples(st.sampled_from(["one", "two", "fact"]), st.text("abc ", max_size=5)), max_size=8))
 def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
-    """Every line goes to exactly one, in its order."""
+    """Every line goes to exactly one extension, in order."""
     answer = "\n".join(f"{who}:{what}" for who, what in lines)
     said = parted(answer, [rider("one"), rider("two")])
     for name in ("one", "two"):
@@ -44,7 +44,7 @@ def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]
 
 
 def test_the_table_names_modules_that_are_riders() -> None:
-    """Each has a name, an addition and a split; an answer without their part passes through them unchanged."""
+    """Each extension has a name, an addition and a split. An answer without its part is not changed."""
     for table, answer in (
         (EXTRACTION, "Prefers pnpm over npm\nNever use npm"),
         (SYNTHESIS, "FILE: LEARNED.md\nFACT: Use pnpm"),
@@ -55,5 +55,5 @@ def test_the_table_names_modules_that_are_riders() -> None:
 
 
 def test_a_broken_rider_stays_behind() -> None:
-    """One that cannot be imported must not keep the question from being asked."""
+    """An extension that cannot be imported is left out, so that the call is still made."""
     assert riders(["tacitd_handlers.no_such_rider"]) == []
