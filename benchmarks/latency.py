@@ -23,12 +23,12 @@ from typing import Any
 
 from loguru import logger
 
-from tacitd.app import build
+from tacitd.app import build_app
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.events import Event, Project, TranscriptGrew
-from tacitd.handler import Commit, Done, Outcome, Slice, Tools
+from tacitd.handler import Commit, Done, Outcome, Plugin, Tools
 from tacitd.paths import Paths
-from tacitd.slices import Found
+from tacitd.slices import FoundPlugins
 from tacitd.transcripts.follow import Follower
 from tacitd.transcripts.watch import SilentWatcher, WatchdogWatcher
 
@@ -120,7 +120,7 @@ def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float)
     """Milliseconds from each append of a prompt to the handler, and the percent of a core that idling takes."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state", folder / "none.toml", folder / "s")
-    app = build(places, {}, found=Found((Slice("arrivals", lambda: handler, pays=False),)))
+    app = build_app(places, {}, found=FoundPlugins((Plugin("arrivals", lambda: handler, uses_model=False),)))
     with app:
         loop = threading.Thread(target=app.run)
         loop.start()
@@ -128,7 +128,7 @@ def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float)
         before, begin = time.process_time(), time.perf_counter()
         time.sleep(idle)
         busy = 100 * (time.process_time() - before) / (time.perf_counter() - begin)
-        app.leave()
+        app.request_stop()
         loop.join()
     return sorted(found), busy
 

@@ -257,15 +257,15 @@ def with_tacitd_records(path: Path) -> str:
 
 
 def _tacitd(path: Path, records: bool) -> str:
-    from tacitd.transcripts.person import Own
+    from tacitd.transcripts.person import OwnCalls
     from tacitd.transcripts.tail import Tail
 
-    tail = Tail(path, 0, Own(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
+    tail = Tail(path, 0, OwnCalls(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
     found, more = 0, True
     while more:
-        more = tail.advance().more
-        found += len(tail.records(0)) if records else len(tail.prompts(0))
-        tail.forget(tail.safe_end)
+        more = tail.read_next_slice().more
+        found += len(tail.list_records(0)) if records else len(tail.list_prompts(0))
+        tail.forget_before(tail.safe_end)
     return f"{found} {'records' if records else 'prompts'}"
 
 

@@ -17,9 +17,9 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tacitd.cli import COMMANDS, EPILOG, program
+from tacitd.cli import COMMANDS, EPILOG, make_program
 from tacitd.config import PREFIX, Config
-from tacitd.slices import GROUP, Found, find
+from tacitd.slices import GROUP, FoundPlugins, find_plugins
 from tacitd_handlers.commands import COMMANDS_OF_SLICES
 
 HERE = Path(__file__).parent
@@ -57,11 +57,11 @@ NAMES = ["-h", "--help"]
 """The same as in the program: click keeps the names with which it first rendered a command."""
 
 
-def slices() -> Found:
+def slices() -> FoundPlugins:
     """The slices in the current pyproject.toml, which may differ from those of the installed package."""
     table = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     named = table["project"]["entry-points"][GROUP]
-    found = find(EntryPoint(name, value, GROUP) for name, value in named.items())
+    found = find_plugins(EntryPoint(name, value, GROUP) for name, value in named.items())
     assert not found.failed, found.failed
     return found
 
@@ -77,7 +77,7 @@ def configuration() -> str:
         else:
             single[name] = field
     found = slices()
-    tables = [_section(name, model) for name, model in {**sections, **found.sections()}.items()]
+    tables = [_section(name, model) for name, model in {**sections, **found.collect_sections()}.items()]
     # Not `Config()`, which would read this process's variables.
     top = "## At the top\n\n" + _table("", single, {name: field.default for name, field in single.items()})
     return "\n".join([NOTE + CONFIGURATION, top, *tables, PLACES])
@@ -132,7 +132,7 @@ nor `claude`. Every command has `--help`.
 def commands() -> str:
     """The text of commands.md."""
     table = dict(sorted({**COMMANDS, **COMMANDS_OF_SLICES}.items()))
-    group = program(table)
+    group = make_program(table)
     root = click.Context(
         group, info_name="tacitd", terminal_width=100, max_content_width=100, help_option_names=NAMES
     )

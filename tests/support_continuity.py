@@ -12,12 +12,12 @@ from typing import Any
 
 from support_beginnings import beginning, is_new
 from support_engine import Inline
-from tacitd.app import App, build
+from tacitd.app import App, build_app
 from tacitd.config import Config
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.paths import Paths
-from tacitd.slices import Found
+from tacitd.slices import FoundPlugins
 from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 from tacitd_handlers.continuity import slice as make
@@ -76,20 +76,25 @@ class World:
         """A daemon on this disk."""
         one = make()
         self.build(
-            Found(
+            FoundPlugins(
                 (
                     type(one)(
-                        one.name, lambda: Continuity(self.env), one.settings, one.jobs, one.pays, one.lanes
+                        one.name,
+                        lambda: Continuity(self.env),
+                        one.settings,
+                        one.jobs,
+                        one.uses_model,
+                        one.lanes,
                     ),
                 )
             )
         )
 
-    def build(self, found: Found) -> None:
+    def build(self, found: FoundPlugins) -> None:
         """The engine, with these slices."""
         state = self.root / "state"
         places = Paths(self.root, self.root / "claude", state, self.root / "no.toml", state / "s")
-        self.app: App = build(
+        self.app: App = build_app(
             places,
             self.settings,
             clock=self.clock,
@@ -97,7 +102,7 @@ class World:
             model=self.make_model,
             watcher_for=SilentWatcher,
         )
-        self.app.engine.dispatcher.runner.pool = lambda name, count: Inline()
+        self.app.engine.dispatcher.runner.make_pool = lambda name, count: Inline()
         self.app.open()
 
     def kill(self) -> None:
@@ -111,13 +116,13 @@ class World:
 
     def settle(self, seconds: float = 30.0) -> None:
         """Let time pass, and turn until nothing more happens."""
-        self.clock.pass_(seconds)
+        self.clock.advance(seconds)
         self._age(seconds)
         engine = self.app.engine
-        engine._look(full=True)
+        engine._poll_files(full=True)
         for _ in range(500):
-            engine.turn()
-            if not (engine._inbox or engine.tails.unread or engine.dispatcher.agenda.ready):
+            engine.run_iteration()
+            if not (engine._inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
                 return
         raise AssertionError("it never comes to rest")
 
@@ -239,7 +244,7 @@ class World:
         return [one.id for one in self.app.degraded.values()]
 
     def parked(self) -> list[str]:
-        return [why.reason for _, why in self.app.engine.dispatcher.agenda.parked()]
+        return [why.reason for _, why in self.app.engine.dispatcher.work_queue.list_parked()]
 
     def forget(self) -> None:
         """What tacitd knows apart from the files is gone."""

@@ -27,7 +27,7 @@ from support_leftovers import leftovers as leftovers
 from support_leftovers import too_open
 from support_leftovers import torn_lines as torn_lines
 from support_waiting import PATIENCE
-from tacitd.control.client import call
+from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError
 from tacitd.paths import Paths
 
@@ -200,7 +200,7 @@ class Daemon:
 
     def call(self, method: str, /, timeout: float = PATIENCE, **params: Any) -> Any:
         """Ask the daemon. Raises TacitdError."""
-        return call(self.socket, method, params, timeout)
+        return call_daemon(self.socket, method, params, timeout)
 
     def status(self) -> dict[str, Any]:
         """The status document."""

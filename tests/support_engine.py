@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import RECENT, beginning, is_new
-from tacitd.app import App, build
+from tacitd.app import App, build_app
 from tacitd.config import Config
 from tacitd.dispatch import Dispatcher
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
-from tacitd.handler import Commit, Done, Job, Outcome, Slice, Tools, Wait
+from tacitd.handler import Commit, Done, Job, Outcome, Plugin, Tools, Wait
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.paths import Paths
-from tacitd.slices import Found
+from tacitd.slices import FoundPlugins
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 from tacitd.workers import Work
@@ -172,21 +172,21 @@ class Scene:
         places = Paths(
             self.tmp, self.tmp / "claude", self.tmp / "state", self.tmp / "none.toml", self.tmp / "s"
         )
-        self.app: App = build(
+        self.app: App = build_app(
             places,
             self.environ,
             clock=self.clock,
-            found=Found(tuple(slices)),
+            found=FoundPlugins(tuple(slices)),
             model=self.model,
             watcher_for=SilentWatcher,
         )
         self.engine = self.app.engine
-        self.dispatcher.runner.pool = lambda name, count: self.pool
+        self.dispatcher.runner.make_pool = lambda name, count: self.pool
         self.app.open()
 
-    def _slice(self, number: int, handler: Scripted) -> Slice:
+    def _slice(self, number: int, handler: Scripted) -> Plugin:
         pays = self.pays[number] if number < len(self.pays) else True
-        return Slice("abc"[number], lambda: handler, lanes=self.lanes, pays=pays, jobs=self.jobs)
+        return Plugin("abc"[number], lambda: handler, lanes=self.lanes, uses_model=pays, jobs=self.jobs)
 
     def restart(self, *handlers: Scripted) -> None:
         """Kill it, as kill -9 would, and start anew. Without handlers: with ones that answer as these did."""
@@ -210,11 +210,13 @@ class Scene:
 
     def settle(self, seconds: float = 2.0) -> None:
         """Let time pass, look at everything, and turn until nothing more happens."""
-        self.clock.pass_(seconds)
-        self.engine._look(full=True)
+        self.clock.advance(seconds)
+        self.engine._poll_files(full=True)
         for _ in range(300):
-            self.engine.turn()
-            if not (self.engine._inbox or self.engine.tails.unread or self.dispatcher.agenda.ready):
+            self.engine.run_iteration()
+            if not (
+                self.engine._inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.has_ready
+            ):
                 return
         raise AssertionError("it never comes to rest")
 
@@ -230,7 +232,7 @@ class Scene:
         return future
 
     def parked(self) -> list[str]:
-        return [why.reason for _, why in self.dispatcher.agenda.parked()]
+        return [why.reason for _, why in self.dispatcher.work_queue.list_parked()]
 
     # the person
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacitd.handler import Degradation
 from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.known import Changes
+from tacitd.transcripts.known import FileChanges
 
 
 class Hand:
@@ -80,6 +80,6 @@ class Scene:
             self.told.hints.add(path)
         return path
 
-    def later(self, seconds: float) -> Changes:
+    def later(self, seconds: float) -> FileChanges:
         self.clock.move(seconds)
         return self.follower.poll()

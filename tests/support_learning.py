@@ -31,9 +31,9 @@ from tacitd.events import (
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.git import Read, find, list_tracked, read_git
+from tacitd.git import ReadGit, find_repository, list_tracked, read_git
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
-from tacitd.model.port import Ask, NoAnswer
+from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import Learning
 from tacitd_handlers.learning.raw import RawLine, parse
@@ -75,7 +75,7 @@ def init(root: Path) -> None:
 
 
 def list_tracked_without_git(
-    root: Path, directory: Path, pattern: str, read: Read = read_git
+    root: Path, directory: Path, pattern: str, read: ReadGit = read_git
 ) -> frozenset[str] | None:
     """What `git.list_tracked` returns, without a process where `init` made the repository and nothing was added to it."""
     here = root / ".git"
@@ -149,11 +149,11 @@ class Bench:
             settings={"extraction": self.extraction, "synthesis": self.synthesis},
             home=self.home,
             project_of=self.project_of,
-            live=lambda project: project.root in self.live,
+            has_live_session=lambda project: project.root in self.live,
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self.clear,
             directives=self.directives,
-            written=modes,
+            write_mode_of=modes,
             post=self.posted.append,
             disk=self.disk,
         )
@@ -165,7 +165,7 @@ class Bench:
         path = Path(cwd)
         if not path.is_dir():
             return NoProject(cwd, "the working directory does not exist", gone=True)
-        found = find(path)
+        found = find_repository(path)
         return Project(found.top if found else path, found is not None)
 
     # the handler's life
@@ -322,6 +322,6 @@ class Bench:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         return [line for line in text.splitlines() if line and not line.startswith("#")]
 
-    def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[Ask], str | NoAnswer]]) -> None:
+    def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]]) -> None:
         """The model answers otherwise from now on."""
         self.model.rules = list(rules)

@@ -16,7 +16,7 @@ from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, NoAnswer, Why
-from tacitd.model.process import run
+from tacitd.model.process import run_process
 from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 
@@ -58,7 +58,7 @@ class House:
             pause=self.paused,
             on_session=self.sessions.append,
             stop_grace=0.0,
-            runner=partial(run, grace=0.2),
+            runner=partial(run_process, grace=0.2),
         )
 
     def paused(self, seconds: float) -> bool:

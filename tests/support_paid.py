@@ -9,7 +9,7 @@ from tacitd.config import Config
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools
 from tacitd.model.budget import Budget
-from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 
 
 @dataclass
@@ -18,11 +18,11 @@ class Paid:
 
     budget: Budget
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
-        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
         if not isinstance(call, str):
             return call if isinstance(call, NoAnswer) else NoAnswer(Why.BUDGET, "the minute is full")
-        self.budget.end(call, usd=0.001)
+        self.budget.end_call(call, usd=0.001)
         return Answer("well", call=call)
 
 
@@ -36,7 +36,7 @@ class Asking(Scripted):
     def handle(self, event: Event, tools: Tools) -> Outcome:
         if not isinstance(event, TranscriptGrew):
             return Done()
-        answer = tools.model.ask(Ask("?", "fast", "k", parts=tuple(prompts_of(event))))
+        answer = tools.model.ask(ModelRequest("?", "fast", "k", parts=tuple(prompts_of(event))))
         if isinstance(answer, NoAnswer):
             return Rejected(str(answer.why)) if answer.why is Why.REPEATED else Later(answer.detail)
         return super().handle(event, tools)

@@ -60,12 +60,12 @@ class Box:
 
     def learn(self, id: str = "", session: str = "abc123", **values: Any) -> Plan | None:
         """Something was said: `work__languages=("Go",)`."""
-        self.clock.pass_(0.001)
+        self.clock.advance(0.001)
         said = Said({name.replace("__", "."): value for name, value in values.items()})
         return self.store.learn(said, session, id or f"id-{self.clock.wall}")
 
     def no_longer(self, **values: Any) -> Plan | None:
-        self.clock.pass_(0.001)
+        self.clock.advance(0.001)
         said = Said({}, {name.replace("__", "."): value for name, value in values.items()})
         return self.store.learn(said, "abc123", f"id-{self.clock.wall}")
 
@@ -119,7 +119,7 @@ class Box:
             settings={},
             home=self.root / "state" / "handlers" / "profile",
             project_of=lambda cwd: (_ for _ in ()).throw(AssertionError(cwd)),
-            live=lambda project: False,
+            has_live_session=lambda project: False,
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self._clear,
             announce=self.notices.append,

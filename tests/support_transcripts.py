@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import is_new, opening
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.tail import Tail
 
 COMMON = {
@@ -58,16 +58,16 @@ def write(path: Path, *lines: bytes) -> None:
         out.write(begun + b"".join(lines))
 
 
-def read(path: Path, start: int = 0, own: Own | None = None, **more: Any) -> Tail:
-    tail = Tail(path, start, own or Own(), **more)
+def read(path: Path, start: int = 0, own: OwnCalls | None = None, **more: Any) -> Tail:
+    tail = Tail(path, start, own or OwnCalls(), **more)
     drain(tail)
     return tail
 
 
 def drain(tail: Tail, limit: int = 1 << 20) -> None:
-    while tail.advance(limit).more:
+    while tail.read_next_slice(limit).more:
         pass
 
 
 def said(tail: Tail, after: int = 0) -> list[tuple[str, str]]:
-    return [(p.kind, p.text) for record in tail.records(after) for p in record.prompts]
+    return [(p.kind, p.text) for record in tail.list_records(after) for p in record.prompts]

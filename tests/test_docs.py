@@ -22,13 +22,13 @@ import generate
 from support_beginnings import opening
 from support_sources import ROOT, Module, mounted
 from support_waiting import PATIENCE
-from tacitd.app import App, build
-from tacitd.cli import COMMANDS, program
+from tacitd.app import App, build_app
+from tacitd.cli import COMMANDS, make_program
 from tacitd.control.server import Server
 from tacitd.paths import Paths
 from tacitd.testing import ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import snapshot, verbs
+from tacitd.verbs import build_methods, take_status
 from tacitd_handlers.commands import COMMANDS_OF_SLICES
 
 DOCS = ROOT / "docs"
@@ -71,14 +71,14 @@ def running(box: Path) -> Iterator[App]:
     places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "state" / "tacitd.sock")
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     settings = {"TACITD_EXTRACTION__SETTLE": "0s"}
-    app = build(
+    app = build_app(
         places,
         settings,
         model=lambda config, budget: model,
         watcher_for=SilentWatcher,
         found=generate.slices(),
     )
-    app.server = Server(places.socket, verbs(app))
+    app.server = Server(places.socket, build_methods(app))
     thread = threading.Thread(target=app.run)
     with app:
         app.server.open()
@@ -86,7 +86,7 @@ def running(box: Path) -> Iterator[App]:
         try:
             yield app
         finally:
-            app.leave()
+            app.request_stop()
             thread.join()
             logger.remove()
 
@@ -116,7 +116,7 @@ def learn(app: App, box: Path) -> Path:
     }
     record |= {"message": {"role": "user", "content": "use pnpm here, never npm"}, "version": "2.1.328"}
     transcript.write_bytes(opening("s", stamp=stamp) + json.dumps(record).encode() + b"\n")
-    table = verbs(app)
+    table = build_methods(app)
     table["sync"]({})
     table["due"]({"job": "synthesize", "project": str(project)})
     table["sync"]({})
@@ -126,7 +126,7 @@ def learn(app: App, box: Path) -> Path:
 
 def test_the_socket_page_lists_every_method(app: App) -> None:
     """docs/socket.md: one section for each method of the socket, and none for others."""
-    assert headings(page("docs/socket.md")) == list(verbs(app))
+    assert headings(page("docs/socket.md")) == list(build_methods(app))
 
 
 def test_the_nc_example_works_as_it_stands(app: App) -> None:
@@ -147,7 +147,7 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
 
 def test_the_status_page_lists_every_field(app: App) -> None:
     """docs/status.md is a contract: each top-level key, and each key of the slices that it tells of, has its row."""
-    document = app.engine.call(lambda: snapshot(app))
+    document = app.engine.call(lambda: take_status(app))
     first, *sections = page("docs/status.md").split("## slices.")
     assert _keys(first) == set(document)
     said = {section.split("\n", 1)[0].strip(): _keys(section) for section in sections}
@@ -199,7 +199,9 @@ NAMED = re.compile(r"(?:`|^ {4}|\A(?=tacitd [a-z]+\Z))tacitd ([a-z]+)((?: [^`#|&
 
 def _problem(name: str, rest: str) -> str:
     """Why this is no command of ours; "" where it is one, with options that it knows."""
-    command: click.Command | None = program(TABLE).get_command(click.Context(click.Command("tacitd")), name)
+    command: click.Command | None = make_program(TABLE).get_command(
+        click.Context(click.Command("tacitd")), name
+    )
     words = rest.split()
     while isinstance(command, click.Group) and words and words[0] in command.commands:
         command = command.commands[words.pop(0)]

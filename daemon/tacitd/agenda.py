@@ -11,208 +11,217 @@ import heapq
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tacitd.consumer import Consumer, Stream
+from tacitd.consumer import Consumer, Cursor
 from tacitd.events import Event, SessionEnded
 from tacitd.parking import Parked
-from tacitd.turns import For, Turn, key_of
+from tacitd.turns import WaitKey, WorkItem, make_event_key
 
-ROUNDS = 100
+MAX_ROUNDS = 100
 """How often in one pass turns may wake others; more would be a loop."""
 
 
-class Agenda:
+class WorkQueue:
     """Turns by transcript and by event, those that are ready, those that are blocked, and the timers. Engine thread."""
 
     def __init__(self, consumers: Mapping[str, Consumer], monotonic: Callable[[], float]) -> None:
-        self.turns: dict[tuple[str, Path], Turn] = {}
-        self.events: dict[tuple[str, ...], Turn] = {}
+        self.items_by_transcript: dict[tuple[str, Path], WorkItem] = {}
+        self.items_by_event: dict[tuple[str, ...], WorkItem] = {}
         self._consumers = consumers
         self._monotonic = monotonic
-        self._ends: dict[tuple[str, Path], dict[tuple[str, ...], Turn]] = {}
+        self._session_ends: dict[tuple[str, Path], dict[tuple[str, ...], WorkItem]] = {}
         """The ends of sessions in a transcript, by handler: they wait until it is handled."""
-        self.lanes: dict[For, dict[Path, Turn]] = {}
+        self.lane_members: dict[WaitKey, dict[Path, WorkItem]] = {}
         """The transcripts that are handled in a lane, by path."""
-        self.made: Callable[[Turn], None] = lambda _turn: None
+        self.on_created: Callable[[WorkItem], None] = lambda _turn: None
         """Told of each new turn at a transcript."""
-        self._ready: list[Turn] = []
-        self._blocked: dict[For, list[tuple[int, int, Turn]]] = {}
+        self._ready: list[WorkItem] = []
+        self._blocked: dict[WaitKey, list[tuple[int, int, WorkItem]]] = {}
         """By what they wait for: a heap of (rank, number, turn). One that no longer waits for it has another number."""
-        self._freed: dict[For, None] = {}
-        self._timers: list[tuple[float, int, Turn]] = []
+        self._released: dict[WaitKey, None] = {}
+        self._timers: list[tuple[float, int, WorkItem]] = []
         self._serial = 0
 
-    def turn(self, consumer: Consumer, path: Path) -> Turn:
+    def get_item(self, consumer: Consumer, path: Path) -> WorkItem:
         """The turn of a handler at a transcript."""
         key = (consumer.name, path)
-        turn = self.turns.get(key)
+        turn = self.items_by_transcript.get(key)
         if turn is None:
-            turn = self.turns[key] = Turn(consumer, consumer.stream(path))
-            self.made(turn)
+            turn = self.items_by_transcript[key] = WorkItem(consumer, consumer.get_cursor(path))
+            self.on_created(turn)
         return turn
 
-    def place(self, turn: Turn, path: Path, lane: For | None) -> None:
+    def assign_lane(self, turn: WorkItem, path: Path, lane: WaitKey | None) -> None:
         """Its transcript is handled in this lane from now on; None: in none."""
-        if turn.home == lane:
+        if turn.home_lane == lane:
             return
-        if turn.home is not None:
-            beside = self.lanes[turn.home]
+        if turn.home_lane is not None:
+            beside = self.lane_members[turn.home_lane]
             del beside[path]
             if not beside:
-                del self.lanes[turn.home]
+                del self.lane_members[turn.home_lane]
         if lane is not None:
-            self.lanes.setdefault(lane, {})[path] = turn
-        turn.home = lane
+            self.lane_members.setdefault(lane, {})[path] = turn
+        turn.home_lane = lane
 
-    def of(self, path: Path) -> list[Turn]:
+    def list_items_of(self, path: Path) -> list[WorkItem]:
         """The turns of all handlers at a transcript."""
-        return [self.turn(consumer, path) for consumer in self._consumers.values()]
+        return [self.get_item(consumer, path) for consumer in self._consumers.values()]
 
-    def event(self, consumer: Consumer, event: Event) -> Turn:
+    def put_event(self, consumer: Consumer, event: Event) -> WorkItem:
         """The turn for an event. A second one of the same kind takes the place of one that is not being handled."""
-        key = (consumer.name, *key_of(event))
-        turn = self.events.get(key)
+        key = (consumer.name, *make_event_key(event))
+        turn = self.items_by_event.get(key)
         if turn is None or turn.busy:
-            turn = self.events[key] = Turn(consumer, _stream_of(consumer, event))
+            turn = self.items_by_event[key] = WorkItem(consumer, _cursor_of(consumer, event))
         turn.event = event
-        if turn.stream is not None:
-            self._ends.setdefault((consumer.name, turn.stream.path), {})[key] = turn
+        if turn.cursor is not None:
+            self._session_ends.setdefault((consumer.name, turn.cursor.path), {})[key] = turn
         return turn
 
-    def all(self) -> list[Turn]:
+    def list_items(self) -> list[WorkItem]:
         """Every turn."""
-        return [*self.turns.values(), *self.events.values()]
+        return [*self.items_by_transcript.values(), *self.items_by_event.values()]
 
-    def current(self, turn: Turn) -> bool:
+    def is_current(self, turn: WorkItem) -> bool:
         """Whether this turn still stands for what it is about: it was neither put away nor replaced."""
         if turn.event is not None:
-            return self.events.get((turn.consumer.name, *key_of(turn.event))) is turn
-        return turn.stream is not None and self.turns.get((turn.consumer.name, turn.stream.path)) is turn
+            return self.items_by_event.get((turn.consumer.name, *make_event_key(turn.event))) is turn
+        return (
+            turn.cursor is not None
+            and self.items_by_transcript.get((turn.consumer.name, turn.cursor.path)) is turn
+        )
 
-    def over(self, turn: Turn, event: Event) -> None:
+    def finish_event(self, turn: WorkItem, event: Event) -> None:
         """An event was handled. It may have come again, while what was done of it could not be written."""
         turn.parked = None
         if turn.event is not event:
             self.wake(turn)
-        elif self.current(turn):
-            key = (turn.consumer.name, *key_of(event))
-            del self.events[key]
-            if turn.stream is not None:
-                ends = self._ends[turn.consumer.name, turn.stream.path]
+        elif self.is_current(turn):
+            key = (turn.consumer.name, *make_event_key(event))
+            del self.items_by_event[key]
+            if turn.cursor is not None:
+                ends = self._session_ends[turn.consumer.name, turn.cursor.path]
                 del ends[key]
                 if not ends:
-                    del self._ends[turn.consumer.name, turn.stream.path]
+                    del self._session_ends[turn.consumer.name, turn.cursor.path]
 
-    def parked(self) -> list[tuple[Turn, Parked]]:
+    def list_parked(self) -> list[tuple[WorkItem, Parked]]:
         """What is parked, oldest first."""
-        found = [(turn, turn.parked) for turn in self.all() if turn.parked is not None]
+        found = [(turn, turn.parked) for turn in self.list_items() if turn.parked is not None]
         return sorted(found, key=lambda item: item[1].since)
 
     # when
 
-    def wake(self, turn: Turn) -> None:
+    def wake(self, turn: WorkItem) -> None:
         """Look at this turn in the next pass; at one that is busy, when it no longer is."""
         if turn.busy:
-            turn.missed = True
+            turn.woken_while_busy = True
         elif not turn.ready:
             turn.ready = True
             self._ready.append(turn)
 
-    def moved(self, turn: Turn, *ways: For) -> None:
+    def wake_waiters(self, turn: WorkItem, *ways: WaitKey) -> None:
         """Something became of a transcript: look at the ends of its sessions, and at all that waits for it (`ways`)."""
-        if turn.stream is not None:
-            for end in self._ends.get((turn.consumer.name, turn.stream.path), {}).values():
+        if turn.cursor is not None:
+            for end in self._session_ends.get((turn.consumer.name, turn.cursor.path), {}).values():
                 self.wake(end)
         for way in ways:
-            self._call(self._blocked.pop(way, []))
+            self._wake_in_order(self._blocked.pop(way, []))
 
-    def free(self, *ways: For) -> None:
+    def release(self, *ways: WaitKey) -> None:
         """One of those who wait for this may have it now."""
-        self._freed |= {way: None for way in ways if way in self._blocked}
+        self._released |= {way: None for way in ways if way in self._blocked}
 
-    def unblock(self) -> None:
+    def wake_all_blocked(self) -> None:
         """Look again at all that something else came before."""
         blocked, self._blocked = self._blocked, {}
-        self._call([each for waiting in blocked.values() for each in waiting])
+        self._wake_in_order([each for waiting in blocked.values() for each in waiting])
 
-    def _call(self, waiting: list[tuple[int, int, Turn]]) -> None:
+    def _wake_in_order(self, waiting: list[tuple[int, int, WorkItem]]) -> None:
         """Wake those who waited in a heap that is no more, in their order."""
         for _, number, turn in sorted(waiting):
-            if turn.number == number:
-                turn.number = 0
+            if turn.queue_number == number:
+                turn.queue_number = 0
                 self.wake(turn)
 
-    def later(self, turn: Turn, at: float) -> None:
+    def schedule_wake(self, turn: WorkItem, at: float) -> None:
         """Look at it at this time: monotonic seconds."""
         self._serial += 1
         heapq.heappush(self._timers, (at, self._serial, turn))
 
     def next_in(self) -> float:
         """Seconds until something is to be looked at; infinite when nothing waits for a time."""
-        if self.ready:
+        if self.has_ready:
             return 0.0
         return max(0.0, self._timers[0][0] - self._monotonic()) if self._timers else float("inf")
 
     @property
-    def ready(self) -> bool:
+    def has_ready(self) -> bool:
         """Whether something is to be looked at now."""
-        return bool(self._ready or self._freed)
+        return bool(self._ready or self._released)
 
-    def pass_(self, offered: Callable[[Turn], For | None], taken: Callable[[For], bool]) -> None:
+    def run_ready(
+        self, offered: Callable[[WorkItem], WaitKey | None], taken: Callable[[WaitKey], bool]
+    ) -> None:
         """Look at all that is ready, and at what becomes ready by that. `offered` returns what a turn has to wait for, or
         None where that is all for now; `taken` says whether somebody has this."""
         now = self._monotonic()
         while self._timers and self._timers[0][0] <= now:
             self.wake(heapq.heappop(self._timers)[2])
-        for _ in range(ROUNDS):
-            self._let_in(taken)
+        for _ in range(MAX_ROUNDS):
+            self._admit_next(taken)
             ready, self._ready = self._ready, []
             for turn in ready:
                 turn.ready = False
             # Who waits comes before who had it last, the longest first.
-            for turn in sorted(ready, key=lambda turn: (turn.rank, turn.number or self._serial + 1)):
-                self._look(turn, offered)
-            if not self.ready:
+            for turn in sorted(ready, key=lambda turn: (turn.rank, turn.queue_number or self._serial + 1)):
+                self._process_item(turn, offered)
+            if not self.has_ready:
                 return
 
-    def _look(self, turn: Turn, offered: Callable[[Turn], For | None]) -> None:
+    def _process_item(self, turn: WorkItem, offered: Callable[[WorkItem], WaitKey | None]) -> None:
         """What a turn waited for and does not take is the next one's. One that could have its lane and waits for a place
         of its handler keeps the others of its lane waiting: they would only wait there as well. One that still waits for
         the same keeps its place: else who is woken often, because his transcript grows, would always be the last."""
-        before, lane = turn.waits, turn.lane
-        turn.waits = offered(turn) if self.current(turn) else None
-        if turn.waits != before:
-            turn.number = 0
-        if turn.waits is not None and not turn.number:
+        before, lane = turn.waiting_for, turn.needed_lane
+        turn.waiting_for = offered(turn) if self.is_current(turn) else None
+        if turn.waiting_for != before:
+            turn.queue_number = 0
+        if turn.waiting_for is not None and not turn.queue_number:
             self._serial += 1
-            turn.number = self._serial
-            heapq.heappush(self._blocked.setdefault(turn.waits, []), (turn.rank, self._serial, turn))
-        kept = (turn.waits, turn.lane) if turn.waits == (turn.consumer.name,) else (turn.waits,)
-        self.free(*(way for way in (before, lane) if way is not None and way not in kept))
+            turn.queue_number = self._serial
+            heapq.heappush(self._blocked.setdefault(turn.waiting_for, []), (turn.rank, self._serial, turn))
+        kept = (
+            (turn.waiting_for, turn.needed_lane)
+            if turn.waiting_for == (turn.consumer.name,)
+            else (turn.waiting_for,)
+        )
+        self.release(*(way for way in (before, lane) if way is not None and way not in kept))
 
-    def _let_in(self, taken: Callable[[For], bool]) -> None:
+    def _admit_next(self, taken: Callable[[WaitKey], bool]) -> None:
         """Wake the first of those who wait for each thing that is free."""
-        freed, self._freed = self._freed, {}
+        freed, self._released = self._released, {}
         for way in freed:
             waiting = self._blocked.get(way, [])
-            while waiting and waiting[0][2].number != waiting[0][1]:
+            while waiting and waiting[0][2].queue_number != waiting[0][1]:
                 heapq.heappop(waiting)
             if not waiting:
                 self._blocked.pop(way, None)
             elif not taken(way):
                 self.wake(waiting[0][2])
 
-    def tidy(self, is_open: Callable[[Path], bool]) -> None:
+    def forget_closed(self, is_open: Callable[[Path], bool]) -> None:
         """Forget turns whose transcript was put away: growth makes them anew. Whatever was overlooked is looked at."""
-        self.unblock()
-        for turn in self.events.values():
+        self.wake_all_blocked()
+        for turn in self.items_by_event.values():
             self.wake(turn)
-        for key, turn in list(self.turns.items()):
+        for key, turn in list(self.items_by_transcript.items()):
             if is_open(key[1]):
                 self.wake(turn)
-            elif turn.idle and turn.wait <= self._monotonic():
-                self.place(turn, key[1], None)
-                del self.turns[key]
+            elif turn.is_idle and turn.gather_until <= self._monotonic():
+                self.assign_lane(turn, key[1], None)
+                del self.items_by_transcript[key]
 
 
-def _stream_of(consumer: Consumer, event: Event) -> Stream | None:
-    return consumer.stream(event.transcript) if isinstance(event, SessionEnded) else None
+def _cursor_of(consumer: Consumer, event: Event) -> Cursor | None:
+    return consumer.get_cursor(event.transcript) if isinstance(event, SessionEnded) else None

@@ -17,51 +17,51 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd import compaction, report
-from tacitd.choices import Choices
+from tacitd.choices import WriteModes
 from tacitd.clock import Clock, SystemClock
-from tacitd.config import Config, load
+from tacitd.config import Config, load_config
 from tacitd.consumer import Consumer
 from tacitd.control.server import Server
 from tacitd.dispatch import Dispatcher
 from tacitd.engine import Engine
-from tacitd.errors import TacitdError, said_by_system
+from tacitd.errors import TacitdError, describe_os_error
 from tacitd.events import Project
 from tacitd.files.busy import BusyFiles
 from tacitd.files.follow_up import FollowUp
-from tacitd.files.locks import Lock, hold, private_dir
+from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import EditGuards
-from tacitd.files.replaced import replace as replace_file
-from tacitd.files.second_look import SecondLook
+from tacitd.files.replaced import replace_file as replace_file
+from tacitd.files.second_look import LateWrites
 from tacitd.files.transaction import History
-from tacitd.handler import Degradation, Slice, Tools
-from tacitd.holds import Holds
-from tacitd.letters import Letters
-from tacitd.migrate import ensure
+from tacitd.handler import Degradation, Plugin, Tools
+from tacitd.holds import PausedScopes
+from tacitd.letters import DeadLetters
+from tacitd.migrate import migrate_state
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.guard import SENTINEL
-from tacitd.model.health import Health
+from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.notices import Notices
-from tacitd.parking import Pauses
+from tacitd.parking import Backoff
 from tacitd.paths import SOCKET_FILE, Paths
 from tacitd.reload import check_refused
-from tacitd.rescue import Rescue
+from tacitd.rescue import RescueLog
 from tacitd.schedule import Schedule
-from tacitd.slices import Found, find
-from tacitd.sources import Sources
-from tacitd.stores import Stores
-from tacitd.tails import Tails
-from tacitd.transcripts.breaker import Breaker
+from tacitd.slices import FoundPlugins, find_plugins
+from tacitd.sources import WatchedFiles
+from tacitd.stores import StateLayout
+from tacitd.tails import TranscriptPool
+from tacitd.transcripts.breaker import GrowthBreaker
 from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.processes import process_start
-from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.projects import ProjectFinder
 from tacitd.transcripts.sessions import Sessions
 from tacitd.transcripts.watch import WatchdogWatcher, Watcher
-from tacitd.turns import Parts
+from tacitd.turns import EngineContext
 
 WatcherFor = Callable[[Path, Callable[[], None]], Watcher]
 
@@ -72,23 +72,23 @@ class App:
 
     paths: Paths
     config: Config
-    found: Found
+    found: FoundPlugins
     clock: Clock
     engine: Engine
     model: Model
     budget: Budget
     history: History
-    choices: Choices
+    write_modes: WriteModes
     lock: Lock
-    leaving: threading.Event
-    projects: Projects
+    stopping: threading.Event
+    projects: ProjectFinder
     environ: Mapping[str, str]
-    second: SecondLook
+    late_writes: LateWrites
     guards: EditGuards
     follow_up: FollowUp
     notices: Notices = field(default_factory=Notices)
     tools: dict[str, Tools] = field(default_factory=dict)
-    on_level: Callable[[str], None] = lambda _: None
+    set_log_level: Callable[[str], None] = lambda _: None
     """Log as much as this from now on."""
     server: Server | None = None
     degraded: dict[str, Degradation] = field(default_factory=dict)
@@ -96,23 +96,23 @@ class App:
     def open(self) -> None:
         """Finish what a crash left, watch, list, and take calls. Raises TacitdError."""
         self.history.recover()
-        self.second.find(self.history.places())
+        self.late_writes.find_copies(self.history.list_directories())
         for name, consumer in list(self.engine.consumers.items()):
-            if not self._opened(name, consumer):
+            if not self._open_handler(name, consumer):
                 del self.engine.consumers[name]
         try:
-            self.budget.compact()
+            self.budget.compact_log()
         except (OSError, TacitdError) as error:
             logger.warning("the budget's log stays long: {}", error)
         self.engine.start()
-        self.engine.dispatcher.telling.again(self.clock.now())
-        self.engine.snapshot = self._each_minute
+        self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
+        self.engine.write_snapshot = self._run_each_minute
         for name, consumer in self.engine.consumers.items():
-            for job in consumer.slice.jobs:
-                self.engine.schedule.add(name, job, consumer.jobs.get(job.name))
-        self.engine.snapshot()
+            for job in consumer.plugin.jobs:
+                self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
+        self.engine.write_snapshot()
 
-    def _each_minute(self) -> None:
+    def _run_each_minute(self) -> None:
         """What the engine's housekeeping leaves to the one who knows all parts."""
         try:
             self.follow_up.run_once()
@@ -125,51 +125,51 @@ class App:
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a call waits and says so."""
         with suppress(OSError, TacitdError):
-            self.budget.save()
+            self.budget.save_unwritten()
 
-    def _opened(self, name: str, consumer: Consumer) -> bool:
+    def _open_handler(self, name: str, consumer: Consumer) -> bool:
         """Give a handler its memory. One that cannot begin is left out and said, and stops no other."""
-        commits = consumer.read()
+        commits = consumer.replay_log()
         try:
             consumer.handler.open(commits, self.engine.dispatcher.tools[name])
             deque(commits, maxlen=0)  # one that did not read all of it must not lose its positions
         except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
-            self.degraded[f"handler.broken:{name}"] = _broken(name, error)
+            self.degraded[f"handler.broken:{name}"] = _describe_broken(name, error)
             return False
         try:
-            compaction.compact(consumer, os.path.lexists)
+            compaction.compact_log(consumer, os.path.lexists)
         except OSError as error:
             logger.warning("{} stays long: {}", consumer.log.path, error)
         return True
 
-    def directives(self, config: Config) -> list[Path]:
+    def list_directives(self, config: Config) -> list[Path]:
         """The documents that hold for every project."""
-        return [_expanded(name, Path(self.paths.home)) for name in config.directives]
+        return [_expand_home(name, Path(self.paths.home)) for name in config.directives]
 
     def run(self) -> None:
         """Until `leave`."""
         self.follow_up.start()
         self.engine.run()
 
-    def leave(self) -> None:
+    def request_stop(self) -> None:
         """Begin to leave: kill the model's children, end the loop. May be called from a signal handler's thread."""
-        self.leaving.set()
+        self.stopping.set()
         self.engine.stop()
 
     def close(self) -> None:
         """Leave: everything that was committed is durable already."""
-        self.leaving.set()
+        self.stopping.set()
         steps: list[Callable[[], object]] = [] if self.server is None else [self.server.close]
         steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
-        steps += [self.model.sweep] if isinstance(self.model, Health) else []
+        steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
         steps += [
             self.follow_up.stop,
-            self.second.close,
+            self.late_writes.close,
             self._save_budget,
-            self.engine.save,
+            self.engine.save_positions,
             self.engine.save_jobs,
-            self.engine.snapshot,
-            self._unname,
+            self.engine.write_snapshot,
+            self._remove_socket_file,
         ]
         try:
             for step in steps:
@@ -189,15 +189,15 @@ class App:
         """
         if self.server is not None:
             self.server.open()
-            self._name(self.server.path)
+            self._write_socket_file(self.server.path)
 
-    def _name(self, socket: Path) -> None:
+    def _write_socket_file(self, socket: Path) -> None:
         try:
             replace_file(self.paths.state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
         except OSError as error:  # a full disk is no reason not to run: a service manager would try for ever
             logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 
-    def _unname(self) -> None:
+    def _remove_socket_file(self) -> None:
         if self.server is not None:
             with suppress(OSError):
                 (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
@@ -214,12 +214,12 @@ class App:
         self.close()
 
 
-def build(
+def build_app(
     paths: Paths,
     environ: Mapping[str, str],
     *,
     clock: Clock | None = None,
-    found: Found | None = None,
+    found: FoundPlugins | None = None,
     model: Callable[[Config, Budget], Model] | None = None,
     watcher_for: WatcherFor = WatchdogWatcher,
     longer: Callable[[float], None] = lambda _: None,
@@ -230,55 +230,57 @@ def build(
     version wrote, and UnavailableError where another daemon holds the lock.
     """
     clock = clock or SystemClock()
-    found = found or find()
-    config = load(paths.config_file, environ, found.sections(), broken=bool(found.failed))
-    private_dir(paths.state_dir)
-    lock = hold(paths.state_dir / "lock")
+    found = found or find_plugins()
+    config = load_config(paths.config_file, environ, found.collect_sections(), broken=bool(found.failed))
+    make_private_dir(paths.state_dir)
+    lock = acquire_lock(paths.state_dir / "lock")
     try:
-        ensure(paths.state_dir, longer=longer)
-        return _joined(paths, environ, clock, found, config, lock, model, watcher_for)
+        migrate_state(paths.state_dir, longer=longer)
+        return _join_parts(paths, environ, clock, found, config, lock, model, watcher_for)
     except BaseException:
         lock.release()
         raise
 
 
-def _joined(
+def _join_parts(
     paths: Paths,
     environ: Mapping[str, str],
     clock: Clock,
-    found: Found,
+    found: FoundPlugins,
     config: Config,
     lock: Lock,
     make_model: Callable[[Config, Budget], Model] | None,
     watcher_for: WatcherFor,
 ) -> App:
-    stores, leaving, wake = Stores(paths.state_dir), threading.Event(), threading.Event()
-    work = private_dir(paths.state_dir / "model") / "work"
-    budget = Budget(stores.log("budget.jsonl", terminated=True), config.budget, clock)
-    own_sessions = {str(record.get("session", "")) for record in stores.log("own-sessions.jsonl").read()}
-    own = Own(str(work), SENTINEL, own_sessions)
-    model = (make_model or _claude(work, environ, clock, leaving, stores, own_sessions))(config, budget)
-    second = SecondLook(clock)
+    stores, leaving, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
+    work = make_private_dir(paths.state_dir / "model") / "work"
+    budget = Budget(stores.open_log("budget.jsonl", terminated=True), config.budget, clock)
+    own_sessions = {str(record.get("session", "")) for record in stores.open_log("own-sessions.jsonl").read()}
+    own = OwnCalls(str(work), SENTINEL, own_sessions)
+    model = (make_model or _model_factory(work, environ, clock, leaving, stores, own_sessions))(
+        config, budget
+    )
+    second = LateWrites(clock)
     busy = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
     guards = EditGuards(second, busy)
-    history = History(stores.log("history.jsonl"), clock, guards=guards)
-    choices = Choices(stores.log("projects.jsonl"), clock, config.projects.write)
-    follow_up = FollowUp(second, history, lambda root: choices.mode(Project(root, False)) != "off")
-    projects = Projects(
+    history = History(stores.open_log("history.jsonl"), clock, guards=guards)
+    choices = WriteModes(stores.open_log("projects.jsonl"), clock, config.projects.write)
+    follow_up = FollowUp(second, history, lambda root: choices.get_mode(Project(root, False)) != "off")
+    projects = ProjectFinder(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
-    consumers, broken = _consumers(found.slices, stores, clock)
-    holds = Holds(stores.log("paused.jsonl"), clock)
+    consumers, broken = _make_consumers(found.plugins, stores, clock)
+    holds = PausedScopes(stores.open_log("paused.jsonl"), clock)
     engine = Engine(
         clock=clock,
         follower=Follower([paths.config_dir], clock, watcher_for, wake.set),
-        tails=Tails(consumers, own),
+        pool=TranscriptPool(consumers, own),
         sessions=Sessions(clock, config.session.idle, paths.config_dir, process_start),
-        breaker=Breaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
-        project_of=projects.of,
-        holds=holds,
+        breaker=GrowthBreaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
+        project_of=projects.find_project,
+        pauses=holds,
         consumers=consumers,
-        sources=Sources(consumers),
+        watched_files=WatchedFiles(consumers),
         schedule=Schedule(clock),
         wake=wake,
         root=paths.config_dir,
@@ -302,9 +304,13 @@ def _joined(
         follow_up,
     )
     app.degraded.update(broken)
-    app.tools |= {name: _tools(c.slice, app, stores, projects) for name, c in consumers.items()}
-    engine.dispatcher = _dispatcher(app, app.tools, stores)
-    engine.extra = lambda: [*found.failed, *app.degraded.values(), *report.ill(app)]
+    app.tools |= {name: _make_tools(c.plugin, app, stores, projects) for name, c in consumers.items()}
+    engine.dispatcher = _make_dispatcher(app, app.tools, stores)
+    engine.extra_degradations = lambda: [
+        *found.failed,
+        *app.degraded.values(),
+        *report.list_app_degradations(app),
+    ]
     return app
 
 
@@ -314,23 +320,25 @@ def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:
     return [Path(state) / "nvim" / "swap"]
 
 
-def _consumers(
-    slices: Sequence[Slice], stores: Stores, clock: Clock
+def _make_consumers(
+    slices: Sequence[Plugin], stores: StateLayout, clock: Clock
 ) -> tuple[dict[str, Consumer], dict[str, Degradation]]:
     """The handlers with their logs, and what is said of those that cannot be made."""
     made: dict[str, Consumer] = {}
     broken: dict[str, Degradation] = {}
     for one in slices:
         try:
-            made[one.name] = Consumer(one, one.make(), Log(stores.home(one.name) / "log.jsonl"), clock)
+            made[one.name] = Consumer(
+                one, one.make(), Log(stores.make_handler_dir(one.name) / "log.jsonl"), clock
+            )
         except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
-            broken[f"handler.broken:{one.name}"] = _broken(one.name, error)
+            broken[f"handler.broken:{one.name}"] = _describe_broken(one.name, error)
     return made, broken
 
 
-def _broken(name: str, error: Exception) -> Degradation:
+def _describe_broken(name: str, error: Exception) -> Degradation:
     if isinstance(error, OSError | TacitdError):
-        why, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+        why, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
         what = f"the handler {name} cannot begin: {why}"
         logger.error("{}", what)
         return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
@@ -339,15 +347,15 @@ def _broken(name: str, error: Exception) -> Degradation:
     return Degradation("handler.broken", what, "the log says more; everything else goes on")
 
 
-def _claude(
+def _model_factory(
     work: Path,
     environ: Mapping[str, str],
     clock: Clock,
     leaving: threading.Event,
-    stores: Stores,
+    stores: StateLayout,
     own_sessions: set[str],
 ) -> Callable[[Config, Budget], Model]:
-    log = stores.log("own-sessions.jsonl")
+    log = stores.open_log("own-sessions.jsonl")
 
     def remember(session: str) -> None:
         log.append({"at": clock.now(), "session": session})
@@ -366,35 +374,35 @@ def _claude(
             own_sessions=own_sessions,
             on_session=remember,
         )
-        return Health(claude, claude.program, lambda: claude.running, children.reap_leftovers)
+        return ModelHealth(claude, claude.find_program, lambda: claude.running_count, children.reap_leftovers)
 
     return make
 
 
-def _dispatcher(app: App, tools: Mapping[str, Tools], stores: Stores) -> Dispatcher:
+def _make_dispatcher(app: App, tools: Mapping[str, Tools], stores: StateLayout) -> Dispatcher:
     engine = app.engine
-    parts = Parts(
-        tail=engine.tails.get,
-        end=engine.tails.end,
-        coming=engine.tails.coming,
-        away=engine.tails.away,
+    parts = EngineContext(
+        get_tail=engine.pool.get_tail,
+        get_final_offset=engine.pool.get_final_offset,
+        is_pending=engine.pool.is_pending,
+        is_evicted=engine.pool.is_evicted,
         project_of=engine.project_of,
-        refused=engine.refused,
-        unpaid=engine.unpaid,
-        know=engine.sources.know,
-        post=engine.post,
+        get_refusal=engine.get_refusal,
+        get_model_refusal=engine.get_model_refusal,
+        watch_project=engine.watched_files.watch_project,
+        call_soon=engine.call_soon,
         monotonic=app.clock.monotonic,
         now=app.clock.now,
     )
-    dead = Letters(stores.log("dead.jsonl"), app.clock.now)
-    pauses = Pauses(app.config.dispatch.first_pause, app.config.dispatch.longest_pause)
-    rescue = Rescue(stores.log("rescue.jsonl"), app.clock)
+    dead = DeadLetters(stores.open_log("dead.jsonl"), app.clock.now)
+    pauses = Backoff(app.config.dispatch.first_pause, app.config.dispatch.longest_pause)
+    rescue = RescueLog(stores.open_log("rescue.jsonl"), app.clock)
     made = Dispatcher(engine.consumers, tools, parts, pauses, rescue, dead)
-    made.runner.unused = app.budget.unused
+    made.runner.mark_discarded = app.budget.mark_discarded
     return made
 
 
-def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
+def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFinder) -> Tools:
     def degrade(what: Degradation) -> None:
         app.degraded[f"{one.name} {what.id}"] = what  # its own: no handler clears what another said
 
@@ -405,20 +413,24 @@ def _tools(one: Slice, app: App, stores: Stores, projects: Projects) -> Tools:
         clock=app.clock,
         model=app.model,
         history=app.history,
-        settings={name: app.config.section(name) for name in one.settings},
-        home=stores.home(one.name),
-        project_of=projects.of,
-        live=lambda project: app.engine.sessions.live_in(lambda cwd: projects.of(cwd) == project),
+        settings={name: app.config.get_section(name) for name in one.settings},
+        home=stores.make_handler_dir(one.name),
+        project_of=projects.find_project,
+        has_live_session=lambda project: app.engine.sessions.is_live_in(
+            lambda cwd: projects.find_project(cwd) == project
+        ),
         degrade=degrade,
         clear=clear,
-        directives=app.directives(app.config),
+        directives=app.list_directives(app.config),
         guards=app.guards,
         write=app.config.projects.write,
-        written=app.choices.mode,
-        announce=app.notices.add,
-        post=lambda event: app.engine.post(lambda: app.engine.dispatcher.post(event, only=one.name)),
+        write_mode_of=app.write_modes.get_mode,
+        announce=app.notices.add_notice,
+        post=lambda event: app.engine.call_soon(
+            lambda: app.engine.dispatcher.post_event(event, only=one.name)
+        ),
     )
 
 
-def _expanded(name: str, home: Path) -> Path:
+def _expand_home(name: str, home: Path) -> Path:
     return home / name[2:] if name.startswith("~/") else Path(name)

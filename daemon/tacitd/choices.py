@@ -18,7 +18,7 @@ from tacitd.files.log import Log
 WriteMode = Literal["local", "shared", "off"]
 
 
-class Choices:
+class WriteModes:
     """The write mode of each project. Thread-safe."""
 
     def __init__(self, log: Log, clock: Clock, default: WriteMode = "local") -> None:
@@ -29,37 +29,37 @@ class Choices:
         self._read_size = -1
         self._modes: dict[str, WriteMode] = {}
 
-    def mode(self, project: Project) -> WriteMode:
+    def get_mode(self, project: Project) -> WriteMode:
         """The project's own write mode, otherwise the configuration's. `off` in the configuration overrides every choice."""
         with self._lock:
-            self._fresh()
+            self._reload_if_changed()
             chosen = self._modes.get(str(project.root), self._default)
             return "off" if self._default == "off" else chosen
 
-    def by_default(self, mode: WriteMode) -> None:
+    def set_default(self, mode: WriteMode) -> None:
         """Set the write mode of projects without a choice (`projects.write`)."""
         with self._lock:
             self._default = mode
 
-    def choose(self, root: Path, mode: WriteMode | Literal[""]) -> None:
+    def set_mode(self, root: Path, mode: WriteMode | Literal[""]) -> None:
         """Set a project's write mode; "" removes the choice. Durable when it returns. Raises OSError."""
         with self._lock:
             self._log.append({"at": self._clock.now(), "project": str(root), "write": mode})
             self._log.flush()
 
-    def before(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
+    def get_previous(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
         """The last choice for this project that is not `mode`; "" if there is none. Raises OSError."""
         made = [r.get("write", "") for r in self._log.read() if r.get("project") == str(root)]
         before = next((one for one in reversed(made) if one != mode), "")
         return cast(WriteMode | Literal[""], before)
 
-    def all(self) -> dict[str, WriteMode]:
+    def list_modes(self) -> dict[str, WriteMode]:
         """Every choice, by the project's root."""
         with self._lock:
-            self._fresh()
+            self._reload_if_changed()
             return dict(self._modes)
 
-    def _fresh(self) -> None:
+    def _reload_if_changed(self) -> None:
         size = self._log.size
         if size == self._read_size:
             return

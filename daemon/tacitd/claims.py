@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-class Claims:
+class InFlightPrompts:
     """Claims by (handler, prompt id). Engine thread only."""
 
     def __init__(self) -> None:
@@ -21,21 +21,21 @@ class Claims:
     def __len__(self) -> int:
         return len(self._owners)
 
-    def take(self, handler: str, ids: Iterable[str], owner: Path) -> None:
+    def claim_prompts(self, handler: str, ids: Iterable[str], owner: Path) -> None:
         """This transcript hands these over now."""
         for id in ids:
             self._owners[handler, id] = owner
 
-    def owner(self, handler: str, id: str) -> Path | None:
+    def get_owner(self, handler: str, id: str) -> Path | None:
         """The transcript that hands this prompt over; None where nobody does."""
         return self._owners.get((handler, id))
 
-    def release(self, handler: str, ids: Iterable[str]) -> None:
+    def release_prompts(self, handler: str, ids: Iterable[str]) -> None:
         """These were handled."""
         for id in ids:
             self._owners.pop((handler, id), None)
 
-    def leave(self, owner: Path, handler: str | None = None) -> None:
+    def release_owner(self, owner: Path, handler: str | None = None) -> None:
         """A transcript hands nothing over for now: to this handler, or to none."""
         gone = [key for key, path in self._owners.items() if path == owner and handler in (None, key[0])]
         for key in gone:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tacitd.files.log import Log, encode
+from tacitd.files.log import Log, encode_record
 from tacitd.handler import Commit
 
 _SAME = ("ev", "t", "s", "ids", "d")
@@ -23,17 +23,17 @@ class Commits:
         self._unsure: dict[bytes, Mapping[str, Any]] = {}
         """What stands in the log, and may not be durable."""
 
-    def add(self, log: Log, record: Mapping[str, Any]) -> Commit:
+    def append_once(self, log: Log, record: Mapping[str, Any]) -> Commit:
         """Add this and make it durable. Raises OSError, LogDamagedError: then it is to be added once more."""
-        key = encode({name: record.get(name) for name in _SAME})
+        key = encode_record({name: record.get(name) for name in _SAME})
         if key not in self._unsure:
             log.append(record)
             self._unsure[key] = record
         log.flush()
-        return commit_of(self._unsure.pop(key))
+        return parse_commit(self._unsure.pop(key))
 
 
-def commit_of(record: Mapping[str, Any]) -> Commit:
+def parse_commit(record: Mapping[str, Any]) -> Commit:
     """Given a record of the log, return the commit. Raises KeyError, TypeError, ValueError where it is none."""
     data = record.get("d", {})
     if not isinstance(data, Mapping):

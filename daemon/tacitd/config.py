@@ -99,7 +99,7 @@ class Config(BaseSettings):
                 raise ValueError(f"{name!r} is not an absolute path (it may begin with ~)")
         return names
 
-    def section(self, name: str) -> Any:
+    def get_section(self, name: str) -> Any:
         """The section of this name: an instance of the slice's settings model."""
         return getattr(self, name)
 
@@ -114,7 +114,7 @@ class _Lenient(EnvSettingsSource):
             return value
 
 
-def load(
+def load_config(
     file: Path,
     environ: Mapping[str, str],
     sections: Mapping[str, type[BaseModel]] | None = None,
@@ -133,7 +133,7 @@ def load(
         table = {name: value for name, value in table.items() if name in known}
     else:
         _refuse_unknown(environ, known)
-    made: type[Config] = _sourced(environ, table)
+    made: type[Config] = _config_class(environ, table)
     if sections:
         fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
         made = create_model("Config", __base__=made, **fields)
@@ -157,7 +157,7 @@ def _toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
 
 
-def _sourced(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
+def _config_class(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
     """A Config that reads these variables and this table instead of the process's environment."""
 
     class Sourced(Config):
@@ -212,11 +212,11 @@ def _variable(key: str) -> str:
     return PREFIX + key.upper().replace(".", "__")
 
 
-def flat(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+def list_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
     """Yield every setting as (key, value, description); keys have the form `section.name`."""
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
         if isinstance(value, BaseModel):
-            yield from flat(value, f"{prefix}{name}.")
+            yield from list_settings(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value, field.description or ""

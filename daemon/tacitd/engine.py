@@ -15,24 +15,24 @@ from typing import TypeVar
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.consumer import Consumer, Stream
+from tacitd.consumer import Consumer, Cursor
 from tacitd.dispatch import PAUSED, Dispatcher
 from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation, Later
-from tacitd.holds import Hold, Holds
+from tacitd.holds import Pause, PausedScopes
 from tacitd.inbox import Inbox
 from tacitd.model.port import NoAnswer, Why
 from tacitd.schedule import Schedule
-from tacitd.sources import Sources
-from tacitd.syncs import Syncs, Waiting
-from tacitd.tails import Tails
-from tacitd.transcripts.breaker import Breaker
+from tacitd.sources import WatchedFiles
+from tacitd.syncs import SyncWaiter, SyncWaiters
+from tacitd.tails import TranscriptPool
+from tacitd.transcripts.breaker import GrowthBreaker
 from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.position import Position, baseline
-from tacitd.transcripts.sessions import Ended, Sessions, session_of_subagent
+from tacitd.transcripts.position import Position, find_baseline
+from tacitd.transcripts.sessions import EndedSession, Sessions, session_of_subagent
 from tacitd.transcripts.tail import Tail, is_subagent
-from tacitd.turns import Turn, unwritten
+from tacitd.turns import WorkItem, explain_unwritten
 
 T = TypeVar("T")
 
@@ -47,17 +47,17 @@ SHOWN = 600.0
 BREAKER_HINT = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
 BREAKER_PAUSE = 60.0
 """Seconds at least until work that the growth breaker stopped is tried again."""
-ASLEEP = 60.0
+MAX_SLEEP = 60.0
 """Seconds between two turns at most, where nobody wants to hear of it more often."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SessionPlace:
     """Where a session works, as far as its transcript says."""
 
     cwd: str
     project: Project | NoProject
-    begun: bool
+    is_new_session: bool
     """`Tail.begun`: it counts for the growth breaker."""
 
 
@@ -67,43 +67,43 @@ class Engine:
 
     clock: Clock
     follower: Follower
-    tails: Tails
+    pool: TranscriptPool
     sessions: Sessions
-    breaker: Breaker
+    breaker: GrowthBreaker
     project_of: Callable[[str], Project | NoProject]
-    holds: Holds
+    pauses: PausedScopes
     consumers: dict[str, Consumer]
-    sources: Sources
+    watched_files: WatchedFiles
     schedule: Schedule
     wake: threading.Event
     root: Path
     """Claude Code's own directory, below which the transcripts are."""
     dispatcher: Dispatcher = field(init=False)
-    snapshot: Callable[[], None] = lambda: None
+    write_snapshot: Callable[[], None] = lambda: None
     """Write what `status` shows where no daemon runs."""
-    extra: Callable[[], Sequence[Degradation]] = tuple
-    on_turn: Callable[[], None] = lambda: None
+    extra_degradations: Callable[[], Sequence[Degradation]] = tuple
+    on_iteration: Callable[[], None] = lambda: None
     """Called each time the loop came round."""
-    asleep: float = ASLEEP
+    max_sleep: float = MAX_SLEEP
     """Seconds between two turns at most."""
-    started: float = 0.0
-    started_sessions: dict[str, Place] = field(default_factory=dict)
+    started_at: float = 0.0
+    session_places: dict[str, SessionPlace] = field(default_factory=dict)
     """Sessions whose directory is known, until they end."""
     heartbeat: float = 0.0
     """Monotonic seconds: when the loop last came round."""
     fault: Degradation | None = None
-    _faults: int = 0
+    _fault_count: int = 0
     _fault_at: float = 0.0
     _unwritten: dict[str, Degradation] = field(default_factory=dict)
     """What of our own state cannot be written now, and is tried again."""
     _inbox: Inbox = field(init=False)
-    _syncs: Syncs = field(default_factory=Syncs)
+    _sync_waiters: SyncWaiters = field(default_factory=SyncWaiters)
     _stop: threading.Event = field(default_factory=threading.Event)
     _next_housekeeping: float = 0.0
     _next_rescue: float = 0.0
     _clocks: tuple[float, float] | None = None
     """Wall and monotonic time of the turn before."""
-    _found: dict[Path, float] = field(default_factory=dict)
+    _found_mtimes: dict[Path, float] = field(default_factory=dict)
     """Growth that was found, not watched: when each file was last written, seconds since 1970."""
 
     _nameless: set[Path] = field(default_factory=set)
@@ -111,13 +111,13 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._inbox = Inbox(self.wake)
-        self.tails.on_rewritten = lambda path: self.dispatcher.again(path)
+        self.pool.on_rewritten = lambda path: self.dispatcher.restart_transcript(path)
 
     # from other threads
 
-    def post(self, work: Callable[[], None]) -> None:
+    def call_soon(self, work: Callable[[], None]) -> None:
         """Run this in the engine's thread soon."""
-        self._inbox.post(work)
+        self._inbox.call_soon(work)
 
     def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
         """Run this in the engine's thread and return what it returns.
@@ -132,7 +132,7 @@ class Engine:
         try:
             waiting.future.result(timeout)
         except TimeoutError:
-            self.post(lambda: self._syncs.forget(waiting))
+            self.call_soon(lambda: self._sync_waiters.drop_waiter(waiting))
             raise
 
     def stop(self) -> None:
@@ -144,35 +144,35 @@ class Engine:
 
     def start(self) -> None:
         """First listing: watch, take what was there before the first start as read, find what is behind."""
-        self.started = self.clock.now()
-        self._clocks = self.started, self.clock.monotonic()
+        self.started_at = self.clock.now()
+        self._clocks = self.started_at, self.clock.monotonic()
         self.follower.start()
         self.follower.poll(full=True)
         known = {path: stamp for path, stamp in self.follower.stamps.items() if not is_subagent(path)}
         for consumer in self.consumers.values():
-            if consumer.born is None:
-                consumer.begin(dict(_baselines(known)))
-        self._reborn()
-        self._write("rescue", self.dispatcher.settle_rescued)
+            if consumer.first_start is None:
+                consumer.record_first_start(dict(_find_baselines(known)))
+        self._correct_first_starts()
+        self._try_write("rescue", self.dispatcher.settle_rescued)
         for path, stamp in known.items():
-            if any(c.stands(path) != stamp.size for c in self.consumers.values()):
-                self.tails.grew(path)
-                self._found[path] = stamp.mtime_ns / 1e9
-        for path, stream in self._open_ended():
-            at = known[path].mtime_ns / 1e9 if path in known else stream.touched
-            self.sessions.grew(path, stream.session, stream.cwd, at, mtime=at)
+            if any(c.get_offset(path) != stamp.size for c in self.consumers.values()):
+                self.pool.mark_unread(path)
+                self._found_mtimes[path] = stamp.mtime_ns / 1e9
+        for path, stream in self._list_open_sessions():
+            at = known[path].mtime_ns / 1e9 if path in known else stream.logged_at
+            self.sessions.note_growth(path, stream.session, stream.cwd, at, mtime=at)
         now = self.clock.monotonic()
         self._next_housekeeping, self._next_rescue = now + HOUSEKEEPING, now + HOUSEKEEPING
 
-    def _reborn(self) -> None:
+    def _correct_first_starts(self) -> None:
         for name, consumer in self.consumers.items():
-            self._write(f"first start of {name}", consumer.reborn)
+            self._try_write(f"first start of {name}", consumer.correct_first_start)
 
-    def _open_ended(self) -> Iterator[tuple[Path, Stream]]:
+    def _list_open_sessions(self) -> Iterator[tuple[Path, Cursor]]:
         """Sessions that were handled, and whose end was not: it is offered again after a restart."""
         for consumer in self.consumers.values():
-            for path, stream in list(consumer.streams.items()):
-                if stream.unended and stream.session:
+            for path, stream in list(consumer.cursors.items()):
+                if stream.has_unhandled_end and stream.session:
                     yield path, stream
 
     def run(self) -> None:
@@ -180,73 +180,73 @@ class Engine:
         what was raised, so that a service manager starts anew."""
         try:
             while not self._stop.is_set():
-                self._guarded_turn()
-                self.on_turn()
-                self.wake.wait(self._pause())
+                self._run_guarded()
+                self.on_iteration()
+                self.wake.wait(self._sleep_seconds())
                 self.wake.clear()
         finally:
-            self._abandon()
+            self._fail_waiters()
 
-    def _guarded_turn(self) -> None:
+    def _run_guarded(self) -> None:
         try:
-            self.turn()
-            self._faults = 0
+            self.run_iteration()
+            self._fault_count = 0
         except Exception as error:  # one bad turn must not end the daemon, and must not be hidden either
-            self._faults, self._fault_at = self._faults + 1, self.clock.monotonic()
+            self._fault_count, self._fault_at = self._fault_count + 1, self.clock.monotonic()
             logger.opt(exception=error).error("a turn of the engine failed")
             self.fault = Degradation(
                 "engine.fault", f"a turn failed: {type(error).__name__}: {error}", "see the log"
             )
-            if self._faults >= FAULTS:
+            if self._fault_count >= FAULTS:
                 raise
-            self._stop.wait(min(5.0, 0.05 * 2**self._faults))
+            self._stop.wait(min(5.0, 0.05 * 2**self._fault_count))
 
-    def _abandon(self) -> None:
+    def _fail_waiters(self) -> None:
         """Nobody must wait for a loop that has ended."""
         self._inbox.close()
-        self._syncs.abandon()
+        self._sync_waiters.fail_all()
 
-    def _pause(self) -> float:
-        if self._inbox or self.tails.unread or self._stop.is_set():
+    def _sleep_seconds(self) -> float:
+        if self._inbox or self.pool.has_unread or self._stop.is_set():
             return 0.0
         now = self.clock.monotonic()
         nearest = min(
             self.follower.next_in(),
             self.sessions.next_in(),
-            self.dispatcher.agenda.next_in(),
+            self.dispatcher.work_queue.next_in(),
             self.schedule.next_in(),
             self._next_housekeeping - now,
         )
-        return max(0.005, min(nearest, self.asleep))
+        return max(0.005, min(nearest, self.max_sleep))
 
-    def turn(self) -> None:
+    def run_iteration(self) -> None:
         """Once around: inbox, growth, reading, ends of sessions, jobs that are due, offers, syncs."""
         self.heartbeat = self.clock.monotonic()
-        self._inbox.run()
-        self._look(full=False)
-        self._read()
-        for ended in self.sessions.tick():
-            self.ended(ended)
+        self._inbox.run_pending()
+        self._poll_files(full=False)
+        self._read_transcripts()
+        for ended in self.sessions.take_ended():
+            self.end_session(ended)
         self._post_due()
-        self.dispatcher.tick()
+        self.dispatcher.offer_ready()
         self._housekeeping()
         self._check_syncs()
 
-    def _look(self, *, full: bool) -> None:
+    def _poll_files(self, *, full: bool) -> None:
         self._watch_clock()
         changes = self.follower.poll(full=full)
-        for path in (*changes.born, *changes.changed):
+        for path in (*changes.created, *changes.changed):
             if is_subagent(path):
                 if (session := session_of_subagent(path)) is not None:
-                    self.sessions.touched(session)
+                    self.sessions.note_subagent(session)
             else:
-                self._found.pop(path, None)
-                self.tails.grew(path)
+                self._found_mtimes.pop(path, None)
+                self.pool.mark_unread(path)
         for path in changes.vanished:
-            self._found.pop(path, None)
+            self._found_mtimes.pop(path, None)
             self._nameless.discard(path)
-            self.tails.gone(path)
-            self._write("rescue", lambda path=path: self.dispatcher.vanished(path))  # type: ignore[misc]
+            self.pool.mark_vanished(path)
+            self._try_write("rescue", lambda path=path: self.dispatcher.rescue_vanished(path))  # type: ignore[misc]
 
     def _watch_clock(self) -> None:
         """Trigger: the wall clock was set. Why: what waits for a time of day was planned by the old clock. Outcome: it is
@@ -257,23 +257,25 @@ class Engine:
             jump = (now - before[0]) - (monotonic - before[1])
             if abs(jump) > JUMP:
                 logger.warning("the clock jumped by {:.0f} s", jump)
-                self.dispatcher.jumped(jump)
-                self._reborn()
+                self.dispatcher.replan_after_jump(jump)
+                self._correct_first_starts()
 
-    def _read(self) -> None:
-        for path, tail in self.tails.read():
-            if tail.session and not self.tails.waits(
+    def _read_transcripts(self) -> None:
+        for path, tail in self.pool.read_slices():
+            if tail.session and not self.pool.is_unread(
                 path
             ):  # else an old session would end once for each slice
                 self._nameless.discard(path)
                 self._note_session(path, tail)
-            elif not tail.session and not self.tails.waits(path):
+            elif not tail.session and not self.pool.is_unread(path):
                 self._note_nameless(path, tail)
-            self.dispatcher.grew(path)
+            self.dispatcher.wake_transcript(path)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
         """The session is live; announce it where it works."""
-        self.sessions.grew(path, tail.session, tail.cwd, tail.last_time, mtime=self._found.get(path))
+        self.sessions.note_growth(
+            path, tail.session, tail.cwd, tail.last_time, mtime=self._found_mtimes.get(path)
+        )
         self._note_start(path, tail)
 
     def _note_nameless(self, path: Path, tail: Tail) -> None:
@@ -282,7 +284,7 @@ class Engine:
         stamp = self.follower.stamps.get(path)
         if stamp is not None and stamp.size > tail.read_end:
             self._nameless.add(path)
-            self.sessions.grew(path, path.stem, "", None, mtime=self._found.get(path))
+            self.sessions.note_growth(path, path.stem, "", None, mtime=self._found_mtimes.get(path))
 
     def _note_start(self, path: Path, tail: Tail) -> None:
         """Announce a session where it works, once for each project.
@@ -294,73 +296,73 @@ class Engine:
         if not tail.cwd:
             return
         place, before = (
-            Place(tail.cwd, self.project_of(tail.cwd), tail.begun),
-            self.started_sessions.get(session),
+            SessionPlace(tail.cwd, self.project_of(tail.cwd), tail.is_new_session),
+            self.session_places.get(session),
         )
         if place == before:
             return
-        self.started_sessions[session] = place
-        if place.begun:
+        self.session_places[session] = place
+        if place.is_new_session:
             at = tail.last_time or self.clock.now()
-            self.breaker.note(place.cwd, session, at, self.sessions.client(session))
-        self.sources.know(place.project)
+            self.breaker.note_session(place.cwd, session, at, self.sessions.get_client(session))
+        self.watched_files.watch_project(place.project)
         if before is None or before.project != place.project:
-            self.dispatcher.post(SessionStarted(session, path, place.project, self.clock.now()))
+            self.dispatcher.post_event(SessionStarted(session, path, place.project, self.clock.now()))
 
-    def ended(self, ended: Ended) -> None:
+    def end_session(self, ended: EndedSession) -> None:
         """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
-        tail = self.tails.release(ended.path)
+        tail = self.pool.release_queued(ended.path)
         if ended.path in self._nameless:
             self._nameless.discard(ended.path)
             if tail is not None and tail.session:
                 self._note_start(ended.path, tail)  # its only record had no newline
-        others = self.tails.of(ended.session)  # its folder was moved, or it went on elsewhere
+        others = self.pool.find_by_session(ended.session)  # its folder was moved, or it went on elsewhere
         for path in (ended.path, *others):
-            if self.tails.release(path) is not None:
-                self.dispatcher.grew(path)
-        self.started_sessions.pop(ended.session, None)
+            if self.pool.release_queued(path) is not None:
+                self.dispatcher.wake_transcript(path)
+        self.session_places.pop(ended.session, None)
         for name, consumer in self.consumers.items():
-            stream = consumer.stream(ended.path)
+            stream = consumer.get_cursor(ended.path)
             behind = tail is not None and stream.offset < tail.safe_end
-            if behind or stream.unended:
+            if behind or stream.has_unhandled_end:
                 cwd = (tail.cwd if tail is not None else "") or stream.cwd
                 event = SessionEnded(ended.session, ended.path, self.project_of(cwd), ended.at, ended.why)
-                self.dispatcher.post(event, only=name)
+                self.dispatcher.post_event(event, only=name)
 
     def _housekeeping(self) -> None:
         now = self.clock.monotonic()
         if now < self._next_housekeeping:
             return
         self._next_housekeeping = now + HOUSEKEEPING
-        self.tails.retry()
-        self.tails.housekeeping(self.sessions.live)
-        self.dispatcher.housekeeping(self.tails.is_open)  # afterwards: looking at a transcript opens it
+        self.pool.retry_unreadable()
+        self.pool.evict_idle(self.sessions.is_live)
+        self.dispatcher.tidy_queue(self.pool.is_open)  # afterwards: looking at a transcript opens it
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None
-        self._reborn()  # where that could not be written down
-        self.save()
+        self._correct_first_starts()  # where that could not be written down
+        self.save_positions()
         self._post_sources()
-        self.snapshot()
+        self.write_snapshot()
         if now >= self._next_rescue:
             self._next_rescue = now + RESCUE
-            self._write("rescue", self.dispatcher.rescue_old)
+            self._try_write("rescue", self.dispatcher.rescue_old)
 
-    def save(self) -> None:
+    def save_positions(self) -> None:
         """Write positions that moved past things of no interest. What cannot be written is said, and tried again."""
         for name, consumer in self.consumers.items():
-            self._write(f"positions of {name}", consumer.save)
+            self._try_write(f"positions of {name}", consumer.save_positions)
 
     def save_jobs(self) -> None:
         """Write when each job last succeeded, at the end. What cannot be written is said: its interval begins anew."""
         for name, consumer in self.consumers.items():
-            self._write(f"jobs of {name}", consumer.save_jobs)
+            self._try_write(f"jobs of {name}", consumer.save_jobs)
 
-    def _write(self, what: str, work: Callable[[], None]) -> None:
+    def _try_write(self, what: str, work: Callable[[], None]) -> None:
         """A full disk is no reason to fail a turn, and no secret either."""
         try:
             work()
         except (OSError, TacitdError) as error:
-            later = unwritten(error)
+            later = explain_unwritten(error)
             logger.warning("{}: {}", what, later.reason)
             self._unwritten[what] = Degradation("state.unwritable", f"{what}: {later.reason}", later.hint)
         else:
@@ -368,48 +370,52 @@ class Engine:
 
     def _post_due(self) -> None:
         for name, job in self.schedule.take_due():
-            self.dispatcher.post(Due(job), only=name)
+            self.dispatcher.post_event(Due(job), only=name)
 
     def _post_sources(self) -> None:
-        for name, event in self.sources.changed():
-            self.dispatcher.post(event, only=name)
+        for name, event in self.watched_files.poll_changes():
+            self.dispatcher.post_event(event, only=name)
 
     # sync
 
-    def _begin_sync(self) -> Waiting:
-        self._look(full=True)
+    def _begin_sync(self) -> SyncWaiter:
+        self._poll_files(full=True)
         self._post_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not is_subagent(p)}
         # A file that was replaced by a smaller one is behind no position until it is read.
         behind = {
             p: n
             for p, n in sizes.items()
-            if self.tails.waits(p) or any(c.stands(p) < n for c in self.consumers.values())
+            if self.pool.is_unread(p) or any(c.get_offset(p) < n for c in self.consumers.values())
         }
         for path in behind:
-            self.tails.read_to_end(path, behind[path])
-            self.dispatcher.expect(path)
-        self.tails.retry()
-        self.dispatcher.hurry()
-        return self._syncs.begin(behind)
+            self.pool.read_to_end(path, behind[path])
+            self.dispatcher.expect_transcript(path)
+        self.pool.retry_unreadable()
+        self.dispatcher.make_all_due()
+        return self._sync_waiters.add_waiter(behind)
 
     def _check_syncs(self) -> None:
-        self._syncs.check(self.tails.unread_paths, self.dispatcher.progress, self.clock.monotonic())
+        self._sync_waiters.resolve_settled(
+            self.pool.unread_paths, self.dispatcher.progress, self.clock.monotonic()
+        )
 
     # asked for by a person
 
-    def hold(self, hold: Hold, *, held: bool) -> bool:
+    def set_pause(self, hold: Pause, *, held: bool) -> bool:
         """Pause or resume, and open the growth breaker; whether that changed anything. Engine thread. Raises OSError where
         it cannot be written down: what was not written does not change."""
-        changed = not held and self.breaker.open(lambda cwd, session: self._covers(hold, cwd, session))
-        if self.holds.changes(hold, held):
-            self.holds.set(hold, held)
+        changed = not held and self.breaker.release_sessions(
+            lambda cwd, session: self._is_covered(hold, cwd, session)
+        )
+        if self.pauses.would_change(hold, held):
+            self.pauses.set_paused(hold, held)
             changed = True
         if changed and not held:
-            self.dispatcher.resume()
+            self.dispatcher.resume_paused()
         return changed
 
-    def _covers(self, hold: Hold, cwd: str, session: str) -> bool:
+    def _is_covered(self, hold: Pause, cwd: str, session: str) -> bool:
         """Whether a hold of this scope applies to a session in a directory."""
         match hold.scope:
             case "all":
@@ -420,7 +426,7 @@ class Engine:
                 project = self.project_of(cwd)
                 return isinstance(project, Project) and str(project.root) == hold.name
 
-    def rewind(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
+    def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
         """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these
         roots (empty: of all). Engine thread.
 
@@ -429,47 +435,51 @@ class Engine:
         stamps = self.follower.stamps
         known = [path for path in paths if path in stamps and not is_subagent(path)]
         for consumer in self.consumers.values():
-            if consumer.slice.pays:
-                consumer.rewind(known, floor, only)
+            if consumer.plugin.uses_model:
+                consumer.rewind_transcripts(known, floor, only)
         for path in known:
-            self.reread(path)
+            self.reread_transcript(path)
         return len(known)
 
-    def reread(self, path: Path) -> None:
+    def reread_transcript(self, path: Path) -> None:
         """Read a transcript that is there again, from where its handlers were set back to. Engine thread."""
-        self._found[path] = self.follower.stamps[path].mtime_ns / 1e9
-        self.tails.reopen(path)
-        self.dispatcher.again(path, due=True)
+        self._found_mtimes[path] = self.follower.stamps[path].mtime_ns / 1e9
+        self.pool.reopen_transcript(path)
+        self.dispatcher.restart_transcript(path, due=True)
 
-    def refused(self, turn: Turn, cwd: str) -> Later | None:
+    def get_refusal(self, turn: WorkItem, cwd: str) -> Later | None:
         """Why work must wait, whatever the handler thinks of it: paused; or it would be paid for, and the growth breaker is
         closed. Engine thread."""
-        cwd = cwd or (turn.stream.cwd if turn.stream is not None else "")
+        cwd = cwd or (turn.cursor.cwd if turn.cursor is not None else "")
         project: Project | NoProject | None = getattr(turn.event, "project", None)
         if turn.event is None:
             project = self.project_of(cwd)
         session = getattr(turn.event, "session", "") or (
-            turn.stream.session if turn.stream is not None else ""
+            turn.cursor.session if turn.cursor is not None else ""
         )
-        hold = self.holds.held(project.root if isinstance(project, Project) else None, session)
+        hold = self.pauses.find_pause(project.root if isinstance(project, Project) else None, session)
         if hold is not None:
             what = f"{PAUSED} by you ({hold.scope}{' ' + hold.name if hold.name else ''})"
             return Later(what, "`tacitd resume` goes on")
-        unpaid = self.unpaid(turn, cwd) if turn.consumer.slice.pays and turn.stream is not None else None
+        unpaid = (
+            self.get_model_refusal(turn, cwd)
+            if turn.consumer.plugin.uses_model and turn.cursor is not None
+            else None
+        )
         return Later(unpaid.reason, unpaid.hint, unpaid.retry_at) if unpaid is not None else None
 
-    def unpaid(self, turn: Turn, cwd: str) -> NoAnswer | None:
+    def get_model_refusal(self, turn: WorkItem, cwd: str) -> NoAnswer | None:
         """Why the model is not asked for this work now (the growth breaker); None: it is. Engine thread.
 
         Work of no session (a job, a changed file) waits if any directory of its project is closed.
         """
-        stream, project = turn.stream, getattr(turn.event, "project", None)
+        stream, project = turn.cursor, getattr(turn.event, "project", None)
         if stream is not None:
             session = stream.session
-            why = self.breaker.reason(cwd or stream.cwd, session, self.sessions.client(session))
+            why = self.breaker.get_reason(cwd or stream.cwd, session, self.sessions.get_client(session))
         elif isinstance(project, Project):
             shut = (one for one in self.breaker.closed_places() if self.project_of(one) == project)
-            why = next((found for one in shut if (found := self.breaker.reason(one)) is not None), None)
+            why = next((found for one in shut if (found := self.breaker.get_reason(one)) is not None), None)
         else:
             return None
         if why is None:
@@ -479,20 +489,24 @@ class Engine:
             Why.MANY_SESSIONS, where, BREAKER_HINT, self.clock.now() + max(BREAKER_PAUSE, seconds)
         )
 
-    def degradations(self) -> list[Degradation]:
+    def list_degradations(self) -> list[Degradation]:
         """Everything that is not as it should be. Engine thread."""
-        found = [*self.follower.degradations(), *self.breaker.degradations(), *self.tails.degradations()]
+        found = [
+            *self.follower.list_degradations(),
+            *self.breaker.list_degradations(),
+            *self.pool.list_degradations(),
+        ]
         found += self._unwritten.values()
         if self.fault is not None:
             found.append(self.fault)
-        return [*found, *self.extra()]
+        return [*found, *self.extra_degradations()]
 
 
-def _baselines(paths: Iterable[Path]) -> Iterator[tuple[Path, Position]]:
+def _find_baselines(paths: Iterable[Path]) -> Iterator[tuple[Path, Position]]:
     """Where reading begins at the first start. What cannot be read then is read when it can be, from its first byte:
     what is in it is older than the first start."""
     for path in paths:
         try:
-            yield path, baseline(path)
+            yield path, find_baseline(path)
         except (OSError, TacitdError) as error:
             logger.warning("{}: {}", path, error)

@@ -92,7 +92,7 @@ _ROOM = "free space on that disk; waiting work then continues by itself"
 _RIGHT = (
     "make it accessible to your user (ls -l, chown, chmod); `tacitd doctor` checks tacitd's own directories"
 )
-CURES = {
+OS_ERROR_HINTS = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
     errno.EROFS: "the file system is mounted read-only: find the cause with `dmesg`, and mount it writable",
@@ -107,8 +107,8 @@ CURES = {
 """Hints for errors of the system, by `errno`."""
 
 
-def said_by_system(error: OSError) -> tuple[str, str]:
+def describe_os_error(error: OSError) -> tuple[str, str]:
     """Given an error of the system, return what happened, with the file if it is known, and the hint that fixes it."""
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     what = error.strerror or str(error) or type(error).__name__
-    return where + what, CURES.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")
+    return where + what, OS_ERROR_HINTS.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")

@@ -84,7 +84,7 @@ class Record:
     """The slash command that a person ran here, without its slash; its arguments are a prompt."""
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing is left in it that a handler may want."""
         return not (self.prompts or self.text or self.tools or self.summary or self.command)
 

@@ -24,9 +24,9 @@ from pathlib import Path
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
 
-Run = Callable[[Sequence[str], Path], int | None]
+RunGit = Callable[[Sequence[str], Path], int | None]
 """Given the arguments after `git` and a directory, returns the exit code; None if git is absent or too slow."""
-Read = Callable[[Sequence[str], Path], bytes | None]
+ReadGit = Callable[[Sequence[str], Path], bytes | None]
 """The same, but returns what git prints; None also if its exit code is not 0."""
 
 _SMALL = 1 << 20
@@ -65,7 +65,7 @@ class UnsafeGitDirectory:
     reason: str
 
 
-def find(directory: Path) -> Repository | None:
+def find_repository(directory: Path) -> Repository | None:
     """Given an existing directory, return the repository whose work tree it is in, as git would find it.
 
     None if there is none, or if a `.git` file names no git directory (git stops there too).
@@ -85,7 +85,7 @@ def find(directory: Path) -> Repository | None:
 
 def git_dir(root: Path) -> Path | None:
     """Given a work tree's top level, return the git directory with its `info/exclude`; None without git."""
-    found = _at(root)
+    found = _repository_at(root)
     return found.common_dir if found else None
 
 
@@ -95,7 +95,7 @@ def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
     UnsafeGitDirectory if a link is on the way to it, or if `.git` names a directory outside the work tree that does not
     point back, because that one may be another project's.
     """
-    found = _at(root)
+    found = _repository_at(root)
     if found is None:
         return None
     mark = root / ".git"
@@ -106,12 +106,12 @@ def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
     return UnsafeGitDirectory(f"{linked} is a link") if linked is not None else info / "exclude"
 
 
-def head(root: Path) -> str:
+def read_head(root: Path) -> str:
     """Given a work tree's top level, return a text that differs after HEAD has moved.
 
     It is the commit id; "" without a commit or without git. If refs are not files (reftable), it is a hash of their table.
     """
-    found = _at(root)
+    found = _repository_at(root)
     if found is None:
         return ""
     tables = found.git_dir / "reftable/tables.list"
@@ -123,7 +123,7 @@ def head(root: Path) -> str:
 
 def in_progress(root: Path) -> bool:
     """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
-    found = _at(root)
+    found = _repository_at(root)
     marks = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
     return found is not None and any((found.git_dir / mark).exists() for mark in marks)
 
@@ -161,12 +161,12 @@ def _execute(
         return None
 
 
-def ignored(root: Path, path: Path, run: Run = run_git) -> bool:
+def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
     """Whether git ignores this path (which need not exist) in the work tree `root`. False if git fails."""
     return run(["check-ignore", "-q", "--", os.fspath(path)], root) == 0
 
 
-def is_tracked(root: Path, path: Path, run: Run = run_git) -> bool:
+def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
     """Whether this path is in the index of the work tree `root`. False if git fails."""
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
 
@@ -176,13 +176,15 @@ def is_index_locked(repository: Repository) -> bool:
     return (repository.git_dir / "index.lock").exists()
 
 
-def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_git) -> frozenset[str] | None:
+def list_tracked(
+    root: Path, directory: Path, pattern: str, read: ReadGit = read_git
+) -> frozenset[str] | None:
     """Given a work tree's top level and a directory in it, return the matching names in that directory that are tracked.
 
     `pattern` is a glob for names. Case is ignored, and the names are case-folded, because a file system may ignore case.
     None if the answer is unknown: git is absent, refuses the repository, or another git command is changing the index.
     """
-    found = _at(root)
+    found = _repository_at(root)
     if found is None or is_index_locked(found):
         return None
     place = re.sub(r"([\\*?\[\]])", r"\\\1", directory.relative_to(root).as_posix())
@@ -193,12 +195,12 @@ def list_tracked(root: Path, directory: Path, pattern: str, read: Read = read_gi
     return frozenset(os.fsdecode(path).rpartition("/")[2].casefold() for path in listed.split(b"\0") if path)
 
 
-def knows_blob(root: Path, data: bytes, run: Run = run_git) -> bool:
+def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
     """Whether the repository has these bytes as a blob: then git wrote the file, not a person.
 
     Text with Windows newlines is also tried with plain ones (`core.autocrlf`).
     """
-    found = _at(root)
+    found = _repository_at(root)
     if found is None:
         return False
     config = _read(found.common_dir / "config")
@@ -212,9 +214,9 @@ def _blob_id(data: bytes, *, sha256: bool) -> str:
     return (hashlib.sha256(whole) if sha256 else hashlib.sha1(whole, usedforsecurity=False)).hexdigest()
 
 
-def _at(root: Path) -> Repository | None:
+def _repository_at(root: Path) -> Repository | None:
     """The repository whose work tree has exactly this top level; None if there is none."""
-    found = find(root)
+    found = find_repository(root)
     return found if found is not None and found.here == root else None
 
 

@@ -125,7 +125,7 @@ class Tools:
     """A private directory of the handler's own, 0700."""
     project_of: Callable[[str], Project | NoProject]
     """Given a working directory, the project it belongs to."""
-    live: Callable[[Project], bool]
+    has_live_session: Callable[[Project], bool]
     """Whether a session of the project is live: it grew within `session.idle`, or its client runs."""
     degrade: Callable[[Degradation], None]
     """Say that something is wrong; again with the same id replaces it."""
@@ -135,7 +135,7 @@ class Tools:
     """Documents that hold for every project (`directives`)."""
     write: Literal["local", "shared", "off"] = "local"
     """How a project's files are treated (`projects.write`)."""
-    written: Callable[[Project], Literal["local", "shared", "off"]] | None = None
+    write_mode_of: Callable[[Project], Literal["local", "shared", "off"]] | None = None
     """The same for one project, where `share` or `exclude` said otherwise; None: `write` for all."""
     disk: Disk | None = None
     """What changes of files go through; None: the machine's own."""
@@ -150,7 +150,7 @@ class Tools:
 
     def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
         """How this project's files are treated."""
-        return self.written(project) if self.written is not None else self.write
+        return self.write_mode_of(project) if self.write_mode_of is not None else self.write
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Plugin:
     """What a folder of handlers offers. An entry point of the group `tacitd.handlers` names a function that
     returns one."""
 
@@ -222,7 +222,7 @@ class Slice:
     """The slice's sections of the configuration: `{"extraction": ExtractionSettings}`. Every field has a
     default."""
     jobs: Sequence[Job] = ()
-    pays: bool = True
+    uses_model: bool = True
     """Asks the model: skips records from before the first start unless `scan` asked for them."""
     lanes: int = 1
     """How many projects it may be busy with at once."""

@@ -21,7 +21,7 @@ KEPT = 30 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Pause:
     """One thing that is paused."""
 
     scope: Scope
@@ -29,7 +29,7 @@ class Hold:
     """The project's root, or the session's id; "" for all."""
 
 
-class Holds:
+class PausedScopes:
     """The set of what is paused.
 
     Records: `{"at","scope","name","held":true|false}`, `at` in seconds since 1970. The last record of a scope and name counts.
@@ -39,7 +39,7 @@ class Holds:
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._held: dict[Hold, None] = {}
+        self._paused: dict[Pause, None] = {}
         self._let_go: dict[str, float] = {}
         """By session, when it was let go on: seconds since 1970, UTC."""
         for record in log.read():
@@ -51,33 +51,33 @@ class Holds:
             if isinstance(sessions, list) and isinstance(at, int | float):
                 self._let_go.update(dict.fromkeys(map(str, sessions), float(at)))
             return
-        hold = Hold(record.get("scope", "all"), str(record.get("name", "")))
+        hold = Pause(record.get("scope", "all"), str(record.get("name", "")))
         if record.get("held"):
-            self._held[hold] = None
+            self._paused[hold] = None
         elif hold.scope == "all":
-            self._held.clear()
+            self._paused.clear()
         else:
-            self._held.pop(hold, None)
+            self._paused.pop(hold, None)
 
-    def set(self, hold: Hold, held: bool) -> None:
+    def set_paused(self, hold: Pause, held: bool) -> None:
         """Pause or resume. Resuming all resumes everything. Durable when it returns."""
         record = {"at": self._clock.now(), "scope": hold.scope, "name": hold.name, "held": held}
         self._log.append(record)
         self._log.flush()
         self._fold(record)
 
-    def changes(self, hold: Hold, held: bool) -> bool:
+    def would_change(self, hold: Pause, held: bool) -> bool:
         """Whether `set` would change anything."""
         if hold.scope == "all" and not held:
-            return bool(self._held)
-        return (hold in self._held) is not held
+            return bool(self._paused)
+        return (hold in self._paused) is not held
 
-    def held(self, root: Path | None, session: str) -> Hold | None:
+    def find_pause(self, root: Path | None, session: str) -> Pause | None:
         """The hold that applies to work of this project (its root, if known) and session; None if none does."""
-        candidates = [Hold("all"), Hold("session", session)]
+        candidates = [Pause("all"), Pause("session", session)]
         if root is not None:
-            candidates.append(Hold("project", str(root)))
-        return next((hold for hold in candidates if hold in self._held), None)
+            candidates.append(Pause("project", str(root)))
+        return next((hold for hold in candidates if hold in self._paused), None)
 
     def let_go(self, sessions: Sequence[str]) -> None:
         """A person opened the growth breaker for these sessions. Durable when it returns."""
@@ -90,6 +90,6 @@ class Holds:
         since = self._clock.now() - KEPT
         return [session for session, at in self._let_go.items() if at > since]
 
-    def all(self) -> list[Hold]:
+    def list_pauses(self) -> list[Pause]:
         """Everything that is paused."""
-        return list(self._held)
+        return list(self._paused)

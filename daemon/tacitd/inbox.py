@@ -24,12 +24,12 @@ class Inbox:
         self._wake = wake
         self._works: deque[tuple[Work, Future[Any] | None]] = deque()
         self._lock = threading.Lock()
-        self._over = False
+        self._closed = False
 
     def __bool__(self) -> bool:
         return bool(self._works)
 
-    def post(self, work: Work) -> None:
+    def call_soon(self, work: Work) -> None:
         """Run this soon. Dropped when the engine has ended."""
         self._put(work, None)
 
@@ -49,14 +49,14 @@ class Inbox:
                 future.set_exception(error)
 
         if not self._put(run, future):
-            raise gone()
+            raise make_stopped_error()
         try:
             return future.result(timeout)
         except TimeoutError:
             future.cancel()  # nobody waits for it any more
             raise
 
-    def run(self) -> None:
+    def run_pending(self) -> None:
         """Run what waits now. Engine thread. What a posted function raises comes out here; those after it wait."""
         for _ in range(len(self._works)):
             self._works.popleft()[0]()
@@ -64,21 +64,21 @@ class Inbox:
     def close(self) -> None:
         """The engine has ended."""
         with self._lock:
-            self._over = True
+            self._closed = True
         while self._works:
             _, future = self._works.popleft()
             if future is not None and future.set_running_or_notify_cancel():
-                future.set_exception(gone())
+                future.set_exception(make_stopped_error())
 
     def _put(self, work: Work, future: Future[Any] | None) -> bool:
         with self._lock:
-            if self._over:
+            if self._closed:
                 return False
             self._works.append((work, future))
         self._wake.set()
         return True
 
 
-def gone() -> UnavailableError:
+def make_stopped_error() -> UnavailableError:
     """What those are told who wait for an engine that has ended."""
     return UnavailableError("the daemon is leaving", "start it again")

@@ -10,7 +10,7 @@ from loguru import logger
 from tacitd.files.log import Log
 
 
-class Letters:
+class DeadLetters:
     """All of them, in a log of their own. Engine thread."""
 
     def __init__(self, log: Log, now: Callable[[], float]) -> None:
@@ -19,14 +19,14 @@ class Letters:
         self.count = sum(1 for _ in log.read())
         """How many there are."""
 
-    def write(self, handler: str, reason: str, where: Mapping[str, Any]) -> None:
+    def add_letter(self, handler: str, reason: str, where: Mapping[str, Any]) -> None:
         """Add one. Durable when it returns. Raises OSError, LogDamagedError."""
         logger.warning("rejected by {}: {}", handler, reason)
         self.append({"at": self._now(), "handler": handler, "reason": reason, **where})
         self._log.flush()
         self.count += 1
 
-    def take_back(self, handler: str, ids: Collection[str]) -> None:
+    def remove_prompts(self, handler: str, ids: Collection[str]) -> None:
         """These prompts are tried again: no letter names them any more. Raises OSError; then the letters stay."""
         left: list[Mapping[str, Any]] = []
         for letter in self._log.read():

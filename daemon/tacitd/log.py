@@ -27,10 +27,12 @@ KEPT = 5
 def to_file(path: Path, level: str) -> None:
     """Log to a rotating file only, with mode 0600: the newest and five older ones of 5 MB each. Raises OSError."""
     logger.remove()
-    logger.add(_Rotating(path), level=level, format=FORMAT, colorize=False, backtrace=False, diagnose=False)
+    logger.add(
+        _RotatingFile(path), level=level, format=FORMAT, colorize=False, backtrace=False, diagnose=False
+    )
 
 
-class _Rotating:
+class _RotatingFile:
     """A sink that writes `tacitd.log` and keeps older files as `tacitd.1.log`, `tacitd.2.log` and so on.
 
     A line that cannot be written is dropped, because loguru's own sink prints a traceback on stderr for each such line,
@@ -39,13 +41,13 @@ class _Rotating:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = _private(path)
+        self._fd = _open_private(path)
 
     def write(self, message: str) -> None:
         """Append a line. loguru calls this under its lock."""
         data = message.encode("utf-8", "backslashreplace")
         with suppress(OSError):
-            self._look(len(data))
+            self._rotate_if_needed(len(data))
             os.write(self._fd, data)
 
     def stop(self) -> None:
@@ -53,7 +55,7 @@ class _Rotating:
         with suppress(OSError):
             os.close(self._fd)
 
-    def _look(self, more: int) -> None:
+    def _rotate_if_needed(self, more: int) -> None:
         """Rotate if the file would exceed LONGEST; reopen it if its name leads to another file, or to none."""
         held = os.fstat(self._fd)
         if not self._is_named(held):
@@ -72,7 +74,7 @@ class _Rotating:
             return False
 
     def _reopen(self) -> None:
-        opened = _private(self._path)
+        opened = _open_private(self._path)
         os.close(self._fd)
         self._fd = opened
 
@@ -100,5 +102,5 @@ def to_stderr(level: str) -> None:
     )
 
 
-def _private(path: Path) -> int:
+def _open_private(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

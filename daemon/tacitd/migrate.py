@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tacitd import __version__
 from tacitd.errors import ConfigError
-from tacitd.files.replaced import replace
+from tacitd.files.replaced import replace_file
 
 SCHEMA = 1
 FILE = "schema.json"
@@ -25,7 +25,7 @@ STEPS: Sequence[Step] = ()
 """STEPS[0] migrates from schema 1 to 2."""
 
 
-def ensure(
+def migrate_state(
     state_dir: Path, steps: Sequence[Step] = STEPS, longer: Callable[[float], None] = lambda _: None
 ) -> int:
     """Migrate the directory to this version's schema. `longer(seconds)` asks the service manager for more time.
@@ -68,4 +68,4 @@ def _read(path: Path) -> int | None:
 
 def _write(path: Path, schema: int) -> None:
     text = json.dumps({"schema": schema, "by": __version__}) + "\n"
-    replace(path, text.encode(), mode=0o600)
+    replace_file(path, text.encode(), mode=0o600)

@@ -25,19 +25,19 @@ class Notices:
         self._newest: deque[tuple[int, Notice]] = deque(maxlen=KEPT)
         self._count = 0
 
-    def add(self, notice: Notice) -> None:
+    def add_notice(self, notice: Notice) -> None:
         """Log a notice at INFO and keep it."""
         with self._lock:
             self._count += 1
             self._newest.append((self._count, notice))
         logger.info("{}", notice_line(notice))
 
-    def mark(self) -> int:
+    def get_mark(self) -> int:
         """The number of the newest notice, for `since`."""
         with self._lock:
             return self._count
 
-    def since(self, mark: int) -> list[Notice]:
+    def list_since(self, mark: int) -> list[Notice]:
         """The notices after `mark` that are still kept, oldest first."""
         with self._lock:
             return [notice for number, notice in self._newest if number > mark]

@@ -26,7 +26,7 @@ class Batch:
         """The prompts of all its records, in order."""
         return tuple(p for r in self.records for p in r.prompts)
 
-    def reached(self, upto: int | None) -> int:
+    def clamp_offset(self, upto: int | None) -> int:
         """The offset that a position may take for an answer of `upto`: at most the end, and never within a record."""
         if upto is None or upto >= self.end:
             return self.end
@@ -38,7 +38,7 @@ class Batch:
         return tuple(p for r in self.records if r.end <= upto for p in r.prompts)
 
 
-def batch(
+def make_batch(
     records: Sequence[Record],
     end: int,
     wanted: Callable[[Prompt], bool],
@@ -53,8 +53,8 @@ def batch(
     about to hand it over: the batch ends before it. `cwd` is the session's newest working directory, for batches
     without a prompt. `limit` is how many records may go together, where a larger batch failed.
     """
-    fresh = [_without(record, wanted) for record in records]
-    kept = [r for r in fresh if not r.empty]
+    fresh = [_drop_unwanted(record, wanted) for record in records]
+    kept = [r for r in fresh if not r.is_empty]
     project: Project | NoProject | None = None
     for i, record in enumerate(kept):
         if i == limit:
@@ -70,7 +70,7 @@ def batch(
     return Batch(tuple(kept), end, project or project_of(cwd))
 
 
-def written(records: Sequence[Record]) -> list[float | None]:
+def infer_times(records: Sequence[Record]) -> list[float | None]:
     """When each of these was written: its own time; where it has none, that of the nearest before it that has one,
     else of the nearest behind it; None where none has one.
 
@@ -81,6 +81,6 @@ def written(records: Sequence[Record]) -> list[float | None]:
     return [last := time if time is not None else last for time in known]
 
 
-def _without(record: Record, wanted: Callable[[Prompt], bool]) -> Record:
+def _drop_unwanted(record: Record, wanted: Callable[[Prompt], bool]) -> Record:
     left = tuple(p for p in record.prompts if wanted(p))
     return record if len(left) == len(record.prompts) else replace(record, prompts=left)

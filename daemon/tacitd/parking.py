@@ -24,13 +24,13 @@ for a century."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
+class Backoff:
     """How long to wait between tries, in seconds."""
 
     first: float = 30.0
     longest: float = 21600.0
 
-    def after(self, attempts: int) -> float:
+    def get_delay(self, attempts: int) -> float:
         """Given how often it failed (1 or more), return the pause before the next try."""
         return min(self.longest, self.first * 4.0 ** min(attempts - 1, 20))
 
@@ -65,13 +65,13 @@ class GiveUp:
     reason: str
 
 
-def park(
+def decide_retry(
     before: Parked | None,
     later: Later,
     records: int,
     now: float,
     monotonic: float,
-    pauses: Pauses,
+    pauses: Backoff,
     *,
     halved: bool = False,
 ) -> Parked | Halve | GiveUp:
@@ -83,12 +83,12 @@ def park(
     attempts = failures + 1
     if later.blame == "work" and records > 0 and attempts >= (TRIES_HALVED if halved else TRIES):
         return Halve(records // 2) if records > 1 else GiveUp(later.reason)
-    pause = _pause(later.not_before, now, pauses, attempts)
+    pause = _choose_delay(later.not_before, now, pauses, attempts)
     since = before.since if before is not None else now
     return Parked(later.reason, later.hint, since, attempts, monotonic + pause, later.not_before, later.blame)
 
 
-def replanned(parked: Parked, now: float, monotonic: float, jump: float) -> Parked:
+def replan_parked(parked: Parked, now: float, monotonic: float, jump: float) -> Parked:
     """Given that the wall clock jumped by `jump` seconds, return when parked work is due now.
 
     What waits for a time that a clock named which was set back is tried at once: the reason is found anew then.
@@ -99,9 +99,9 @@ def replanned(parked: Parked, now: float, monotonic: float, jump: float) -> Park
     return replace(parked, due=min(parked.due, monotonic + pause))
 
 
-def _pause(not_before: float | None, now: float, pauses: Pauses, attempts: int) -> float:
+def _choose_delay(not_before: float | None, now: float, pauses: Backoff, attempts: int) -> float:
     """A time that is past, or only seconds away, must not make a loop of tries: then the pauses grow as always."""
-    grown = pauses.after(attempts)
+    grown = pauses.get_delay(attempts)
     ahead = not_before - now if not_before is not None else 0.0
     if ahead >= pauses.first:
         return min(ahead, FURTHEST)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 
-def name_of(path: Path) -> str:
+def encode_path(path: Path) -> str:
     """The path as a string for JSON. If it is not UTF-8: a NUL, then each byte as the character of that number."""
     raw = os.fsencode(path)
     try:
@@ -17,7 +17,7 @@ def name_of(path: Path) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def path_of(name: str) -> Path:
+def decode_path(name: str) -> Path:
     """The path that `name_of` wrote.
 
     Cached, so that all callers share one object: each handler knows each transcript, and a Path is large (15 MB for

@@ -50,11 +50,11 @@ class Paths:
         """
         socket, state = socket_path(env), state_dir(env)
         if not socket.exists() and _named(env, "TACITD_SOCKET") is None:
-            socket = _said(state / SOCKET_FILE) or socket
-        return cls(home(env), config_dir(env), state, config_file(env), socket)
+            socket = _read_socket_file(state / SOCKET_FILE) or socket
+        return cls(find_home(env), config_dir(env), state, config_file(env), socket)
 
 
-def _said(file: Path) -> Path | None:
+def _read_socket_file(file: Path) -> Path | None:
     try:
         said = Path(file.read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError):
@@ -62,7 +62,7 @@ def _said(file: Path) -> Path | None:
     return said if said.is_absolute() and said.is_socket() else None
 
 
-def home(env: Mapping[str, str]) -> Path:
+def find_home(env: Mapping[str, str]) -> Path:
     """The person's home: HOME if it is absolute, otherwise the home in the user database."""
     named = env.get("HOME", "")
     return Path(named if named.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir)
@@ -70,7 +70,7 @@ def home(env: Mapping[str, str]) -> Path:
 
 def config_dir(env: Mapping[str, str]) -> Path:
     """Claude Code's directory: CLAUDE_CONFIG_DIR, otherwise `~/.claude`."""
-    return _named(env, "CLAUDE_CONFIG_DIR") or home(env) / ".claude"
+    return _named(env, "CLAUDE_CONFIG_DIR") or find_home(env) / ".claude"
 
 
 def state_dir(env: Mapping[str, str]) -> Path:
@@ -103,7 +103,7 @@ def socket_path(env: Mapping[str, str]) -> Path:
     """
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
-        return _fitting(named)
+        return _require_short(named)
     state = state_dir(env)
     digest = hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]
     name = f"{digest}.sock" if env.get("TACITD_STATE_DIR") else "tacitd.sock"
@@ -117,7 +117,7 @@ def _named(env: Mapping[str, str], variable: str) -> Path | None:
     text = env.get(variable, "")
     if not text:
         return None
-    whole = os.fspath(home(env)) + text[1:] if text == "~" or text.startswith("~/") else text
+    whole = os.fspath(find_home(env)) + text[1:] if text == "~" or text.startswith("~/") else text
     return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are: it may not exist yet
 
 
@@ -127,9 +127,9 @@ def _platform(env: Mapping[str, str], variable: str, unix: str, other: Callable[
     if base.startswith("/"):
         return Path(base, "tacitd")
     if sys.platform.startswith("linux"):
-        return home(env) / unix / "tacitd"
+        return find_home(env) / unix / "tacitd"
     found = other()
-    return home(env) / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
+    return find_home(env) / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
 
 
 def _platform_state() -> Path:
@@ -168,7 +168,7 @@ def _short_directory(parent: Path = Path("/tmp")) -> Path:
     )
 
 
-def _fitting(path: Path) -> Path:
+def _require_short(path: Path) -> Path:
     if len(os.fsencode(path)) <= LONGEST:
         return path
     raise ConfigError(f"TACITD_SOCKET is longer than {LONGEST} bytes: {path}", "set it to a shorter path")

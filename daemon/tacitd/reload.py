@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tacitd.config import Config, flat, load
+from tacitd.config import Config, list_settings, load_config
 from tacitd.dispatch import PAUSED
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
-from tacitd.parking import Pauses
+from tacitd.parking import Backoff
 
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacitd.app import App
 
 
-def reload(app: App) -> list[str]:
+def reload_config(app: App) -> list[str]:
     """Read the configuration again and apply it. Returns the keys that changed. Not in the engine's thread.
 
     Raises ConfigError if it is wrong. Nothing has changed then, and `status` shows a degradation until it is corrected.
@@ -33,9 +33,9 @@ def reload(app: App) -> list[str]:
     except ConfigError as error:
         app.degraded[REFUSED] = _refused(error)
         raise
-    changed = differing(app.config, new)
+    changed = list_changed_keys(app.config, new)
     if changed:
-        app.engine.call(lambda: put(app, new, changed))
+        app.engine.call(lambda: apply_config(app, new, changed))
     app.degraded.pop(REFUSED, None)
     return changed
 
@@ -48,7 +48,7 @@ def check_refused(app: App) -> None:
     if REFUSED not in app.degraded:
         return
     try:
-        changed = differing(app.config, _load(app))
+        changed = list_changed_keys(app.config, _load(app))
     except ConfigError as error:
         app.degraded[REFUSED] = _refused(error)
         return
@@ -61,7 +61,9 @@ def check_refused(app: App) -> None:
 
 def _load(app: App) -> Config:
     found = app.found
-    return load(app.paths.config_file, app.environ, found.sections(), broken=bool(found.failed))
+    return load_config(
+        app.paths.config_file, app.environ, found.collect_sections(), broken=bool(found.failed)
+    )
 
 
 def _refused(error: ConfigError) -> Degradation:
@@ -71,36 +73,36 @@ def _refused(error: ConfigError) -> Degradation:
     )
 
 
-def differing(old: Config, new: Config) -> list[str]:
+def list_changed_keys(old: Config, new: Config) -> list[str]:
     """The keys whose values differ."""
-    before = {key: value for key, value, _ in flat(old)}
-    return [key for key, value, _ in flat(new) if before.get(key) != value]
+    before = {key: value for key, value, _ in list_settings(old)}
+    return [key for key, value, _ in list_settings(new) if before.get(key) != value]
 
 
-def put(app: App, new: Config, changed: list[str]) -> None:
+def apply_config(app: App, new: Config, changed: list[str]) -> None:
     """Apply a checked configuration to every part that keeps a value of it. Never raises. Engine thread."""
     engine = app.engine
     app.config = new
-    app.budget.recap(new.budget)
+    app.budget.set_caps(new.budget)
     reconfigure = getattr(app.model, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(new.claude)
     engine.sessions.idle = new.session.idle
-    app.projects.exclude(new.projects.exclude)
-    app.choices.by_default(new.projects.write)
-    engine.dispatcher.pauses = Pauses(new.dispatch.first_pause, new.dispatch.longest_pause)
+    app.projects.set_excludes(new.projects.exclude)
+    app.write_modes.set_default(new.projects.write)
+    engine.dispatcher.backoff = Backoff(new.dispatch.first_pause, new.dispatch.longest_pause)
     _tools(app, new)
-    app.on_level(new.log.level)
+    app.set_log_level(new.log.level)
     if any(key.split(".")[0] in ("claude", "budget") for key in changed):
-        _try_again(app)
+        _retry_parked(app)
 
 
 def _tools(app: App, new: Config) -> None:
     """Change the handlers' tools in place, because a handler may have kept a reference to them."""
     for name, tools in list(app.tools.items()):
-        _update(tools.settings, {key: new.section(key) for key in tools.settings})
+        _update(tools.settings, {key: new.get_section(key) for key in tools.settings})
         assert isinstance(tools.directives, list)
-        tools.directives[:] = app.directives(new)
+        tools.directives[:] = app.list_directives(new)
         app.tools[name] = replace(tools, write=new.projects.write)
 
 
@@ -109,10 +111,10 @@ def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     settings.update(new)
 
 
-def _try_again(app: App) -> None:
+def _retry_parked(app: App) -> None:
     """Wake work that waits for the model or the budget; work that a person paused stays parked."""
-    agenda, now = app.engine.dispatcher.agenda, app.clock.monotonic()
-    for turn, parked in agenda.parked():
+    agenda, now = app.engine.dispatcher.work_queue, app.clock.monotonic()
+    for turn, parked in agenda.list_parked():
         if not parked.reason.startswith(PAUSED):
             turn.parked = replace(parked, due=now)
             agenda.wake(turn)

@@ -13,28 +13,34 @@ from loguru import logger
 from tacitd import status
 from tacitd.errors import TacitdError
 from tacitd.files.busy import PATIENCE
-from tacitd.files.replaced import replace
+from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
-from tacitd.model.health import Health
+from tacitd.model.health import ModelHealth
 from tacitd.paths import SNAPSHOT
 from tacitd.session_ends import open_sessions
-from tacitd.upgrade import outdated
+from tacitd.upgrade import check_installed_version
 
 if TYPE_CHECKING:
     from tacitd.app import App
 
 
-def ill(app: App) -> list[Degradation]:
+def list_app_degradations(app: App) -> list[Degradation]:
     """The degradations of the parts that the engine does not know."""
-    return [*_unhealthy(app), *_unfinished(app), *_busy(app), *_recovered(app), *outdated()]
+    return [
+        *_model_degradations(app),
+        *_unfinished_degradations(app),
+        *_busy_degradations(app),
+        *_recovered_degradations(app),
+        *check_installed_version(),
+    ]
 
 
-def _unhealthy(app: App) -> list[Degradation]:
-    wrong = app.model.wrong() if isinstance(app.model, Health) else None
+def _model_degradations(app: App) -> list[Degradation]:
+    wrong = app.model.get_fault() if isinstance(app.model, ModelHealth) else None
     return [Degradation(*wrong)] if wrong is not None else []
 
 
-def _unfinished(app: App) -> list[Degradation]:
+def _unfinished_degradations(app: App) -> list[Degradation]:
     """Transactions that were begun and cannot be finished now."""
     waits = [each for each in app.history.pending if not each.busy]
     return [
@@ -43,7 +49,7 @@ def _unfinished(app: App) -> list[Degradation]:
     ]
 
 
-def _busy(app: App) -> list[Degradation]:
+def _busy_degradations(app: App) -> list[Degradation]:
     """Files whose change waits because an editor has them open."""
     now = app.clock.monotonic()
     return (
@@ -53,9 +59,9 @@ def _busy(app: App) -> list[Degradation]:
                 f"{one.path} is open in {one.editor}; tacitd's change to it waits",
                 f"save and close it; otherwise the change is written within {_minutes(one.since + PATIENCE - now)}",
             )
-            for one in app.guards.busy.list_waiting()
+            for one in app.guards.busy_files.list_waiting()
         ]
-        if app.guards.busy is not None
+        if app.guards.busy_files is not None
         else []
     )
 
@@ -65,7 +71,7 @@ def _minutes(seconds: float) -> str:
     return "a minute" if count == 1 else f"{count} minutes"
 
 
-def _recovered(app: App) -> list[Degradation]:
+def _recovered_degradations(app: App) -> list[Degradation]:
     """Copies of what was saved while a file was swapped, and that is in no file."""
     return [
         Degradation(
@@ -73,32 +79,32 @@ def _recovered(app: App) -> list[Degradation]:
             f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
             "compare the two, copy what is missing into the file, then remove the copy",
         )
-        for copy in app.second.recovered
+        for copy in app.late_writes.recovered
     ]
 
 
-def document(app: App) -> dict[str, Any]:
+def build_status(app: App) -> dict[str, Any]:
     """The whole status document. Engine thread, or after the engine has ended."""
     describe = getattr(app.model, "describe", None)
     model = describe() if describe is not None else {}
-    found = status.document(app.engine, spent(app), model)
-    return found | {"sessions": sessions(app, found["waits"])}
+    found = status.build_engine_status(app.engine, build_spending(app), model)
+    return found | {"sessions": list_session_rows(app, found["waits"])}
 
 
-def sessions(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet. Engine thread."""
-    return open_sessions(app.engine, lambda project: app.choices.mode(project) != "off", waits)
+    return open_sessions(app.engine, lambda project: app.write_modes.get_mode(project) != "off", waits)
 
 
 def write_snapshot(app: App) -> None:
     """Write the document that `tacitd status` shows without a running daemon. A failure is logged: no work depends on it."""
     try:
-        replace(app.paths.state_dir / SNAPSHOT, json.dumps(document(app)).encode(), mode=0o600)
+        replace_file(app.paths.state_dir / SNAPSHOT, json.dumps(build_status(app)).encode(), mode=0o600)
     except (OSError, TacitdError) as error:
         logger.warning("the status snapshot cannot be written: {}", error)
 
 
-def spent(app: App) -> dict[str, Any]:
+def build_spending(app: App) -> dict[str, Any]:
     """What was spent today and this month, in calls and dollars, and the limits."""
     caps = app.config.budget
     limits = {
@@ -106,4 +112,4 @@ def spent(app: App) -> dict[str, Any]:
         "usd_per_day": caps.usd_per_day,
         "usd_per_month": caps.usd_per_month,
     }
-    return asdict(app.budget.spent(app.clock.now())) | limits
+    return asdict(app.budget.get_spending(app.clock.now())) | limits

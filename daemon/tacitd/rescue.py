@@ -16,33 +16,33 @@ from typing import Any
 from tacitd.clock import Clock
 from tacitd.events import Prompt
 from tacitd.files.log import Log
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 
 
-class Rescue:
+class RescueLog:
     """The rescue log. Thread-safe."""
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._entries: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in log.read():
             self._fold(record)
 
     def _fold(self, record: Mapping[str, Any]) -> None:
-        self._kept[(str(record.get("handler", "")), str(record.get("id", "")))] = record
+        self._entries[(str(record.get("handler", "")), str(record.get("id", "")))] = record
 
-    def keep(self, handler: str, prompts: Iterable[Prompt], reason: str) -> None:
+    def keep_prompts(self, handler: str, prompts: Iterable[Prompt], reason: str) -> None:
         """Copy these prompts, unless they are kept already."""
         with self._lock:
             for prompt in prompts:
-                if (handler, prompt.id) not in self._kept:
+                if (handler, prompt.id) not in self._entries:
                     self._write(self._record(handler, prompt, reason))
             self._log.flush()
 
     def _record(self, handler: str, prompt: Prompt, reason: str) -> dict[str, Any]:
-        text, _ = redact(prompt.text)
+        text, _ = redact_secrets(prompt.text)
         where = {"session": prompt.session, "project": prompt.cwd, "time": prompt.time}
         return {
             "id": prompt.id,
@@ -57,12 +57,12 @@ class Rescue:
         self._log.append(record)
         self._fold(record)
 
-    def handled(self, handler: str, ids: Iterable[str]) -> None:
+    def remove_handled(self, handler: str, ids: Iterable[str]) -> None:
         """These went through after all: they leave the log."""
         with self._lock:
-            self._leave({(handler, id) for id in ids})
+            self._remove_entries({(handler, id) for id in ids})
 
-    def settle(
+    def remove_settled(
         self, known: Mapping[str, Callable[[str], bool]], letters: Iterable[Mapping[str, Any]]
     ) -> None:
         """Those leave that are handled by now: a crash, or a full disk, may have come between their commit and this log.
@@ -71,27 +71,27 @@ class Rescue:
         stay. Raises OSError.
         """
         with self._lock:
-            over = {(name, id) for name, id in self._kept if name in known and known[name](id)}
+            over = {(name, id) for name, id in self._entries if name in known and known[name](id)}
             if over:
                 named = ((one.get("handler"), one.get("prompts")) for one in letters)
                 dead = {(str(name), str(id)) for name, ids in named if isinstance(ids, list) for id in ids}
-                self._leave(over - dead)
+                self._remove_entries(over - dead)
 
-    def drop(self, id: str) -> int:
+    def drop_prompt(self, id: str) -> int:
         """A person drops what is kept under this id; returns how many entries left."""
         with self._lock:
-            return self._leave({key for key in self._kept if key[1] == id})
+            return self._remove_entries({key for key in self._entries if key[1] == id})
 
-    def _leave(self, keys: Set[tuple[str, str]]) -> int:
+    def _remove_entries(self, keys: Set[tuple[str, str]]) -> int:
         """Their words are not kept on disk a moment longer than needed: the log is written anew without them."""
-        left = {key: record for key, record in self._kept.items() if key not in keys}
-        gone = len(self._kept) - len(left)
+        left = {key: record for key, record in self._entries.items() if key not in keys}
+        gone = len(self._entries) - len(left)
         if gone:
             self._log.compact(left.values())
-            self._kept = left
+            self._entries = left
         return gone
 
-    def kept(self) -> list[Mapping[str, Any]]:
+    def list_entries(self) -> list[Mapping[str, Any]]:
         """What is in it now, oldest first."""
         with self._lock:
-            return list(self._kept.values())
+            return list(self._entries.values())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.events import Due, SessionStarted
-from tacitd.slices import due_jobs
+from tacitd.slices import find_job_owners
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -34,21 +34,21 @@ def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
     """
     engine = app.engine
     found, gone = _find_rejected(app, ids)
-    app.budget.allow(sorted({id for prompts in found.values() for id in prompts}))
+    app.budget.allow_again(sorted({id for prompts in found.values() for id in prompts}))
     for (handler, path), prompts in found.items():
-        engine.consumers[handler].retry(path, prompts)
-        engine.dispatcher.dead.take_back(handler, prompts)
+        engine.consumers[handler].retry_prompts(path, prompts)
+        engine.dispatcher.dead_letters.remove_prompts(handler, prompts)
     for path in {path: None for _, path in found}:
-        engine.reread(path)
+        engine.reread_transcript(path)
     parked = 0
     if ids is None:
         parked = sum(
             why.not_before is None and not isinstance(turn.event, SessionStarted)  # `status` names no starts
-            for turn, why in engine.dispatcher.agenda.parked()
+            for turn, why in engine.dispatcher.work_queue.list_parked()
         )
-        engine.dispatcher.hurry()
-        for name in due_jobs(app.found.slices, RETRY):
-            engine.dispatcher.post(Due(RETRY), only=name)
+        engine.dispatcher.make_all_due()
+        for name in find_job_owners(app.found.plugins, RETRY):
+            engine.dispatcher.post_event(Due(RETRY), only=name)
     return {"retried": sum(map(len, found.values())), "parked": parked, "gone": sorted(gone)}
 
 
@@ -60,11 +60,13 @@ def _find_rejected(
     A text in the rescue log without a dead letter is parked or already being tried again. It is among the latter only if
     its transcript was deleted.
     """
-    kept = {(str(one.get("handler")), str(one.get("id"))) for one in app.engine.dispatcher.rescue.kept()}
+    kept = {
+        (str(one.get("handler")), str(one.get("id"))) for one in app.engine.dispatcher.rescue.list_entries()
+    }
     found: dict[tuple[str, Path], list[str]] = defaultdict(list)
     gone: set[str] = set()
     rejected: set[tuple[str, str]] = set()
-    for letter in app.engine.dispatcher.dead.read():
+    for letter in app.engine.dispatcher.dead_letters.read():
         handler, path, prompts = str(letter.get("handler")), letter.get("transcript"), letter.get("prompts")
         rejected.update((handler, str(id)) for id in (prompts if isinstance(prompts, list) else ()))
         if handler not in app.engine.consumers or not isinstance(path, str) or not isinstance(prompts, list):
@@ -106,11 +108,11 @@ def _find_without_transcript(app: App, keys: Collection[tuple[str, str]]) -> set
         there[path.stem].append(path)
     sessions = {
         (str(one.get("handler")), str(one.get("id"))): str(one.get("session"))
-        for one in app.engine.dispatcher.rescue.kept()
+        for one in app.engine.dispatcher.rescue.list_entries()
     }
     gone: set[str] = set()
     for key in keys:
-        owner = app.engine.dispatcher.claims.owner(*key)
+        owner = app.engine.dispatcher.in_flight.get_owner(*key)
         paths = [*there.get(sessions[key], ()), *([owner] if owner is not None else [])]
         if all(_is_deleted(path) for path in paths):
             gone.add(key[1])

@@ -39,7 +39,7 @@ class Instant:
 class PlannedJob:
     """A job of a handler, and when it is due next."""
 
-    slice_name: str
+    plugin_name: str
     job: Job
     trigger: IntervalTrigger
     due: Instant
@@ -52,7 +52,7 @@ class Schedule:
         self._clock = clock
         self._planned: list[PlannedJob] = []
 
-    def add(self, slice_name: str, job: Job, last: float | None) -> None:
+    def add_job(self, slice_name: str, job: Job, last: float | None) -> None:
         """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never.
 
         A job with an infinite interval is not planned: it runs when a person asks for it.
@@ -75,7 +75,7 @@ class Schedule:
         taken = [planned for planned in self._planned if time_left(planned.due, now) <= 0]
         for planned in taken:
             planned.due = next_due(planned.trigger, now)
-        return [(planned.slice_name, planned.job.name) for planned in taken]
+        return [(planned.plugin_name, planned.job.name) for planned in taken]
 
     def next_in(self) -> float:
         """Seconds until the next job is due, infinite if there is none; below 0 if it is overdue."""
@@ -85,7 +85,7 @@ class Schedule:
     def seconds_left(self) -> dict[str, float]:
         """Seconds until each job is due, by `slice.job`; below 0 if it is overdue."""
         now = self._now()
-        return {f"{one.slice_name}.{one.job.name}": time_left(one.due, now) for one in self._planned}
+        return {f"{one.plugin_name}.{one.job.name}": time_left(one.due, now) for one in self._planned}
 
     def _now(self) -> Instant:
         return Instant(self._clock.now(), self._clock.monotonic())
@@ -108,7 +108,7 @@ def next_due(trigger: IntervalTrigger, last: Instant) -> Instant:
 
     The trigger is asked only for the first run after `last`, which it computes in constant time.
     """
-    return Instant(_next(trigger, last.wall), _next(trigger, last.steady))
+    return Instant(_next_time(trigger, last.wall), _next_time(trigger, last.steady))
 
 
 def time_left(due: Instant, now: Instant) -> float:
@@ -121,7 +121,7 @@ def time_left(due: Instant, now: Instant) -> float:
     return min(due.wall - now.wall, due.steady - now.steady)
 
 
-def _next(trigger: IntervalTrigger, last: float) -> float:
+def _next_time(trigger: IntervalTrigger, last: float) -> float:
     """The next run on one clock; infinite if `datetime` cannot express it, so that the other clock decides."""
     try:
         then = datetime.fromtimestamp(last, UTC)

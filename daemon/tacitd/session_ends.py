@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacitd.engine import Engine
-    from tacitd.turns import Turn
+    from tacitd.turns import WorkItem
 
 
 def open_sessions(
@@ -28,13 +28,13 @@ def open_sessions(
     end alone brings no line of it.
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
-    parked = [turn for turn, _ in engine.dispatcher.agenda.parked()]
+    parked = [turn for turn, _ in engine.dispatcher.work_queue.list_parked()]
     rows = []
-    for ending in engine.sessions.endings():
+    for ending in engine.sessions.list_endings():
         project = engine.project_of(ending.cwd)
         if not isinstance(project, Project) or not learns_in(project):
             continue
-        if engine.holds.held(project.root, ending.session) is not None:
+        if engine.pauses.find_pause(project.root, ending.session) is not None:
             continue
         stopped = {turn.consumer.name for turn in parked if _is_about(turn, ending.path, project)}
         if _awaits_end(
@@ -52,19 +52,19 @@ def _awaits_end(engine: Engine, path: Path, gathered: Collection[str], stopped: 
     the transcript or its project is parked.
     """
     for name, consumer in engine.consumers.items():
-        stream = consumer.streams.get(path)
-        if stream is None or not consumer.slice.pays or name in stopped:
+        stream = consumer.cursors.get(path)
+        if stream is None or not consumer.plugin.uses_model or name in stopped:
             continue
-        if engine.tails.waiting(path, stream.offset) or (stream.unended and name in gathered):
+        if engine.pool.peek_prompts(path, stream.offset) or (stream.has_unhandled_end and name in gathered):
             return True
     return False
 
 
-def _is_about(turn: Turn, path: Path, project: Project) -> bool:
+def _is_about(turn: WorkItem, path: Path, project: Project) -> bool:
     """Whether work is about this transcript or, if it belongs to no transcript, about the whole project."""
     if isinstance(turn.event, SessionStarted):
         return False  # `status` does not name them as parked either: no words are in them
-    if turn.stream is not None:
-        return turn.stream.path == path
+    if turn.cursor is not None:
+        return turn.cursor.path == path
     place = getattr(turn.event, "project", None)
     return isinstance(place, Project) and place.root == project.root

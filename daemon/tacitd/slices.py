@@ -11,30 +11,30 @@ from importlib.metadata import EntryPoint, entry_points
 
 from pydantic import BaseModel
 
-from tacitd.handler import Degradation, Slice
+from tacitd.handler import Degradation, Plugin
 
 GROUP = "tacitd.handlers"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlugins:
     """The slices that could be loaded, and what is said of the others."""
 
-    slices: tuple[Slice, ...]
+    plugins: tuple[Plugin, ...]
     failed: tuple[Degradation, ...] = ()
 
-    def sections(self) -> Mapping[str, type[BaseModel]]:
+    def collect_sections(self) -> Mapping[str, type[BaseModel]]:
         """The configuration's sections of all slices."""
-        return {name: model for s in self.slices for name, model in s.settings.items()}
+        return {name: model for s in self.plugins for name, model in s.settings.items()}
 
 
-def find(points: Iterable[EntryPoint] | None = None) -> Found:
+def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
     """Load every slice that is installed, in the order of their names."""
-    slices: list[Slice] = []
+    slices: list[Plugin] = []
     failed: list[Degradation] = []
     for point in sorted(points if points is not None else entry_points(group=GROUP), key=lambda p: p.name):
         try:
-            make: Callable[[], Slice] = point.load()
+            make: Callable[[], Plugin] = point.load()
             one = make()
             if any(one.name == other.name for other in slices):
                 raise ValueError(f"there is another handler {one.name!r}")
@@ -44,9 +44,9 @@ def find(points: Iterable[EntryPoint] | None = None) -> Found:
                 f"the handler {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
             )
             failed.append(Degradation("handler.broken", what, "update or remove the package that brings it"))
-    return Found(tuple(slices), tuple(failed))
+    return FoundPlugins(tuple(slices), tuple(failed))
 
 
-def due_jobs(slices: Iterable[Slice], job: str) -> list[str]:
+def find_job_owners(slices: Iterable[Plugin], job: str) -> list[str]:
     """The names of the slices that have this job."""
     return [s.name for s in slices if any(j.name == job for j in s.jobs)]

@@ -13,35 +13,35 @@ from loguru import logger
 from tacitd.consumer import Consumer
 from tacitd.events import NoProject, Project, SourceChanged
 
-Look = tuple[int, int] | None
+FileStamp = tuple[int, int] | None
 
 
-class Sources:
+class WatchedFiles:
     """What the sources looked like when they were last seen. Engine thread only."""
 
     def __init__(self, consumers: Mapping[str, Consumer]) -> None:
         self._consumers = consumers
-        self._looks: dict[tuple[str, Path, Path], Look] = {}
+        self._stamps: dict[tuple[str, Path, Path], FileStamp] = {}
         self.projects: dict[Path, Project] = {}
 
-    def know(self, project: Project | NoProject) -> None:
+    def watch_project(self, project: Project | NoProject) -> None:
         """Work happens in this project: its sources count from now on, and what `git init` added to them."""
         if isinstance(project, Project) and self.projects.get(project.root) != project:
             self.projects[project.root] = project
             for name, consumer in self._consumers.items():
-                for path in _sources(consumer, project):
-                    self._looks.setdefault((name, project.root, path), _look(path))
+                for path in _list_sources(consumer, project):
+                    self._stamps.setdefault((name, project.root, path), _read_stamp(path))
 
-    def changed(self) -> Iterator[tuple[str, SourceChanged]]:
+    def poll_changes(self) -> Iterator[tuple[str, SourceChanged]]:
         """Yield (handler, event) for each source that looks different from before."""
-        for (name, root, path), before in list(self._looks.items()):
-            now = _look(path)
+        for (name, root, path), before in list(self._stamps.items()):
+            now = _read_stamp(path)
             if now != before:
-                self._looks[name, root, path] = now
+                self._stamps[name, root, path] = now
                 yield name, SourceChanged(self.projects[root], path)
 
 
-def _sources(consumer: Consumer, project: Project) -> Sequence[Path]:
+def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path]:
     try:
         return list(consumer.handler.sources(project))
     except Exception as error:  # noqa: BLE001  one failing handler never touches another
@@ -49,7 +49,7 @@ def _sources(consumer: Consumer, project: Project) -> Sequence[Path]:
         return []
 
 
-def _look(path: Path) -> Look:
+def _read_stamp(path: Path) -> FileStamp:
     try:
         status = path.stat()
     except OSError:

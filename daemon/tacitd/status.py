@@ -22,22 +22,26 @@ from tacitd.events import Project, SessionStarted
 from tacitd.handler import Degradation
 from tacitd.parking import Parked
 from tacitd.transcripts.tail import is_subagent
-from tacitd.turns import Turn
+from tacitd.turns import WorkItem
 
 SCHEMA = 1
 
 
-def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
+def build_engine_status(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
     """The status document without `sessions`. `spent`: the fields of `budget`; `model`: those of `model`. Engine thread."""
-    paused = [asdict(hold) for hold in engine.holds.all()]
-    parked = [(t, p) for t, p in engine.dispatcher.agenda.parked() if not isinstance(t.event, SessionStarted)]
-    slices, silent = _slices(engine)
+    paused = [asdict(hold) for hold in engine.pauses.list_pauses()]
+    parked = [
+        (t, p)
+        for t, p in engine.dispatcher.work_queue.list_parked()
+        if not isinstance(t.event, SessionStarted)
+    ]
+    slices, silent = _plugin_statuses(engine)
     return {
         "schema": SCHEMA,
         "running": True,
         "version": __version__,
         "pid": os.getpid(),
-        "since": utc_seconds(engine.started),
+        "since": utc_seconds(engine.started_at),
         "as_of": utc_seconds(engine.clock.now()),
         "state": "paused" if any(hold["scope"] == "all" for hold in paused) else "running",
         "paused": paused,
@@ -47,22 +51,22 @@ def document(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any])
         "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
         "waits": list(_waits(engine, slices)),
         "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
-        "dead_letters": engine.dispatcher.dead.count,
-        "rescued": len(engine.dispatcher.rescue.kept()),
+        "dead_letters": engine.dispatcher.dead_letters.count,
+        "rescued": len(engine.dispatcher.rescue.list_entries()),
         "rescued_by_reason": _rescued_by_reason(engine),
-        "degraded": [asdict(d) for d in [*engine.degradations(), *silent]],
+        "degraded": [asdict(d) for d in [*engine.list_degradations(), *silent]],
         "slices": slices,
     }
 
 
 def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
     """Count the texts in the rescue log for each handler and reason, the highest count first."""
-    kept = engine.dispatcher.rescue.kept()
+    kept = engine.dispatcher.rescue.list_entries()
     counts = Counter((str(one.get("handler", "")), str(one.get("reason", ""))) for one in kept)
     return [{"handler": name, "reason": why, "texts": n} for (name, why), n in counts.most_common()]
 
 
-def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
+def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
     """Each slice's own status, and a degradation for each slice whose `status` raised."""
     said: dict[str, Any] = {}
     silent: list[Degradation] = []
@@ -78,7 +82,7 @@ def _slices(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
 
 def list_waits(engine: Engine) -> list[dict[str, Any]]:
     """The rows of `waits`. Engine thread."""
-    return list(_waits(engine, _slices(engine)[0]))
+    return list(_waits(engine, _plugin_statuses(engine)[0]))
 
 
 def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -91,7 +95,7 @@ def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]
             root = str(one.get("project", ""))
             at = engine.sessions.quiet_at(partial(_is_in, engine, root)) if root else None
             rest = {key: str(one.get(key, "")) for key in ("what", "until", "job")}
-            yield {"handler": name, "project": root, **rest, "at": _stamp(at)}
+            yield {"handler": name, "project": root, **rest, "at": _format_time(at)}
 
 
 def _is_in(engine: Engine, root: str, cwd: str) -> bool:
@@ -116,37 +120,39 @@ def _json(value: Any) -> Any:
 
 def _watching(engine: Engine) -> dict[str, Any]:
     transcripts = [path for path in engine.follower.stamps if not is_subagent(path)]
-    projects = sorted(str(root) for root in engine.sources.projects)
-    counts = {"transcripts": len(transcripts), "lines": engine.tails.totals()}
+    projects = sorted(str(root) for root in engine.watched_files.projects)
+    counts = {"transcripts": len(transcripts), "lines": engine.pool.count_lines()}
     return {"root": str(engine.root), **counts, "projects": projects}
 
 
 def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
     """A handler's lag and counts, as for a consumer group of a log."""
     stamps = engine.follower.stamps.items()
-    lags = (stamp.size - consumer.stands(path) for path, stamp in stamps if not is_subagent(path))
+    lags = (stamp.size - consumer.get_offset(path) for path, stamp in stamps if not is_subagent(path))
     behind = [lag for lag in lags if lag > 0]
-    turns = [t for (name, _), t in engine.dispatcher.agenda.turns.items() if name == consumer.slice.name]
-    gathering = sum(1 for t in turns if t.wait > engine.clock.monotonic())
+    turns = [t for (name, _), t in engine.dispatcher.work_queue.turns.items() if name == consumer.plugin.name]
+    gathering = sum(1 for t in turns if t.gather_until > engine.clock.monotonic())
     busy = sum(1 for t in turns if t.busy)
     return {
         "lag": {"transcripts": len(behind), "bytes": sum(behind)},
         "gathering": gathering,
-        "waiting": sum(len(engine.tails.waiting(t.stream.path, t.stream.offset)) for t in turns if t.stream),
+        "waiting": sum(
+            len(engine.pool.peek_prompts(t.cursor.path, t.cursor.offset)) for t in turns if t.cursor
+        ),
         "busy": busy,
         "parked": sum(1 for t in turns if t.parked is not None),
-        "first_start": _stamp(consumer.born),
+        "first_start": _format_time(consumer.first_start),
     }
 
 
-def _parked(engine: Engine, turn: Turn, parked: Parked) -> dict[str, Any]:
-    about: dict[str, Any] = {"handler": turn.consumer.slice.name, "what": turn.label}
+def _parked(engine: Engine, turn: WorkItem, parked: Parked) -> dict[str, Any]:
+    about: dict[str, Any] = {"handler": turn.consumer.plugin.name, "what": turn.label}
     place = getattr(turn.event, "project", None)
-    if turn.event is None and turn.stream is not None:
-        place = engine.project_of(turn.stream.cwd)
+    if turn.event is None and turn.cursor is not None:
+        place = engine.project_of(turn.cursor.cwd)
     if isinstance(place, Project):
         about["project"] = str(place.root)
-    until = _stamp(parked.not_before)
+    until = _format_time(parked.not_before)
     return about | {
         "reason": parked.reason,
         "hint": parked.hint,
@@ -159,9 +165,11 @@ def _parked(engine: Engine, turn: Turn, parked: Parked) -> dict[str, Any]:
 def _unreadable(engine: Engine) -> list[dict[str, Any]]:
     """Rows of `parked` for transcripts that cannot be read now."""
     rows = []
-    for path, why in engine.tails.refused.items():
+    for path, why in engine.pool.unreadable.items():
         stamp = engine.follower.stamps.get(path)
-        behind = [n for n, c in engine.consumers.items() if stamp is not None and c.stands(path) < stamp.size]
+        behind = [
+            n for n, c in engine.consumers.items() if stamp is not None and c.get_offset(path) < stamp.size
+        ]
         if behind:
             row: dict[str, Any] = {
                 "handler": ", ".join(behind),
@@ -173,7 +181,7 @@ def _unreadable(engine: Engine) -> list[dict[str, Any]]:
     return rows
 
 
-def _stamp(at: float | None) -> str | None:
+def _format_time(at: float | None) -> str | None:
     """ISO 8601; None if there is no time, or one that cannot be expressed: third-party handlers name times too."""
     try:
         return utc_seconds(at) if at is not None else None

@@ -8,20 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd.files.locks import private_dir
+from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
 
 
 @dataclass(slots=True)
-class Stores:
+class StateLayout:
     """The files and directories of one state directory."""
 
     root: Path
 
-    def log(self, name: str, *, terminated: bool = False) -> Log:
+    def open_log(self, name: str, *, terminated: bool = False) -> Log:
         """The log of this file name, with mode 0600. `terminated`: see `Log`."""
         return Log(self.root / name, terminated=terminated)
 
-    def home(self, slice_name: str) -> Path:
+    def make_handler_dir(self, slice_name: str) -> Path:
         """A handler's private directory (0700), created if it does not exist. Raises OSError."""
-        return private_dir(self.root / "handlers" / slice_name)
+        return make_private_dir(self.root / "handlers" / slice_name)

@@ -7,65 +7,65 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tacitd.inbox import gone
-from tacitd.progress import Progress
+from tacitd.inbox import make_stopped_error
+from tacitd.progress import WorkProgress
 
-EVERYONE = 1.0
+FULL_CHECK_EVERY = 1.0
 """Seconds."""
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class SyncWaiter:
     """A `sync` in progress: the first so many bytes of these transcripts are to be handled or parked."""
 
-    left: dict[Path, int]
+    unsettled: dict[Path, int]
     future: Future[None] = field(default_factory=Future)
 
 
-class Syncs:
+class SyncWaiters:
     """All of them. Engine thread only."""
 
     def __init__(self) -> None:
-        self._waiting: list[Waiting] = []
-        self._next = 0.0
+        self._waiters: list[SyncWaiter] = []
+        self._next_full_check = 0.0
 
-    def begin(self, sizes: Mapping[Path, int]) -> Waiting:
+    def add_waiter(self, sizes: Mapping[Path, int]) -> SyncWaiter:
         """Wait for these bytes, and for every event that is due."""
-        waiting = Waiting(dict(sizes))
-        self._waiting.append(waiting)
+        waiting = SyncWaiter(dict(sizes))
+        self._waiters.append(waiting)
         return waiting
 
-    def forget(self, waiting: Waiting) -> None:
+    def drop_waiter(self, waiting: SyncWaiter) -> None:
         """Nobody waits for this one any more."""
-        if waiting in self._waiting:
-            self._waiting.remove(waiting)
+        if waiting in self._waiters:
+            self._waiters.remove(waiting)
 
-    def check(self, unread: Collection[Path], progress: Progress, now: float) -> None:
+    def resolve_settled(self, unread: Collection[Path], progress: WorkProgress, now: float) -> None:
         """Answer those for whom everything is done. `now` is monotonic.
 
         Each transcript is asked for only until it is settled. While work is going on, thousands may be waited for: then
         only those are asked of which something became, and all of them once a second.
         """
-        if not self._waiting:
-            progress.touched.clear()
+        if not self._waiters:
+            progress.changed_paths.clear()
             return
-        everyone = now >= self._next or not progress.working
-        touched = progress.touched.copy()
-        progress.touched.clear()
+        everyone = now >= self._next_full_check or not progress.is_working
+        touched = progress.changed_paths.copy()
+        progress.changed_paths.clear()
         if everyone:
-            self._next = now + EVERYONE
-        for waiting in list(self._waiting):
-            left = waiting.left
+            self._next_full_check = now + FULL_CHECK_EVERY
+        for waiting in list(self._waiters):
+            left = waiting.unsettled
             if any(path in left for path in unread):
                 continue
             for path in list(left) if everyone else left.keys() & touched:
-                if progress.settled(path, left[path]):
+                if progress.is_settled(path, left[path]):
                     del left[path]
-            if not left and progress.quiet():
-                self._waiting.remove(waiting)
+            if not left and progress.is_quiet():
+                self._waiters.remove(waiting)
                 waiting.future.set_result(None)
 
-    def abandon(self) -> None:
+    def fail_all(self) -> None:
         """Nobody must wait for a loop that has ended."""
-        while self._waiting:
-            self._waiting.pop().future.set_exception(gone())
+        while self._waiters:
+            self._waiters.pop().future.set_exception(make_stopped_error())

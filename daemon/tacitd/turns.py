@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.consumer import Consumer, Stream
-from tacitd.errors import TacitdError, said_by_system
+from tacitd.consumer import Consumer, Cursor
+from tacitd.errors import TacitdError, describe_os_error
 from tacitd.events import (
     Due,
     Event,
@@ -27,53 +27,53 @@ from tacitd.offers import Batch
 from tacitd.parking import Parked
 from tacitd.transcripts.tail import Tail
 
-For = tuple[str, ...]
+WaitKey = tuple[str, ...]
 """What a turn can wait for: (handler, project) is a lane, (handler,) a place of the handler, (handler, transcript, "")
 another turn, (handler, project, "due") the transcripts of a project that are due."""
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class WorkItem:
     """What one handler is to do about one transcript, or one event without records. Lost at a crash, and that is fine:
     it is made again from positions and growth."""
 
     consumer: Consumer
-    stream: Stream | None
+    cursor: Cursor | None
     event: Event | None = None
     """None: whatever the transcript holds by then."""
     busy: bool = False
-    missed: bool = False
+    woken_while_busy: bool = False
     """It was woken while it was busy."""
     due: bool = False
     """Do not gather any longer."""
-    stubborn: bool = False
+    declined_while_due: bool = False
     """The handler was told that it is due, and waits all the same."""
-    offered: int = -1
-    wait: float = 0.0
+    offered_upto: int = -1
+    gather_until: float = 0.0
     """Monotonic seconds: what is gathered is not offered before."""
     parked: Parked | None = None
-    behind: Path | None = None
+    blocked_by: Path | None = None
     """The transcript that is about to hand over the same words."""
-    owed: Owed | None = None
-    limit: int | None = None
+    pending_write: PendingWrite | None = None
+    max_records: int | None = None
     """How many records may go together, up to `limit_end`."""
-    limit_end: int = 0
+    max_records_upto: int = 0
     ready: bool = False
-    lane: For | None = None
+    needed_lane: WaitKey | None = None
     """The lane that it needs, as far as it is known."""
-    home: For | None = None
+    home_lane: WaitKey | None = None
     """The lane of its transcript's newest record."""
-    waits: For | None = None
+    waiting_for: WaitKey | None = None
     """What it waited for when it was last looked at."""
-    number: int = 0
+    queue_number: int = 0
     """Its place among those who wait; 0: it does not."""
 
     @property
     def label(self) -> str:
         """For people: what this turn is about."""
         if self.event is None:
-            return f"growth of {self.stream.path}" if self.stream else ""
-        return words_for(self.event)
+            return f"growth of {self.cursor.path}" if self.cursor else ""
+        return describe_event(self.event)
 
     @property
     def rank(self) -> int:
@@ -83,42 +83,42 @@ class Turn:
         return 1 if self.event is None else 2
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing is known of it that its transcript would not tell."""
-        return not (self.busy or self.ready or self.parked or self.owed or self.behind)
+        return not (self.busy or self.ready or self.parked or self.pending_write or self.blocked_by)
 
-    def anew(self) -> None:
+    def reset_progress(self) -> None:
         """The transcript is read from its first byte again: what was offered before says nothing any more."""
-        self.offered, self.wait, self.limit, self.limit_end = -1, 0.0, None, 0
-        self.stubborn, self.behind, self.lane = False, None, None
+        self.offered_upto, self.gather_until, self.max_records, self.max_records_upto = -1, 0.0, None, 0
+        self.declined_while_due, self.blocked_by, self.needed_lane = False, None, None
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Assignment:
     """What a worker was given."""
 
-    turn: Turn
+    item: WorkItem
     event: Event
     batch: Batch | None
     lane: tuple[str, str]
     epoch: int = 0
     """The stream's, when it was offered."""
-    mark: int = -1
+    handled_upto: int = -1
     """What the handler had done of the session, when it was told of its end."""
-    unpaid: NoAnswer | None = None
+    model_refusal: NoAnswer | None = None
     """What the model answers whatever it is asked for this work; None: it is asked."""
 
     @property
-    def name(self) -> str:
+    def log_name(self) -> str:
         """What the log calls it."""
         return name_of_event(self.event)
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class PendingWrite:
     """What a handler did and could not be written: kept, so that it is not done, and paid for, again."""
 
-    offer: Offer
+    assignment: Assignment
     done: Done
     commit: Commit | None
     """None: not even committed. Else it is durable, and was not projected."""
@@ -126,34 +126,34 @@ class Owed:
 
 
 @dataclass(slots=True)
-class Parts:
+class EngineContext:
     """What the dispatcher needs of the rest of the engine, as functions."""
 
-    tail: Callable[[Path], Tail | None]
+    get_tail: Callable[[Path], Tail | None]
     """The transcript's tail, read as far as it can be now; None where it is gone."""
-    end: Callable[[Path], int | None]
+    get_final_offset: Callable[[Path], int | None]
     """The offset up to which all of it is final; None where it is gone. Reads nothing twice."""
-    coming: Callable[[Path], bool]
+    is_pending: Callable[[Path], bool]
     """Whether it will be read soon, and `Dispatcher.grew` is called then."""
-    away: Callable[[Path], bool]
+    is_evicted: Callable[[Path], bool]
     """Whether `tail` would read it once more, because too much was in memory."""
     project_of: Callable[[str], Project | NoProject]
-    refused: Callable[[Turn, str], Later | None]
+    get_refusal: Callable[[WorkItem, str], Later | None]
     """Why work from this working directory must wait (paused, growth breaker); None: it need not."""
-    unpaid: Callable[[Turn, str], NoAnswer | None]
+    get_model_refusal: Callable[[WorkItem, str], NoAnswer | None]
     """Why the model is not asked for work from this working directory (growth breaker); None: it is."""
-    know: Callable[[Project | NoProject], None]
+    watch_project: Callable[[Project | NoProject], None]
     """Work happens in this project: its sources are watched."""
-    post: Callable[[Callable[[], None]], None]
+    call_soon: Callable[[Callable[[], None]], None]
     """Run something in the engine's thread soon."""
     monotonic: Callable[[], float]
     now: Callable[[], float]
 
 
-def fault(error: BaseException) -> Later:
+def explain_fault(error: BaseException) -> Later:
     """What the handler raised, as a reason that a person can read. The trace goes to the log."""
     if isinstance(error, OSError) or (isinstance(error, TacitdError) and error.hint):
-        what, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+        what, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
         logger.warning("a handler failed: {}", what)  # a person can mend it: the trace is of no use for that
         logger.opt(exception=error).debug("there")
         return Later(what[:300], hint, blame="world")
@@ -163,20 +163,20 @@ def fault(error: BaseException) -> Later:
     return Later(str(what)[:300], hint, blame="world" if hint else "work")
 
 
-def unwritten(error: Exception) -> Later:
+def explain_unwritten(error: Exception) -> Later:
     """That tacitd's own state could not be written."""
     if isinstance(error, OSError):
-        what, hint = said_by_system(error)
+        what, hint = describe_os_error(error)
         return Later(f"it cannot be written down: {what}"[:300], hint)
     return Later(str(getattr(error, "what", error))[:300], str(getattr(error, "hint", "")))
 
 
-def behind(consumer: Consumer, path: Path) -> For:
+def make_transcript_key(consumer: Consumer, path: Path) -> WaitKey:
     """What a turn waits for whose words this transcript hands over."""
     return consumer.name, str(path), ""
 
 
-def due_in(lane: For) -> For:
+def make_due_key(lane: WaitKey) -> WaitKey:
     """What a turn waits for that comes after the transcripts of its lane that are due."""
     return *lane, "due"
 
@@ -199,7 +199,7 @@ def lane_of_event(event: Event) -> str:
             return lane_of(event.project, event.transcript)
 
 
-def key_of(event: Event) -> tuple[str, ...]:
+def make_event_key(event: Event) -> tuple[str, ...]:
     """What tells an event from others: a second one with the same key takes the place of the first."""
     match event:
         case Due(job, project):
@@ -212,7 +212,7 @@ def key_of(event: Event) -> tuple[str, ...]:
             return (type(event).__name__, event.session, str(event.transcript))
 
 
-def words_for(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """For people: what happened."""
     match event:
         case SessionStarted(session=session):

@@ -9,7 +9,9 @@ from tacitd import __version__
 from tacitd.handler import Degradation
 
 
-def outdated(running: str = __version__, installed: Callable[[str], str] = version) -> list[Degradation]:
+def check_installed_version(
+    running: str = __version__, installed: Callable[[str], str] = version
+) -> list[Degradation]:
     """A degradation if another version is installed than the running one; [] if the installed version is unknown."""
     try:
         there = installed("tacitd")

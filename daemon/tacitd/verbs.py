@@ -17,31 +17,31 @@ from tacitd.app import App
 from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Due, NoProject, Project
-from tacitd.holds import Hold
+from tacitd.holds import Pause
 from tacitd.notices import STORED, notice_line
-from tacitd.reload import reload
-from tacitd.report import document
+from tacitd.reload import reload_config
+from tacitd.report import build_status
 from tacitd.retries import retry_rejected
-from tacitd.slices import due_jobs
+from tacitd.slices import find_job_owners
 
-Verb = Callable[[Mapping[str, Any]], Any]
+RpcMethod = Callable[[Mapping[str, Any]], Any]
 
 
-def verbs(app: App) -> dict[str, Verb]:
+def build_methods(app: App) -> dict[str, RpcMethod]:
     """The table of methods by name."""
-    table: dict[str, Verb] = {
+    table: dict[str, RpcMethod] = {
         "ping": lambda _: {"version": __version__, "pid": os.getpid()},
-        "status": lambda _: app.engine.call(lambda: snapshot(app)),
+        "status": lambda _: app.engine.call(lambda: take_status(app)),
         "sync": lambda params: _sync(app, params),
-        "pause": lambda params: _hold(app, params, held=True),
-        "resume": lambda params: _hold(app, params, held=False),
-        "due": lambda params: _due(app, params),
+        "pause": lambda params: _set_pause(app, params, held=True),
+        "resume": lambda params: _set_pause(app, params, held=False),
+        "due": lambda params: _run_job(app, params),
         "scan": lambda params: _scan(app, params),
         "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
-        "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.kept()]},
+        "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.list_entries()]},
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
-        "reload": lambda _: {"changed": reload(app)},
+        "reload": lambda _: {"changed": reload_config(app)},
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
@@ -55,13 +55,13 @@ def _wedge(app: App) -> dict[str, Any]:
     def stay() -> None:
         threading.Event().wait()
 
-    app.engine.post(stay)
+    app.engine.call_soon(stay)
     return {"wedged": True}
 
 
-def snapshot(app: App) -> dict[str, Any]:
+def take_status(app: App) -> dict[str, Any]:
     """The whole status document. Engine thread."""
-    return document(app)
+    return build_status(app)
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,22 +77,22 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    mark, waited, jobs = app.notices.mark(), list[dict[str, Any]](), list[dict[str, Any]]()
-    done = _handled(app, deadline)
+    mark, waited, jobs = app.notices.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = app.engine.call(lambda: snapshot(app))["waits"]
+        waited = app.engine.call(lambda: take_status(app))["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
-        jobs = [_due(app, {"job": one["job"], "project": one["project"]}) for one in asked]
-        done = _handled(app, deadline)
-    document = app.engine.call(lambda: snapshot(app))
+        jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
+        done = _wait_until_handled(app, deadline)
+    document = app.engine.call(lambda: take_status(app))
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.since(mark)]
+    rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] != STORED]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
 
 
-def _handled(app: App, deadline: float | None) -> bool:
+def _wait_until_handled(app: App, deadline: float | None) -> bool:
     """Wait until everything is handled or parked; return False at the deadline (monotonic seconds; None: no limit)."""
     left = None if deadline is None else max(0.0, deadline - app.clock.monotonic())
     try:
@@ -102,15 +102,15 @@ def _handled(app: App, deadline: float | None) -> bool:
     return True
 
 
-def _hold(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
-    hold = Hold("all")
+def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
+    hold = Pause("all")
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
     if params.get("session"):
-        hold = Hold("session", str(params["session"]))
+        hold = Pause("session", str(params["session"]))
     elif params.get("project"):
-        hold = Hold("project", str(_project(app, params["project"]).root))
-    changed = app.engine.call(lambda: app.engine.hold(hold, held=held))
+        hold = Pause("project", str(_project(app, params["project"]).root))
+    changed = app.engine.call(lambda: app.engine.set_pause(hold, held=held))
     return {"scope": hold.scope, "name": hold.name, "held": held, "changed": changed}
 
 
@@ -121,17 +121,17 @@ def _project(app: App, directory: object) -> Project:
     return place
 
 
-def _due(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Start a job now, for one project or for all. Returns at once: `sync` waits for it."""
     job = str(params["job"])
-    owners = due_jobs(app.found.slices, job)
+    owners = find_job_owners(app.found.plugins, job)
     if not owners:
         raise UsageError(f"no handler has a job {job!r}")
     project = _project(app, params["project"]) if params.get("project") else None
 
     def post() -> None:
         for name in owners:
-            app.engine.dispatcher.post(Due(job, project), only=name)
+            app.engine.dispatcher.post_event(Due(job, project), only=name)
 
     app.engine.call(post)
     return {"job": job, "project": str(project.root) if project else None}
@@ -144,14 +144,14 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     since, paths = float(params["since"]), [Path(str(name)) for name in params["transcripts"]]
     only = [str(root) for root in params.get("projects", ())]
-    return {"transcripts": app.engine.call(lambda: app.engine.rewind(paths, since, only), None)}
+    return {"transcripts": app.engine.call(lambda: app.engine.rewind_transcripts(paths, since, only), None)}
 
 
 def _drop(app: App, params: Mapping[str, Any]) -> int:
     """Delete texts from the rescue log, and stop their parked work. Returns how many were deleted. Engine thread."""
     ids = [str(id) for id in params["ids"]]
-    dropped = sum(app.engine.dispatcher.rescue.drop(id) for id in ids)
-    app.engine.dispatcher.forget(ids)
+    dropped = sum(app.engine.dispatcher.rescue.drop_prompt(id) for id in ids)
+    app.engine.dispatcher.drop_prompts(ids)
     return dropped
 
 
@@ -170,10 +170,12 @@ def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:
         stamp = engine.follower.stamps.get(path)
         if stamp is not None:
             total += stamp.size
-            done += min([stamp.size, *(c.stands(path) for c in engine.consumers.values() if c.slice.pays)])
+            done += min(
+                [stamp.size, *(c.get_offset(path) for c in engine.consumers.values() if c.plugin.uses_model)]
+            )
     return {"done": done, "total": total}
 
 
 def _stop(app: App) -> dict[str, Any]:
-    app.engine.post(app.leave)
+    app.engine.call_soon(app.request_stop)
     return {"stopping": True}

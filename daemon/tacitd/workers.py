@@ -14,7 +14,7 @@ from tacitd.clock import SystemClock
 Work = Callable[[], None]
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     """What the dispatcher needs of threads. Tests bring one that works when it is told to."""
 
     def submit(self, work: Work) -> None:
@@ -26,7 +26,7 @@ class Pool(Protocol):
         ...
 
 
-class Threads:
+class ThreadPool:
     """Up to `count` threads, each made when it is needed. They never keep the process alive."""
 
     def __init__(self, name: str, count: int) -> None:
@@ -43,10 +43,10 @@ class Threads:
         with self._some:
             self._work.append(work)
             if self._idle < len(self._work) and len(self._threads) < self._count:
-                self._begin()
+                self._start_thread()
             self._some.notify()
 
-    def _begin(self) -> None:
+    def _start_thread(self) -> None:
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         try:
             thread.start()

@@ -7,46 +7,52 @@ hooks must start fast.
 
 from __future__ import annotations
 
-from tacitd.cli import CARE, COMMANDS, LOOK, WORK, Row
+from tacitd.cli import CARE, COMMANDS, LOOK, WORK, CommandRow
 from tacitd.cli import main as run
 
-COMMANDS_OF_SLICES: dict[str, Row] = {
-    "demo": Row(
+COMMANDS_OF_SLICES: dict[str, CommandRow] = {
+    "demo": CommandRow(
         "tacitd_handlers.learning.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", LOOK
     ),
-    "scan": Row(
+    "scan": CommandRow(
         "tacitd_handlers.learning.scan:scan",
         "Learn from past transcripts, after an estimate of the cost.",
         WORK,
     ),
-    "learned": Row("tacitd_handlers.learning.cli:learned", "Show what was learned in a project.", LOOK),
-    "why": Row("tacitd_handlers.why:why", "Show which of your words a line or a lesson came from.", LOOK),
-    "context": Row("tacitd_handlers.context:context", "Print what a session gets at its start.", LOOK),
-    "init": Row("tacitd_handlers.learning.cli:init", "Create LEARNED.md and the summary in a project.", WORK),
-    "synthesize": Row(
+    "learned": CommandRow(
+        "tacitd_handlers.learning.cli:learned", "Show what was learned in a project.", LOOK
+    ),
+    "why": CommandRow(
+        "tacitd_handlers.why:why", "Show which of your words a line or a lesson came from.", LOOK
+    ),
+    "context": CommandRow("tacitd_handlers.context:context", "Print what a session gets at its start.", LOOK),
+    "init": CommandRow(
+        "tacitd_handlers.learning.cli:init", "Create LEARNED.md and the summary in a project.", WORK
+    ),
+    "synthesize": CommandRow(
         "tacitd_handlers.learning.cli:synthesize", "Make lines from the waiting facts now.", WORK
     ),
-    "link": Row(
+    "link": CommandRow(
         "tacitd_handlers.learning.link:link",
         "Offer the line by which agents find LEARNED.md, as a diff.",
         CARE,
     ),
-    "share": Row(
+    "share": CommandRow(
         "tacitd_handlers.learning.link:share", "Share LEARNED.md and AGENTS.md with a team through git.", CARE
     ),
-    "exclude": Row("tacitd_handlers.learning.link:exclude", "Stop writing in a project.", CARE),
-    "learner": Row(
+    "exclude": CommandRow("tacitd_handlers.learning.link:exclude", "Stop writing in a project.", CARE),
+    "learner": CommandRow(
         "tacitd_handlers.learner.cli:learner", "Show what you practised and when to review it.", LOOK
     ),
-    "profile": Row(
+    "profile": CommandRow(
         "tacitd_handlers.profile.cli:profile", "Show, set and clear what tacitd knows about you.", LOOK
     ),
-    "sessions": Row(
+    "sessions": CommandRow(
         "tacitd_handlers.continuity.cli:sessions",
         "List sessions, resume one, record decisions and notes.",
         LOOK,
     ),
-    "lesson": Row(
+    "lesson": CommandRow(
         "tacitd_handlers.lessons.commands:lesson",
         "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
         LOOK,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tacitd.cli.places import data, directory, talk
+from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.errors import TacitdError
 
 PARTS = (
@@ -40,9 +40,9 @@ def context(cwd: str | None, budget: int, as_json: bool) -> None:
     Works without a daemon and without claude.
     """
     # A hook calls this, so a missing directory must not fail it.
-    said = parts(directory(cwd, missing_ok=True), budget)
+    said = parts(resolve_directory(cwd, missing_ok=True), budget)
     if as_json:
-        data(said)
+        echo_json(said)
         return
     for text in said.values():
         click.echo(text)
@@ -64,7 +64,7 @@ def parts(cwd: Path, budget: int) -> dict[str, str]:
         except (OSError, TacitdError) as error:
             # Trigger: files of one plugin cannot be read. Why: a session's start waits for this output. Outcome: the
             # error goes to standard error, and the other plugins' texts are printed.
-            talk(f"{name}: {error}")
+            echo_message(f"{name}: {error}")
             continue
         if text:
             said[name] = text

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli.places import data, directory, talk
+from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.errors import FAILED
 
 PARTS = ("tacitd_handlers.learning.reasons:reasons", "tacitd_handlers.lessons.reasons:reasons")
@@ -36,14 +36,14 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
     for where in PARTS:
         module, _, name = where.partition(":")
         reasons: Reasons = getattr(import_module(module), name)
-        found += reasons(asked, directory(cwd))
+        found += reasons(asked, resolve_directory(cwd))
     if as_json:
-        data(found)
+        echo_json(found)
     else:
         for one in found:
             _tell(one)
     if not found:
-        talk(f"nothing that tacitd wrote here contains {asked!r}")
+        echo_message(f"nothing that tacitd wrote here contains {asked!r}")
         ctx.exit(FAILED)
 
 

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from support_engine import Scene, Scripted, done, prompts_of
 from support_examples import examples
 from tacitd import tails as tails_module
-from tacitd.agenda import Agenda
+from tacitd.agenda import WorkQueue
 from tacitd.dispatch import Dispatcher
 from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
-from tacitd.holds import Hold
-from tacitd.transcripts.sessions import Ended
-from tacitd.turns import For, Turn
+from tacitd.holds import Pause
+from tacitd.transcripts.sessions import EndedSession
+from tacitd.turns import WaitKey, WorkItem
 
 
-def waiting(agenda: Agenda) -> dict[tuple[str, ...], list[Any]]:
+def waiting(agenda: WorkQueue) -> dict[tuple[str, ...], list[Any]]:
     """By what they wait for, the turns that wait."""
     found = {
-        way: [turn for _, number, turn in heap if turn.number == number]
+        way: [turn for _, number, turn in heap if turn.queue_number == number]
         for way, heap in agenda._blocked.items()
     }
     return {way: turns for way, turns in found.items() if turns}
@@ -35,12 +35,15 @@ def waiting(agenda: Agenda) -> dict[tuple[str, ...], list[Any]]:
 def check(scene: Scene) -> None:
     """Whoever waits for a lane or for a place of a handler waits for something that is taken, or somebody of the lane
     waits for a place: he calls the next."""
-    agenda, runner = scene.dispatcher.agenda, scene.dispatcher.runner
+    agenda, runner = scene.dispatcher.work_queue, scene.dispatcher.runner
     blocked = waiting(agenda)
     for way, turns in blocked.items():
         ahead = [turn for turn in blocked.get(way[:1], []) if turn.lane == way] if len(way) == 2 else []
         if len(way) < 3:
-            assert runner.taken(way) or way in agenda._freed or ahead, (way, [turn.label for turn in turns])
+            assert runner.is_taken(way) or way in agenda._released or ahead, (
+                way,
+                [turn.label for turn in turns],
+            )
 
 
 @examples(90)
@@ -72,17 +75,19 @@ def test_nobody_waits_for_what_is_free(seed: int) -> None:
             elif what == "sync":
                 scene.sync()
             elif what == "hold":
-                scene.engine.hold(Hold("project", str(chance.choice(places))), held=chance.random() < 0.5)
+                scene.engine.set_pause(
+                    Pause("project", str(chance.choice(places))), held=chance.random() < 0.5
+                )
             scene.settle(chance.choice([0, 0, 1]))
             check(scene)
         calm[0] = True
-        scene.engine.hold(Hold("all"), held=False)
+        scene.engine.set_pause(Pause("all"), held=False)
         future = scene.sync()
         while scene.pool.works:
             scene.work()
             scene.settle(0)
             check(scene)
-        assert future.done() and not [way for way in waiting(scene.dispatcher.agenda) if len(way) < 3]
+        assert future.done() and not [way for way in waiting(scene.dispatcher.work_queue) if len(way) < 3]
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
@@ -91,9 +96,9 @@ def test_a_backlog_is_looked_at_in_proportion(
 ) -> None:
     """RELIABILITY row 5, 10: with twice as many projects, each transcript is looked at no oftener."""
     looked = [0]
-    real = Dispatcher._offered
+    real = Dispatcher._try_offer
 
-    def counted(dispatcher: Dispatcher, turn: Turn) -> For | None:
+    def counted(dispatcher: Dispatcher, turn: WorkItem) -> WaitKey | None:
         looked[0] += 1
         return real(dispatcher, turn)
 
@@ -154,7 +159,7 @@ def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) ->
         scene.work()
     scene.settle(0)
     assert word["uuid"] in scene.handler.did
-    heaps = scene.dispatcher.agenda._blocked.values()
+    heaps = scene.dispatcher.work_queue._blocked.values()
     assert sum(map(len, heaps)) <= 6, "and not once for each time that it grew"
 
 
@@ -164,12 +169,12 @@ def test_who_goes_to_another_lane_leaves_his_own_to_the_next(tmp_path: Path) -> 
     here, there, third = (Project(scene.project(name), git=True) for name in ("app", "other", "third"))
 
     def end(session: str, project: Project) -> None:
-        scene.engine.consumers["a"].stream(scene.path(session)).acted = 0
-        scene.dispatcher.post(SessionEnded(session, scene.path(session), project, 0.0, "asked"))
+        scene.engine.consumers["a"].get_cursor(scene.path(session)).handled_upto = 0
+        scene.dispatcher.post_event(SessionEnded(session, scene.path(session), project, 0.0, "asked"))
         scene.settle(0)
 
     def begin(session: str, project: Project) -> None:
-        scene.dispatcher.post(SessionStarted(session, scene.path(session), project, 0.0))
+        scene.dispatcher.post_event(SessionStarted(session, scene.path(session), project, 0.0))
         scene.settle(0)
 
     begin("s", here)
@@ -198,11 +203,11 @@ def test_a_transcript_that_left_a_project_keeps_nobody_there_waiting(tmp_path: P
     scene.type("t", "three")
     future = scene.engine._begin_sync().future
     scene.settle(0)
-    scene.dispatcher.post(Due("synthesis", Project(scene.root, git=True)))
+    scene.dispatcher.post_event(Due("synthesis", Project(scene.root, git=True)))
     scene.settle(0)
     scene.type("t", "four", cwd=third)
     _work_off(scene)
-    assert future.done() and scene.dispatcher.agenda.events == {}
+    assert future.done() and scene.dispatcher.work_queue.items_by_event == {}
 
 
 def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
@@ -218,14 +223,14 @@ def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
     for session in "st":
         scene.type(session, "one")
         scene.settle()
-    scene.engine.ended(Ended("t", scene.path("t"), "idle", 0.0))
+    scene.engine.end_session(EndedSession("t", scene.path("t"), "idle", 0.0))
     scene.settle(0)
     monkeypatch.setattr(tails_module, "SLICES", 0)
     scene.type("t", "two")
-    scene.engine._look(full=True)
+    scene.engine._poll_files(full=True)
     scene.work()
-    scene.engine.turn()
-    assert scene.dispatcher.agenda.events, "it waits for what will be read"
+    scene.engine.run_iteration()
+    assert scene.dispatcher.work_queue.items_by_event, "it waits for what will be read"
     scene.path("t").unlink()
     scene.settle(0)
-    assert scene.dispatcher.agenda.events == {}
+    assert scene.dispatcher.work_queue.items_by_event == {}

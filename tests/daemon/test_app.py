@@ -15,18 +15,18 @@ import pytest
 from support_engine import Scene, Scripted
 from support_waiting import PATIENCE
 from tacitd import compaction
-from tacitd.app import App, build
-from tacitd.cli.status import last
+from tacitd.app import App, build_app
+from tacitd.cli.status import read_last_status
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event
-from tacitd.handler import Commit, Degradation, Done, Job, Later, Slice, Tools
-from tacitd.report import document
-from tacitd.slices import Found
+from tacitd.handler import Commit, Degradation, Done, Job, Later, Plugin, Tools
+from tacitd.report import build_status
+from tacitd.slices import FoundPlugins
 from tacitd.testing import ScriptedModel
 from tacitd.transcripts import lines
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import verbs
-from tacitd.workers import Threads
+from tacitd.verbs import build_methods
+from tacitd.workers import ThreadPool
 
 
 def test_one_lock_for_one_state_directory(tmp_path: Path) -> None:
@@ -62,12 +62,12 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
     assert scene.handler.did == ["u1"]
 
 
-def _built(scene: Scene, *slices: Slice) -> App:
-    return build(
+def _built(scene: Scene, *slices: Plugin) -> App:
+    return build_app(
         scene.app.paths,
         {},
         clock=scene.clock,
-        found=Found(slices or (Slice("a", Scripted),)),
+        found=FoundPlugins(slices or (Plugin("a", Scripted),)),
         model=lambda config, budget: ScriptedModel(),
         watcher_for=SilentWatcher,
     )
@@ -85,7 +85,7 @@ def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
     scene.engine.follower.stop = broken  # type: ignore[method-assign]
     scene.app.close()
     scene.start(Scripted())
-    assert scene.engine.consumers["a"].stands(scene.path("s")) == scene.path("s").stat().st_size
+    assert scene.engine.consumers["a"].get_offset(scene.path("s")) == scene.path("s").stat().st_size
 
 
 @dataclass(slots=True)
@@ -109,11 +109,11 @@ def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Pat
     scene = Scene(tmp_path, Lazy())
     scene.type("s", "one")
     scene.settle()
-    born = scene.engine.consumers["a"].born
-    scene.clock.pass_(500)
+    born = scene.engine.consumers["a"].first_start
+    scene.clock.advance(500)
     scene.restart(Lazy())
     scene.settle()
-    assert scene.handler.words == [] and scene.engine.consumers["a"].born == born
+    assert scene.handler.words == [] and scene.engine.consumers["a"].first_start == born
 
 
 def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) 
     scene.type("s", "one")
     scene.settle()
     assert scene.handlers[1].did == ["u1"] and list(scene.engine.consumers) == ["b"]
-    (said,) = [d for d in scene.engine.degradations() if d.id == "handler.broken"]
+    (said,) = [d for d in scene.engine.list_degradations() if d.id == "handler.broken"]
     assert "my file is broken" in said.what
     assert scene.sync().done() and set(scene.engine.schedule.seconds_left()) == {"b.j"}
 
@@ -131,7 +131,7 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     """RELIABILITY row 12: also of a job that runs so often that its runs leave no record."""
     scene = Scene(tmp_path, jobs=[Job("often", 600.0), Job("daily", 86_400.0)])
     scene.settle(86_400)
-    scene.clock.pass_(400)
+    scene.clock.advance(400)
     scene.app.close()
     scene.start(Scripted())
     assert scene.engine.schedule.seconds_left() == {
@@ -152,14 +152,14 @@ def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path
     def make() -> Scripted:
         raise ValueError("not today")
 
-    with _built(scene, Slice("bad", make), Slice("good", Scripted)) as app:
+    with _built(scene, Plugin("bad", make), Plugin("good", Scripted)) as app:
         assert list(app.engine.consumers) == ["good"]
-        assert "not today" in next(d.what for d in app.engine.degradations() if d.id == "handler.broken")
+        assert "not today" in next(d.what for d in app.engine.list_degradations() if d.id == "handler.broken")
 
 
 def test_a_long_log_is_made_short_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 18."""
-    monkeypatch.setattr(compaction.compact, "__kwdefaults__", {"large": 5000})
+    monkeypatch.setattr(compaction.compact_log, "__kwdefaults__", {"large": 5000})
     scene = Scene(tmp_path)
     for i in range(60):
         scene.type("s", f"words {i}")
@@ -184,7 +184,7 @@ def test_status_is_given_where_a_slice_cannot(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Scripted(says=broken), Scripted(says=lambda: odd))
     scene.type("s", "one")
     scene.settle()
-    said = json.loads(json.dumps(document(scene.app), allow_nan=False))
+    said = json.loads(json.dumps(build_status(scene.app), allow_nan=False))
     assert said["slices"]["a"] == {} and said["slices"]["b"]["path"] == "/x"
     assert "oops" in next(d["what"] for d in said["degraded"] if d["id"] == "handler.status")
     assert said["handlers"]["a"]["lag"] == {"transcripts": 0, "bytes": 0}
@@ -202,7 +202,7 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
         scene.type(f"s{when}", "one", cwd=scene.project(f"p{when}"))
         scene.settle()
     scene.app.degraded["x"] = Degradation("x", "something")
-    said = document(scene.app)
+    said = build_status(scene.app)
     assert {one["not_before"] for one in said["parked"]} == {None, "2096-10-02T07:06:40Z"}
     assert {one["reason"] for one in said["parked"]} == {"no model"} and said["parked"][0][
         "hint"
@@ -216,13 +216,13 @@ def test_the_status_is_written_down(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     path = tmp_path / "state" / "status.json"
     assert (
-        last(path)["watching"]["transcripts"] == 0
+        read_last_status(path)["watching"]["transcripts"] == 0
     )  # from the start on: also a daemon that is killed at once was here
     scene.type("s", "one")
     scene.settle()
     scene.settle(61)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    written = last(path)
+    written = read_last_status(path)
     assert (
         written["running"] is False
         and written["state"] == "stopped"
@@ -231,7 +231,7 @@ def test_the_status_is_written_down(tmp_path: Path) -> None:
     scene.type("t", "two")
     scene.settle()
     scene.app.close()
-    assert last(path)["watching"]["transcripts"] == 2
+    assert read_last_status(path)["watching"]["transcripts"] == 2
 
 
 def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()
-    table = verbs(scene.app)
+    table = build_methods(scene.app)
     try:
         assert table["sync"]({})["done"] is True
         assert table["status"]({})["slices"] == {"a": {}}
@@ -282,7 +282,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         assert table["rescued"]({}) == {"kept": []} and table["drop"]({"ids": ["x"]}) == {"dropped": 0}
         assert table["stop"]({}) == {"stopping": True}
     finally:
-        scene.app.leave()
+        scene.app.request_stop()
         loop.join(PATIENCE)
         scene.app.close()
     assert scene.handler.did == ["u1"]
@@ -297,12 +297,12 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
         return Done()
 
     scene = Scene(tmp_path, Scripted(hangs))
-    scene.dispatcher.runner.pool = Threads
+    scene.dispatcher.runner.make_pool = ThreadPool
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()
-    scene.engine.call(lambda: scene.engine._look(full=True))
-    scene.app.leave()
+    scene.engine.call(lambda: scene.engine._poll_files(full=True))
+    scene.app.request_stop()
     loop.join(PATIENCE)
     assert not loop.is_alive()
     scene.dispatcher.stop(0.01)
@@ -316,7 +316,7 @@ def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.Monke
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
-    assert document(scene.app)["parked"] == []
+    assert build_status(scene.app)["parked"] == []
 
     def closed(path: Path) -> int:
         raise FileRefusedError(f"{path} cannot be opened", "give yourself the right to read it")
@@ -325,8 +325,8 @@ def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(lines, "open_transcript", closed)
         scene.type("s", "two")
         scene.settle()
-        (row,) = document(scene.app)["parked"]
+        (row,) = build_status(scene.app)["parked"]
         assert row["what"] == str(scene.path("s")) and "cannot be opened" in row["reason"] and row["hint"]
     scene.type("s", "three")
     scene.settle()
-    assert document(scene.app)["parked"] == [] and scene.handler.words == [["one"], ["two", "three"]]
+    assert build_status(scene.app)["parked"] == [] and scene.handler.words == [["one"], ["two", "three"]]

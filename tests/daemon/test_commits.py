@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support_engine import Scene, Scripted
-from tacitd.commits import Commits, commit_of
+from tacitd.commits import Commits, parse_commit
 from tacitd.files.log import Log
 from tacitd.handler import Done
 
@@ -65,7 +65,7 @@ def test_what_was_not_written_is_written(tmp_path: Path) -> None:
     record = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "job", "o": -1, "d": {"n": 1}}
     failing(log, 1)
     with pytest.raises(OSError, match="Input"):
-        commits.add(log, record)
-    assert commits.add(log, record | {"at": 2.0}) == commit_of(record)
-    assert commits.add(log, record | {"at": 3.0}).at == 3.0
+        commits.append_once(log, record)
+    assert commits.append_once(log, record | {"at": 2.0}) == parse_commit(record)
+    assert commits.append_once(log, record | {"at": 3.0}).at == 3.0
     assert [one["at"] for one in log.read()] == [1.0, 3.0]

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_engine import Scripted
-from tacitd.compaction import IDS, KEEP_DATA, KEEP_GONE, compact
+from tacitd.compaction import IDS, KEEP_DATA, KEEP_GONE, compact_log
 from tacitd.consumer import Consumer
 from tacitd.events import Prompt
 from tacitd.files.log import Log
-from tacitd.handler import Slice
+from tacitd.handler import Plugin
 from tacitd.testing import FakeClock
 from tacitd.transcripts.position import Position
 
 
 def _consumer(folder: Path, clock: FakeClock) -> Consumer:
     handler = Scripted()
-    consumer = Consumer(Slice("x", lambda: handler), handler, Log(folder / "log.jsonl"), clock)
-    list(consumer.read())
+    consumer = Consumer(Plugin("x", lambda: handler), handler, Log(folder / "log.jsonl"), clock)
+    list(consumer.replay_log())
     return consumer
 
 
 def _commit(consumer: Consumer, path: Path, first: int, count: int = 1) -> None:
-    stream = consumer.stream(path)
+    stream = consumer.get_cursor(path)
     prompts = [Prompt("typed", f"w{n}", "s", f"u{n}", 1.0, "/w") for n in range(first, first + count)]
     consumer.commit(stream, Position(stream.offset + 10, 1), prompts, {"n": first})
 
@@ -32,7 +32,7 @@ def test_a_short_log_is_left_alone(tmp_path: Path) -> None:
     consumer = _consumer(tmp_path, FakeClock())
     _commit(consumer, Path("/a"), 1)
     before = consumer.log.path.read_bytes()
-    assert not compact(consumer, lambda path: True)
+    assert not compact_log(consumer, lambda path: True)
     assert consumer.log.path.read_bytes() == before
 
 
@@ -42,20 +42,20 @@ def test_it_becomes_short_and_goes_on(tmp_path: Path) -> None:
     consumer = _consumer(tmp_path, clock)
     for i in range(100):
         _commit(consumer, Path("/a"), i * 25, 25)
-        consumer.save()
-    clock.pass_(KEEP_DATA + 1)
+        consumer.save_positions()
+    clock.advance(KEEP_DATA + 1)
     _commit(consumer, Path("/a"), 9000)
     size = consumer.log.size
-    assert compact(consumer, lambda path: True, large=1000)
+    assert compact_log(consumer, lambda path: True, large=1000)
     records = list(consumer.log.read())
     assert [r["d"] for r in records if r["k"] == "kept"] == [{"n": 9000}], "data is kept for 400 days"
     assert all(len(r["ids"]) <= IDS for r in records if r["k"] == "ids") and len(records) < 12
     assert consumer.log.size < size
     _commit(consumer, Path("/a"), 9001)
     other = _consumer(tmp_path, clock)
-    assert other.stands(Path("/a")) == 1020
+    assert other.get_offset(Path("/a")) == 1020
     assert all(
-        other.seen.has(Prompt("typed", "", "", f"u{n}", None, "")) for n in (0, 1234, 2499, 9000, 9001)
+        other.seen.has_prompt(Prompt("typed", "", "", f"u{n}", None, "")) for n in (0, 1234, 2499, 9000, 9001)
     )
 
 
@@ -65,11 +65,11 @@ def test_transcripts_that_are_long_gone_are_forgotten(tmp_path: Path) -> None:
     consumer = _consumer(tmp_path, clock)
     for name in ("/there", "/gone"):
         _commit(consumer, Path(name), 1)
-    clock.pass_(KEEP_GONE + 1)
+    clock.advance(KEEP_GONE + 1)
     _commit(consumer, Path("/gone-lately"), 2)
-    compact(consumer, lambda path: path == Path("/there"), large=0)
+    compact_log(consumer, lambda path: path == Path("/there"), large=0)
     other = _consumer(tmp_path, clock)
-    assert set(other.streams) == {Path("/there"), Path("/gone-lately")}
+    assert set(other.cursors) == {Path("/there"), Path("/gone-lately")}
 
 
 def test_a_clock_that_is_a_century_ahead_forgets_nothing(tmp_path: Path) -> None:
@@ -78,6 +78,6 @@ def test_a_clock_that_is_a_century_ahead_forgets_nothing(tmp_path: Path) -> None
     consumer = _consumer(tmp_path, clock)
     _commit(consumer, Path("/gone"), 1)
     clock.jump(75 * 366 * 86400.0)
-    compact(consumer, lambda path: False, large=0)
+    compact_log(consumer, lambda path: False, large=0)
     other = _consumer(tmp_path, clock)
-    assert Path("/gone") in other.streams and [r["d"] for r in other.log.read() if "d" in r] == [{"n": 1}]
+    assert Path("/gone") in other.cursors and [r["d"] for r in other.log.read() if "d" in r] == [{"n": 1}]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from tacitd.config import Config, flat, load
+from tacitd.config import Config, list_settings, load_config
 from tacitd.config_types import Duration, Names
 from tacitd.errors import CONFIG, ConfigError
 
@@ -25,19 +25,19 @@ class Extraction(BaseModel):
 def read(tmp: Path, toml: str | bytes = "", **environ: str) -> Any:
     file = tmp / "config.toml"
     file.write_bytes(toml if isinstance(toml, bytes) else toml.encode())
-    return load(file, {f"TACITD_{k}": v for k, v in environ.items()}, {"extraction": Extraction})
+    return load_config(file, {f"TACITD_{k}": v for k, v in environ.items()}, {"extraction": Extraction})
 
 
 def test_none_is_needed(tmp_path: Path) -> None:
     """Issue "Configuration": every value has a default, and a missing file is not an error."""
-    config = load(tmp_path / "absent.toml", {})
+    config = load_config(tmp_path / "absent.toml", {})
     assert isinstance(config, Config) and config.session.idle == 1800.0
     assert (config.budget.calls_per_day, config.budget.usd_per_day, config.budget.usd_per_month) == (
         200,
         1.0,
         10.0,
     )
-    assert all(about for key, _, about in flat(config)), "each is described"
+    assert all(about for key, _, about in list_settings(config)), "each is described"
 
 
 def test_a_variable_wins_over_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, raw: bytes) -> None:
 def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     """The error names the directory."""
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(tmp_path, {})
+        load_config(tmp_path, {})
 
 
 def test_the_environment_of_the_process_does_not_count(

@@ -134,22 +134,22 @@ def test_a_second_event_of_a_kind_takes_the_place_of_the_first(tmp_path: Path) -
     """A job that is due while it runs is done once more, and one that is parked is not doubled."""
     scene = Scene(tmp_path, jobs=[Job("j")], held=True)
     for _ in range(3):
-        scene.dispatcher.post(Due("j"))
+        scene.dispatcher.post_event(Due("j"))
         scene.settle(0)
-    assert len(scene.dispatcher.agenda.events) == 1
+    assert len(scene.dispatcher.work_queue.items_by_event) == 1
     scene.work()
     scene.settle(0)
     scene.work()
     scene.settle(0)
-    assert scene.handler.events == [Due("j"), Due("j")] and scene.dispatcher.agenda.events == {}
+    assert scene.handler.events == [Due("j"), Due("j")] and scene.dispatcher.work_queue.items_by_event == {}
 
 
 def test_a_job_that_was_parked_is_not_tried_twice_over(tmp_path: Path) -> None:
     """The newer one is tried; the answer to the older one is dropped."""
     scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), jobs=[Job("j")], held=True)
-    scene.dispatcher.post(Due("j"))
+    scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
-    scene.dispatcher.post(Due("j"))
+    scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
     scene.work()
     scene.settle(0)
@@ -164,13 +164,13 @@ def test_the_last_success_of_a_job_is_kept(tmp_path: Path) -> None:
     """RELIABILITY row 12: a restart neither repeats nor forgets a job; a failure is no success."""
     answers: list[Any] = [Later("no"), Done()]
     scene = Scene(tmp_path, Scripted(lambda event: answers.pop(0)), jobs=[Job("j")])
-    scene.dispatcher.post(Due("j"))
+    scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
-    assert scene.engine.consumers["a"].jobs == {}
+    assert scene.engine.consumers["a"].last_job_runs == {}
     scene.settle(31)
-    assert scene.engine.consumers["a"].jobs == {"j": scene.clock.wall}
+    assert scene.engine.consumers["a"].last_job_runs == {"j": scene.clock.wall}
     scene.restart()
-    assert scene.engine.consumers["a"].jobs == {"j": scene.clock.wall}
+    assert scene.engine.consumers["a"].last_job_runs == {"j": scene.clock.wall}
 
 
 def test_a_rejected_event_is_remembered_with_its_data(tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ def test_a_rejected_event_is_remembered_with_its_data(tmp_path: Path) -> None:
         tmp_path,
         Scripted(lambda e: Rejected("no use", data={"gave": "up"}) if isinstance(e, Due) else Done()),
     )
-    scene.dispatcher.post(Due("j"))
+    scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
     assert [dict(c.data) for c in scene.handler.commits] == [{"gave": "up"}]
-    assert scene.dispatcher.dead.count == 1 and scene.dispatcher.agenda.events == {}
+    assert scene.dispatcher.dead_letters.count == 1 and scene.dispatcher.work_queue.items_by_event == {}
 
 
 # leaving

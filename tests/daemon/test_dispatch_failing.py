@@ -27,11 +27,11 @@ def test_a_failing_batch_is_halved_and_one_record_is_rejected(tmp_path: Path) ->
     for _ in range(12):
         scene.settle(600)
     assert scene.handler.did == ["u1", "u2", "u3", "u4", "u5", "u7", "u8", "u9", "u10"]
-    (dead,) = scene.dispatcher.dead.read()
+    (dead,) = scene.dispatcher.dead_letters.read()
     assert dead["prompts"] == ["u6"] and dead["handler"] == "a" and dead["reason"] == "echo"
     assert scene.path("s").read_bytes()[dead["start"] : dead["end"]].count(b"poison") == 1
-    (kept,) = scene.dispatcher.rescue.kept()
-    assert kept["text"] == "poison" and scene.dispatcher.dead.count == 1 and scene.parked() == []
+    (kept,) = scene.dispatcher.rescue.list_entries()
+    assert kept["text"] == "poison" and scene.dispatcher.dead_letters.count == 1 and scene.parked() == []
     assert scene.sync().done()
 
 
@@ -49,7 +49,7 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
     assert any("ZeroDivisionError: oops" in why for why in scene.parked())
     for _ in range(3):
         scene.settle(600)
-    assert scene.dispatcher.dead.count == 1, "a single record that fails three times is put aside"
+    assert scene.dispatcher.dead_letters.count == 1, "a single record that fails three times is put aside"
     assert scene.engine.fault is None
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None
     scene.type("s", "one")
     for _ in range(5):
         scene.settle(10)
-    assert scene.parked() == [] and scene.handler.did == [] and scene.dispatcher.dead.count == 0
+    assert scene.parked() == [] and scene.handler.did == [] and scene.dispatcher.dead_letters.count == 0
     editing.clear()
     scene.settle(10)
     assert scene.handler.did == ["u1"]
@@ -84,7 +84,7 @@ def test_an_answer_that_is_none_is_a_failure_of_the_handler(tmp_path: Path, answ
     scene = Scene(tmp_path, grew(odd))
     scene.type("s", "one")
     scene.settle()
-    assert scene.parked() and not scene.dispatcher.runner.lanes and scene.sync().done()
+    assert scene.parked() and not scene.dispatcher.runner.busy_lanes and scene.sync().done()
 
 
 @pytest.mark.parametrize("nowhere", [0, -1, 246, 10**9])
@@ -103,7 +103,7 @@ def test_rejected_that_does_not_move_is_an_error_and_no_loop(tmp_path: Path) -> 
     scene = Scene(tmp_path, grew(lambda event: Rejected("never", upto=0)))
     scene.type("s", "one")
     scene.settle()
-    assert len(scene.handler.words) == 1 and scene.dispatcher.dead.count == 0 and scene.parked()
+    assert len(scene.handler.words) == 1 and scene.dispatcher.dead_letters.count == 0 and scene.parked()
 
 
 def test_done_in_part_then_the_rest(tmp_path: Path) -> None:
@@ -121,10 +121,12 @@ def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
     scene = Scene(tmp_path, grew(lambda event: answers.pop(0)(event)))
     scene.type("s", "one", "two")
     scene.settle()
-    assert scene.handler.did == ["u2"] and [k["text"] for k in scene.dispatcher.rescue.kept()] == ["one"]
+    assert scene.handler.did == ["u2"] and [k["text"] for k in scene.dispatcher.rescue.list_entries()] == [
+        "one"
+    ]
     scene.restart()
     scene.settle()
-    assert scene.handler.words == [] and scene.dispatcher.dead.count == 1
+    assert scene.handler.words == [] and scene.dispatcher.dead_letters.count == 1
 
 
 def test_what_cannot_be_committed_is_owed_and_not_done_again(tmp_path: Path) -> None:
@@ -180,17 +182,17 @@ def test_dead_letters_that_cannot_be_written_wait(tmp_path: Path) -> None:
     """RELIABILITY row 4: a full disk while something is rejected ends nothing."""
     scene = Scene(tmp_path, grew(lambda event: Rejected("never")))
     full = [True]
-    real = scene.dispatcher.dead.append
+    real = scene.dispatcher.dead_letters.append
 
     def append(record: Any) -> None:
         if full[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(record)
 
-    scene.dispatcher.dead.append = append  # type: ignore[method-assign]
+    scene.dispatcher.dead_letters.append = append  # type: ignore[method-assign]
     scene.type("s", "one")
     scene.settle()
     assert scene.parked() and scene.engine.fault is None and scene.sync().done()
     full[0] = False
     scene.settle(600)
-    assert scene.dispatcher.dead.count == 1 and scene.parked() == []
+    assert scene.dispatcher.dead_letters.count == 1 and scene.parked() == []

@@ -28,13 +28,13 @@ def test_what_happens_while_an_answer_is_owed_is_told_afterwards(tmp_path: Path)
     consumer.log.append = append  # type: ignore[method-assign]
     place = Project(scene.root, git=True)
     for _ in range(2):
-        scene.dispatcher.post(SourceChanged(place, tmp_path / "AGENTS.md"))
+        scene.dispatcher.post_event(SourceChanged(place, tmp_path / "AGENTS.md"))
         scene.settle(1)
     assert len(scene.handler.events) == 1 and scene.parked()
     full[0] = False
     scene.settle(600)
     assert len(scene.handler.events) == 2 and scene.handler.did == ["heard", "heard"]
-    assert scene.parked() == [] and not scene.dispatcher.agenda.events
+    assert scene.parked() == [] and not scene.dispatcher.work_queue.items_by_event
 
 
 NONE: Any = None
@@ -49,7 +49,7 @@ def test_an_answer_that_is_none_is_the_fault_of_its_handler_alone(tmp_path: Path
     bad = Scripted(lambda event: answer if isinstance(event, SourceChanged) or words_of(event) else Done())
     scene = Scene(tmp_path, bad, Scripted())
     scene.type("s", "one")
-    scene.dispatcher.post(SourceChanged(Project(scene.root, git=True), tmp_path / "AGENTS.md"))
+    scene.dispatcher.post_event(SourceChanged(Project(scene.root, git=True), tmp_path / "AGENTS.md"))
     scene.settle()
     assert scene.engine.fault is None and scene.handlers[1].did == ["u1"]
     assert scene.parked()
@@ -62,6 +62,6 @@ def test_a_handler_cannot_take_back_what_another_said_is_wrong(tmp_path: Path) -
     mine.degrade(Degradation("files.broken", "mine"))
     other.degrade(Degradation("files.broken", "another's"))
     other.clear("files.broken")
-    assert [one.what for one in scene.engine.degradations()] == ["mine"]
+    assert [one.what for one in scene.engine.list_degradations()] == ["mine"]
     mine.clear("files.broken")
-    assert scene.engine.degradations() == []
+    assert scene.engine.list_degradations() == []

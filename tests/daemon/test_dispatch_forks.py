@@ -11,7 +11,7 @@ import pytest
 from support_engine import Scene, Scripted, prompts_of, words_of
 from tacitd.events import SessionEnded, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
-from tacitd.holds import Hold
+from tacitd.holds import Pause
 
 
 def grew(answer: Any) -> Scripted:
@@ -49,7 +49,7 @@ def test_words_are_offered_once_while_the_first_still_gathers(tmp_path: Path) ->
     assert scene.handler.words == [["one"]]
     assert scene.sync().done()
     assert scene.handler.did == ["u1", "u2"] and scene.handler.words[1:] == [["one"], ["two"]]
-    assert len(scene.dispatcher.claims) == 0
+    assert len(scene.dispatcher.in_flight) == 0
 
 
 def test_words_are_offered_once_while_the_first_is_worked_on(tmp_path: Path) -> None:
@@ -84,7 +84,11 @@ def test_parked_words_do_not_swallow_those_of_the_fork(tmp_path: Path, fails: st
     scene.settle()
     assert scene.handler.did == ["u1", "u2"]
     scene.settle(25000)
-    assert scene.parked() == [] and scene.dispatcher.dead.count == 0 and len(scene.dispatcher.claims) == 0
+    assert (
+        scene.parked() == []
+        and scene.dispatcher.dead_letters.count == 0
+        and len(scene.dispatcher.in_flight) == 0
+    )
 
 
 def test_words_of_a_file_that_vanished_are_handled_from_the_fork(tmp_path: Path) -> None:
@@ -98,12 +102,12 @@ def test_words_of_a_file_that_vanished_are_handled_from_the_fork(tmp_path: Path)
     scene.settle()
     scene.path("s").unlink()
     scene.settle()
-    assert [kept["text"] for kept in scene.dispatcher.rescue.kept()] == ["one"], (
+    assert [kept["text"] for kept in scene.dispatcher.rescue.list_entries()] == ["one"], (
         "they are in memory only: rescued"
     )
     assert scene.sync().done()
     assert sorted(scene.handler.did) == ["u1", "u2"]
-    assert scene.dispatcher.rescue.kept() == [] and len(scene.dispatcher.claims) == 0
+    assert scene.dispatcher.rescue.list_entries() == [] and len(scene.dispatcher.in_flight) == 0
 
 
 def test_a_fork_of_a_vanished_file_is_handled_after_a_restart(tmp_path: Path) -> None:
@@ -122,13 +126,13 @@ def test_a_fork_of_a_vanished_file_is_handled_after_a_restart(tmp_path: Path) ->
 def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
     """DESIGN second goal: what a person paused is not learned by way of a copy; `sync` does not hang on it."""
     scene = Scene(tmp_path)
-    scene.engine.hold(Hold("session", "s"), held=True)
+    scene.engine.set_pause(Pause("session", "s"), held=True)
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")
     scene.settle()
     assert scene.handler.did == [] and len(scene.parked()) >= 2 and scene.sync().done()
-    scene.engine.hold(Hold("session", "s"), held=False)
+    scene.engine.set_pause(Pause("session", "s"), held=False)
     scene.settle()
     assert scene.handler.did == ["u1", "u2"] and scene.parked() == []
 
@@ -246,17 +250,17 @@ def test_words_whose_answer_could_not_be_written_are_not_asked_about_again(tmp_p
     scene.settle(31)
     scene.settle(600)
     assert scene.handler.words == [["one"], ["two"]] and scene.handler.did == ["u1", "u2"]
-    assert scene.parked() == [] and len(scene.dispatcher.claims) == 0
+    assert scene.parked() == [] and len(scene.dispatcher.in_flight) == 0
 
 
 def test_dropped_words_are_claimed_by_nobody(tmp_path: Path) -> None:
     """RELIABILITY row 18: what a person dropped while it was paused leaves nothing behind."""
     scene = Scene(tmp_path)
-    scene.engine.hold(Hold("all"), held=True)
+    scene.engine.set_pause(Pause("all"), held=True)
     scene.type("s", "one")
     scene.settle()
-    assert len(scene.dispatcher.claims) == 1
-    scene.dispatcher.forget(["u1"])
-    scene.engine.hold(Hold("all"), held=False)
+    assert len(scene.dispatcher.in_flight) == 1
+    scene.dispatcher.drop_prompts(["u1"])
+    scene.engine.set_pause(Pause("all"), held=False)
     scene.settle()
-    assert len(scene.dispatcher.claims) == 0 and scene.handler.did == [] and scene.parked() == []
+    assert len(scene.dispatcher.in_flight) == 0 and scene.handler.did == [] and scene.parked() == []

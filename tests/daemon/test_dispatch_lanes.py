@@ -53,12 +53,12 @@ def test_a_blocked_lane_neither_spins_nor_stalls(tmp_path: Path) -> None:
     scene.type("s1", "one")
     scene.type("s2", "two")
     scene.settle()
-    assert scene.engine._pause() >= 1.0, "nothing to do until somebody answers"
+    assert scene.engine._sleep_seconds() >= 1.0, "nothing to do until somebody answers"
     while scene.pool.works:
         scene.work()
-        assert scene.engine._pause() == 0.0, "the answer wakes the loop"
-        scene.engine.turn()
-        scene.engine.turn()
+        assert scene.engine._sleep_seconds() == 0.0, "the answer wakes the loop"
+        scene.engine.run_iteration()
+        scene.engine.run_iteration()
     assert sorted(scene.handler.did) == ["u1", "u2"], "with no timer in between"
 
 
@@ -118,7 +118,7 @@ def test_the_end_is_told_where_only_bookkeeping_was_left(tmp_path: Path) -> None
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
-    scene.clock.pass_(1799)
+    scene.clock.advance(1799)
     scene.append("s", scene.title("s"))
     scene.settle(0)
     scene.settle(1801)

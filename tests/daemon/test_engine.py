@@ -71,7 +71,7 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     scene.settle()
     floor = scene.clock.wall - 6000
     for _ in range(2):
-        assert scene.engine.rewind([scene.path("s"), Path("/etc/passwd")], floor) == 1, (
+        assert scene.engine.rewind_transcripts([scene.path("s"), Path("/etc/passwd")], floor) == 1, (
             "nothing but transcripts"
         )
         assert scene.sync().done()
@@ -88,7 +88,7 @@ def test_scan_goes_on_after_a_restart(tmp_path: Path) -> None:
     scene.settle(1000)
     scene.type("s", "old", age=5000)
     scene.settle()
-    scene.engine.rewind([scene.path("s")], 0.0)
+    scene.engine.rewind_transcripts([scene.path("s")], 0.0)
     scene.held = False
     scene.restart()
     scene.settle()
@@ -106,7 +106,7 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     old = scene.clock.wall
     os.utime(scene.path("s"), (old, old))
     scene.kill()
-    scene.clock.pass_(5000)
+    scene.clock.advance(5000)
     scene.start(grew_due())
     scene.settle()
     kinds = [type(event) for event in scene.handler.events if not isinstance(event, TranscriptGrew)]
@@ -189,17 +189,19 @@ def test_a_file_that_vanishes_while_a_handler_works_on_it(tmp_path: Path, answer
     scene.settle()
     assert scene.engine.fault is None and scene.sync().done()
     assert ids(scene) == (["u1"] if answer == "done" else [])
-    assert [kept["text"] for kept in scene.dispatcher.rescue.kept()] == ([] if answer == "done" else ["one"])
+    assert [kept["text"] for kept in scene.dispatcher.rescue.list_entries()] == (
+        [] if answer == "done" else ["one"]
+    )
 
 
 def test_a_file_that_vanishes_with_nothing_of_interest_left(tmp_path: Path) -> None:
     """Its position cannot be looked up any more: that is no fault of the engine."""
     scene = Scene(tmp_path)
     scene.append("s", scene.title("s"))
-    scene.engine._look(full=True)
-    scene.engine.tails.read()
+    scene.engine._poll_files(full=True)
+    scene.engine.pool.read_slices()
     scene.path("s").unlink()
-    scene.dispatcher.grew(scene.path("s"))
+    scene.dispatcher.wake_transcript(scene.path("s"))
     scene.settle()
     assert scene.engine.fault is None and scene.sync().done()
 
@@ -232,11 +234,11 @@ def test_an_unreadable_file_is_shown_and_recovers(tmp_path: Path, monkeypatch: p
     scene.type("s", "one")
     scene.type("t", "two")
     assert scene.sync().done() and scene.handler.words == [["two"]]
-    (said,) = [d for d in scene.engine.degradations() if d.id == "transcript.unreadable"]
+    (said,) = [d for d in scene.engine.list_degradations() if d.id == "transcript.unreadable"]
     assert "s.jsonl" in said.what and said.hint == "chmod"
     shut[0] = False
     assert scene.sync().done() and scene.handler.words == [["two"], ["one"]]
-    assert not [d for d in scene.engine.degradations() if d.id == "transcript.unreadable"]
+    assert not [d for d in scene.engine.list_degradations() if d.id == "transcript.unreadable"]
 
 
 def test_an_unreadable_file_at_the_first_start_stops_nothing(

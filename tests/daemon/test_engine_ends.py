@@ -33,7 +33,7 @@ def test_a_session_whose_folder_was_moved_is_let_go(tmp_path: Path) -> None:
     scene.settle()
     scene.settle(1801)
     scene.settle(61)
-    assert scene.handler.words == [["while it works"]] and not scene.engine.tails._open
+    assert scene.handler.words == [["while it works"]] and not scene.engine.pool._open
 
 
 def test_an_end_that_is_told_late_has_the_time_of_what_was_handled_last(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_an_end_that_is_told_late_has_the_time_of_what_was_handled_last(tmp_path
     scene.settle()
     worked = scene.clock.wall
     scene.path("s").unlink()
-    scene.clock.pass_(40 * 86400)
+    scene.clock.advance(40 * 86400)
     scene.restart()
     scene.settle()
     (end,) = scene.handler.ends
@@ -71,4 +71,8 @@ def test_an_end_that_waits_for_a_file_that_is_gone_is_told(
     assert scene.parked() == ["no model"] and scene.handler.ends == []
     scene.path("s").unlink()
     scene.settle(25000)
-    assert len(scene.handler.ends) == 1 and scene.parked() == [] and not scene.dispatcher.agenda.events
+    assert (
+        len(scene.handler.ends) == 1
+        and scene.parked() == []
+        and not scene.dispatcher.work_queue.items_by_event
+    )

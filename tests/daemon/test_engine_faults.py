@@ -29,15 +29,15 @@ def test_a_failing_turn_is_shown_and_done_again(tmp_path: Path, monkeypatch: pyt
         if broken[0]:
             raise RuntimeError("oops")
 
-    scene.engine.post(look)
-    scene.engine._guarded_turn()
-    assert [d.id for d in scene.engine.degradations()] == ["engine.fault"]
+    scene.engine.call_soon(look)
+    scene.engine._run_guarded()
+    assert [d.id for d in scene.engine.list_degradations()] == ["engine.fault"]
     broken[0] = False
     scene.settle()
     assert ids(scene) == ["u1"]
     scene.settle(601)
     scene.settle(61)
-    assert scene.engine.degradations() == []
+    assert scene.engine.list_degradations() == []
 
 
 def test_ten_faults_end_the_loop_and_answer_everybody(
@@ -74,12 +74,14 @@ def test_positions_that_cannot_be_written_are_said_and_written_later(tmp_path: P
 
     consumer.log.append = full  # type: ignore[method-assign]
     scene.settle(61)
-    assert [d.id for d in scene.engine.degradations()] == ["state.unwritable"] and scene.engine.fault is None
+    assert [d.id for d in scene.engine.list_degradations()] == [
+        "state.unwritable"
+    ] and scene.engine.fault is None
     consumer.log.append = real  # type: ignore[method-assign]
     scene.settle(61)
-    assert scene.engine.degradations() == []
+    assert scene.engine.list_degradations() == []
     scene.restart()
-    assert scene.engine.consumers["a"].stands(scene.path("s")) == scene.path("s").stat().st_size
+    assert scene.engine.consumers["a"].get_offset(scene.path("s")) == scene.path("s").stat().st_size
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -91,20 +93,20 @@ def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path, known: b
         scene.settle()
         scene.restart()
     other = scene.project("other")
-    real = scene.dispatcher.parts.project_of
+    real = scene.dispatcher.context.project_of
 
     def project_of(cwd: str) -> Any:
         if cwd == str(scene.root):
             raise RuntimeError("oops")
         return real(cwd)
 
-    scene.dispatcher.parts.project_of = project_of
+    scene.dispatcher.context.project_of = project_of
     scene.type("s", "one")
     scene.type("t", "two", cwd=other)
     scene.settle()
     first, second = ("u2", "u3") if known else ("u1", "u2")
     assert ids(scene) == [*["u1"][:known], second] and scene.parked() == ["RuntimeError: oops"]
-    scene.dispatcher.parts.project_of = real
+    scene.dispatcher.context.project_of = real
     scene.settle(31)
     assert ids(scene) == [*["u1"][:known], second, first]
 
@@ -123,17 +125,17 @@ def test_nothing_grows_without_bound(tmp_path: Path) -> None:
         scene.settle(61)
         scene.settle(61)
         scene.settle(4000)
-        agenda, tails = scene.dispatcher.agenda, scene.engine.tails
+        agenda, tails = scene.dispatcher.work_queue, scene.engine.pool
         sizes = (
             agenda.turns,
-            agenda.events,
+            agenda.items_by_event,
             agenda._blocked,
             agenda._timers,
             tails._open,
-            scene.dispatcher.claims,
+            scene.dispatcher.in_flight,
         )
         assert [len(one) for one in sizes] == [0] * 6
-        assert not scene.engine.started_sessions and not scene.engine._found
+        assert not scene.engine.session_places and not scene.engine._found_mtimes
     assert len(ids(scene)) == 60
 
 
@@ -151,7 +153,7 @@ def test_memory_is_bounded_and_what_was_put_away_is_handled(
     for i in range(12):
         scene.type(f"s{i}", *(f"words {i} {n}" for n in range(5)))
     scene.settle()
-    held = sum(tail.kept_bytes for tail in scene.engine.tails._open.values())
+    held = sum(tail.kept_bytes for tail in scene.engine.pool._open.values())
     assert held <= 5000 and len(scene.parked()) >= 12
     closed[0] = False
     for _ in range(3):
@@ -205,9 +207,9 @@ def test_the_loop_wakes_for_the_next_job(tmp_path: Path) -> None:
     """Nothing but the loop looks at the schedule, so it must not sleep longer than until the next job."""
     scene = Scene(tmp_path, jobs=[Job("j", 10.0)])
     scene.settle()
-    scene.clock.pass_(7.0)
+    scene.clock.advance(7.0)
     scene.settle(0)
-    assert scene.engine._pause() == pytest.approx(1.0)
+    assert scene.engine._sleep_seconds() == pytest.approx(1.0)
 
 
 def test_a_source_that_changes_is_told_to_who_named_it(tmp_path: Path) -> None:
@@ -252,14 +254,14 @@ def test_a_scan_for_one_project_pays_for_no_other(tmp_path: Path) -> None:
     scene.start(Scripted())
     scene.settle()
     assert scene.handler.words == []
-    scene.engine.rewind([scene.path("s")], scene.clock.now() - 7 * day, [str(scene.root)])
+    scene.engine.rewind_transcripts([scene.path("s")], scene.clock.now() - 7 * day, [str(scene.root)])
     scene.settle()
     assert scene.handler.words == [["here"]]
     scene.restart()
     scene.append("s", scene.typed("s", "later there", other))
     scene.settle()
     assert scene.handler.words == [["later there"]]
-    scene.engine.rewind([scene.path("s")], scene.clock.now() - 7 * day)
+    scene.engine.rewind_transcripts([scene.path("s")], scene.clock.now() - 7 * day)
     scene.settle()
     assert scene.handler.words[1:] == [["there"]]
 
@@ -273,7 +275,7 @@ def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
     scene.settle()
     assert len(scene.parked()) == 1
     (prompt,) = [p.id for event in scene.handler.events for p in offered(event)][:1]
-    scene.dispatcher.forget([prompt])
+    scene.dispatcher.drop_prompts([prompt])
     scene.settle()
     assert scene.parked() == []
     scene.restart(Scripted())

@@ -15,9 +15,9 @@ from support_continuity import World
 from support_engine import Scene, Scripted, done, grew, ids, words_of
 from tacitd.events import Due, Event, Project, SessionEnded
 from tacitd.handler import Degradation, Done, Later, Outcome, Tools
-from tacitd.holds import Hold
-from tacitd.model.port import Ask, NoAnswer, Why
-from tacitd.status import document
+from tacitd.holds import Pause
+from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.status import build_engine_status
 from tacitd.transcripts.breaker import LIMIT, LIMIT_OF_ALL
 
 PAYS, FREE = 0, 1
@@ -30,12 +30,12 @@ class Asking(Scripted):
         self.events.append(event)
         if not isinstance(event, SessionEnded | Due):
             return Done()
-        said = tools.model.ask(Ask("words", "fast", f"key {len(self.events)}"))
+        said = tools.model.ask(ModelRequest("words", "fast", f"key {len(self.events)}"))
         return Later(said.reason, said.hint, said.retry_at) if isinstance(said, NoAnswer) else Done()
 
 
 def breakers(scene: Scene) -> list[Degradation]:
-    return [one for one in scene.engine.degradations() if one.id == "breaker.closed"]
+    return [one for one in scene.engine.list_degradations() if one.id == "breaker.closed"]
 
 
 def loop(scene: Scene, count: int, *, places: int = 1, first: int = 0, **fields: Any) -> list[str]:
@@ -56,11 +56,13 @@ def test_a_hundred_sessions_in_a_hundred_directories(tmp_path: Path) -> None:
     made = loop(scene, 100, places=100)
     assert ids(scene, PAYS) == made[:LIMIT_OF_ALL]
     assert ids(scene, FREE) == made, "what costs nothing goes on"
-    parked = document(scene.engine, {}, {})["parked"]
+    parked = build_engine_status(scene.engine, {}, {})["parked"]
     assert len(parked) == 100 - LIMIT_OF_ALL
     assert len({(one["reason"], one["hint"]) for one in parked}) == 1 and "tacitd resume" in parked[0]["hint"]
     assert len(breakers(scene)) == 1 and scene.sync().done()
-    assert scene.engine.hold(Hold("all"), held=False) and not scene.engine.hold(Hold("all"), held=False)
+    assert scene.engine.set_pause(Pause("all"), held=False) and not scene.engine.set_pause(
+        Pause("all"), held=False
+    )
     scene.settle(1)
     assert sorted(ids(scene, PAYS)) == sorted(made) and scene.parked() == [] and breakers(scene) == []
 
@@ -89,7 +91,7 @@ def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
         "those of the other directory were all there before the first was offered"
     )
     name = {"project": str(scene.root), "session": f"t{LIMIT + 1}"}[scope]
-    assert scene.engine.hold(Hold(scope, name), held=False)
+    assert scene.engine.set_pause(Pause(scope, name), held=False)
     scene.settle(1)
     expected = {"project": there, "session": [there[LIMIT + 1]]}[scope]
     assert sorted(ids(scene)) == sorted(here[:LIMIT] + expected)
@@ -99,12 +101,12 @@ def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
     """What a person paused is not resumed by the resume of something else."""
     scene = Scene(tmp_path)
     made = loop(scene, LIMIT + 1)
-    scene.engine.hold(Hold("all"), held=True)
+    scene.engine.set_pause(Pause("all"), held=True)
     root = str(scene.project("loop0"))
-    assert scene.engine.hold(Hold("project", root), held=False)
+    assert scene.engine.set_pause(Pause("project", root), held=False)
     scene.settle(1)
     assert ids(scene) == made[:LIMIT]
-    scene.engine.hold(Hold("all"), held=False)
+    scene.engine.set_pause(Pause("all"), held=False)
     scene.settle(1)
     assert ids(scene) == made
 
@@ -119,7 +121,7 @@ def test_what_a_person_let_go_on_stays_so_after_a_restart(tmp_path: Path, scope:
     made = loop(scene, 2 * LIMIT + 5)
     assert breakers(scene)
     name = f"loop-{2 * LIMIT}" if scope == "session" else ""
-    assert scene.engine.hold(Hold(scope, name), held=False)
+    assert scene.engine.set_pause(Pause(scope, name), held=False)
     scene.restart()
     absent[0] = False
     scene.settle(later)
@@ -142,11 +144,11 @@ def test_a_breaker_that_cannot_be_opened_durably_stays_closed(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-        patch.setattr(scene.engine.holds._log, "append", full)
-        scene.engine.hold(Hold("all"), held=False)
+        patch.setattr(scene.engine.pauses._log, "append", full)
+        scene.engine.set_pause(Pause("all"), held=False)
     scene.settle(1)
     assert breakers(scene) and ids(scene) == made[:LIMIT]
-    assert scene.engine.hold(Hold("all"), held=False)
+    assert scene.engine.set_pause(Pause("all"), held=False)
     scene.settle(1)
     assert sorted(ids(scene)) == sorted(made)
 
@@ -163,7 +165,7 @@ def test_a_handler_that_asks_now_and_then_goes_on_without_the_model(tmp_path: Pa
     assert len(ends) == LIMIT + 5 and scene.app.model.asked == []  # type: ignore[attr-defined]
     (reason,) = set(scene.parked())
     assert reason == f"{Why.MANY_SESSIONS}: in {scene.project('loop0')}"
-    scene.engine.hold(Hold("all"), held=False)
+    scene.engine.set_pause(Pause("all"), held=False)
     scene.settle(1)
     assert len(scene.app.model.asked) == LIMIT + 5 and scene.parked() == []  # type: ignore[attr-defined]
 
@@ -174,7 +176,7 @@ def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
     loop(scene, LIMIT + 5)
     closed, other = Project(scene.project("loop0"), True), Project(scene.root, True)
     for project in (closed, other):
-        scene.dispatcher.post(Due("synthesize", project))
+        scene.dispatcher.post_event(Due("synthesize", project))
     scene.settle(1)
     assert len(scene.app.model.asked) == 1  # type: ignore[attr-defined]
     assert f"{Why.MANY_SESSIONS}: in {closed.root}" in scene.parked()
@@ -188,7 +190,7 @@ def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) ->
     world.end()
     assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
     assert world.model.asked == [] and len(world.parked()) == LIMIT + 5
-    world.app.engine.hold(Hold("all"), held=False)
+    world.app.engine.set_pause(Pause("all"), held=False)
     world.settle()
     assert len(world.model.asked) == LIMIT + 5 and world.parked() == []
 
@@ -240,7 +242,7 @@ def test_old_sessions_that_go_on_are_not_new(tmp_path: Path) -> None:
     for i in range(50):
         scene.type(f"s{i}", f"words {i}")
         scene.settle(130)
-    scene.engine.save()
+    scene.engine.save_positions()
     scene.restart()
     made = [scene.type(f"s{i}", f"more {i}")[0]["uuid"] for i in range(50)]
     scene.settle(1)
@@ -272,7 +274,7 @@ def test_a_sync_after_a_transcript_was_replaced_by_a_smaller_one_answers_when_th
     if not newline:
         os.truncate(scene.path("s"), scene.path("s").stat().st_size - 1)
     if how == "seen before":
-        scene.engine._look(full=True)
+        scene.engine._poll_files(full=True)
     handled: list[list[str]] = []
     future = scene.engine._begin_sync().future
     future.add_done_callback(lambda _: handled.append(ids(scene)[20:]))

@@ -19,7 +19,7 @@ from support_examples import examples
 from tacitd import tails as tails_module
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
-from tacitd.holds import Hold
+from tacitd.holds import Pause
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
          "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
@@ -72,7 +72,7 @@ class World:
         elif what == "work":
             scene.work(self.random.randint(1, 3))
         elif what in ("pass", "long"):
-            scene.clock.pass_(
+            scene.clock.advance(
                 self.random.choice([1, 20, 61]) if what == "pass" else self.random.choice([700, 2000])
             )
         elif what == "jump":
@@ -92,9 +92,9 @@ class World:
         elif what in ("pause", "resume"):
             held = what == "pause"
             hold = self.random.choice(
-                [Hold("all"), Hold("session", session), Hold("project", str(self.other))]
+                [Pause("all"), Pause("session", session), Pause("project", str(self.other))]
             )
-            scene.engine.hold(hold, held=held)
+            scene.engine.set_pause(hold, held=held)
         elif what == "housekeeping":
             scene.engine._next_housekeeping = 0.0
         elif what == "eio":
@@ -104,7 +104,7 @@ class World:
                 path.chmod(self.random.choice([0o600, 0o640]))
         elif what == "scan":
             with suppress(OSError):
-                scene.engine.rewind([scene.path(session)], 0.0)
+                scene.engine.rewind_transcripts([scene.path(session)], 0.0)
         scene.settle(0)
 
     def _break_a_sync(self) -> None:
@@ -165,7 +165,7 @@ class World:
         for session, rest in self.torn.items():
             with scene.path(session).open("ab") as out:
                 out.write(rest)
-        scene.engine.hold(Hold("all"), held=False)
+        scene.engine.set_pause(Pause("all"), held=False)
         scene.pool.held = False
         for _ in range(4):
             scene.work(1000)
@@ -179,8 +179,8 @@ class World:
         log = list(scene.engine.consumers["a"].log.read())
         did = [w for r in log if r.get("k") == "done" for w in r["d"].get("did", ()) if w]
         assert sorted(did) == sorted(self.all), "each prompt exactly once"
-        assert scene.parked() == [] and scene.engine.fault is None and not scene.dispatcher.runner.lanes
-        assert len(scene.dispatcher.claims) == 0 and scene.dispatcher.agenda.events == {}
+        assert scene.parked() == [] and scene.engine.fault is None and not scene.dispatcher.runner.busy_lanes
+        assert len(scene.dispatcher.in_flight) == 0 and scene.dispatcher.work_queue.items_by_event == {}
         assert [dict(s) for s in [scene.engine._unwritten]] == [{}]
         for session in "stuvw":
             own = [one["uuid"] for one in self.typed.get(session, []) if one["type"] == "user"]

@@ -9,7 +9,7 @@ import pytest
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
 from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
-from tacitd.status import document
+from tacitd.status import build_engine_status
 from tacitd.transcripts.breaker import LIMIT
 from tacitd.transcripts.tail import LOOK_BEHIND
 
@@ -22,7 +22,7 @@ def starts(scene: Scene) -> list[Path | None]:
 
 def watched(scene: Scene) -> list[str]:
     """The projects that `status` names."""
-    return list(document(scene.engine, {}, {})["watching"]["projects"])
+    return list(build_engine_status(scene.engine, {}, {})["watching"]["projects"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -126,7 +126,7 @@ def test_a_session_without_a_directory_ends_quietly(tmp_path: Path) -> None:
     scene.settle()
     scene.settle(1900)
     assert scene.handler.events == [] and scene.parked() == [] and watched(scene) == []
-    assert not scene.engine.sessions.live("s0")
+    assert not scene.engine.sessions.is_live("s0")
 
 
 def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> 
     scene = Scene(tmp_path, Scripted())
     scene.begin("s")
     scene.settle()
-    scene.engine.save()
+    scene.engine.save_positions()
     scene.restart()
     scene.type("s", "use pnpm")
     scene.settle()
@@ -154,7 +154,7 @@ def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: 
         scene.type(f"s{i}", f"words {i}")
         scene.settle(1)
     assert len(ids(scene)) == LIMIT
-    (problem,) = [one for one in scene.engine.degradations() if one.id == "breaker.closed"]
+    (problem,) = [one for one in scene.engine.list_degradations() if one.id == "breaker.closed"]
     assert str(scene.root) in problem.what
     scene.type("mine", "words of a person", cwd=other)
     scene.settle()
@@ -167,7 +167,7 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     scene.type("s", "one")
     scene.append("s", *(scene.title("s") | {"aiTitle": "x" * 1000} for _ in range(LOOK_BEHIND // 1000)))
     scene.settle()
-    scene.engine.save()
+    scene.engine.save_positions()
     scene.restart()
     scene.append("s", scene.queued("s", "two"), scene.queued("s", "", "remove"))
     scene.settle()

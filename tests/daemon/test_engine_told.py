@@ -14,7 +14,7 @@ from tacitd import tails as tails_module
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, Project, TranscriptGrew
 from tacitd.handler import Later
-from tacitd.holds import Hold
+from tacitd.holds import Pause
 from tacitd.transcripts import lines
 from tacitd.transcripts.breaker import LIMIT
 
@@ -26,8 +26,8 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     """Issue "Command line": what is said meanwhile waits, also over a restart, and is learned after `resume`."""
     scene = Scene(tmp_path)
     other = scene.project("other")
-    hold = Hold(scope, {"all": "", "project": str(scene.root), "session": "s"}[scope])
-    scene.engine.hold(hold, held=True)
+    hold = Pause(scope, {"all": "", "project": str(scene.root), "session": "s"}[scope])
+    scene.engine.set_pause(hold, held=True)
     scene.type("s", "one")
     scene.type("t", "two", cwd=other)
     scene.settle()
@@ -37,7 +37,7 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     scene.restart()
     scene.settle(90000)
     assert ids(scene) == free
-    scene.engine.hold(hold, held=False)
+    scene.engine.set_pause(hold, held=False)
     scene.settle()
     assert sorted(ids(scene)) == ["u1", "u2"] and scene.parked() == []
 
@@ -45,7 +45,7 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
 def test_a_paused_project_is_not_shown_to_who_asks_no_model_either(tmp_path: Path) -> None:
     """Records without words of a person are paused as well: a continuity handler reads them."""
     scene = Scene(tmp_path)
-    scene.engine.hold(Hold("project", str(scene.root)), held=True)
+    scene.engine.set_pause(Pause("project", str(scene.root)), held=True)
     scene.append("s", scene.said("s", "Done!"))
     scene.settle()
     assert not any(isinstance(event, TranscriptGrew) for event in scene.handler.events)
@@ -56,11 +56,11 @@ def test_pause_holds_back_ends_and_jobs(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
-    scene.engine.hold(Hold("project", str(scene.root)), held=True)
-    scene.dispatcher.post(Due("synthesize", Project(scene.root, True)))
+    scene.engine.set_pause(Pause("project", str(scene.root)), held=True)
+    scene.dispatcher.post_event(Due("synthesize", Project(scene.root, True)))
     scene.settle(1801)
     assert scene.handler.ends == [] and not any(isinstance(e, Due) for e in scene.handler.events)
-    scene.engine.hold(Hold("all"), held=False)
+    scene.engine.set_pause(Pause("all"), held=False)
     scene.settle()
     assert len(scene.handler.ends) == 1 and any(isinstance(e, Due) for e in scene.handler.events)
 
@@ -72,7 +72,7 @@ def test_the_growth_breaker_closes_and_opens(tmp_path: Path) -> None:
         scene.type(f"s{i}", f"words {i}")
         scene.settle()
     assert len(ids(scene)) == LIMIT
-    assert any(d.id == "breaker.closed" for d in scene.engine.degradations()) and scene.sync().done()
+    assert any(d.id == "breaker.closed" for d in scene.engine.list_degradations()) and scene.sync().done()
     scene.settle(3700)
     for _ in range(3):
         scene.settle(700)
@@ -129,7 +129,7 @@ def test_sync_waits_for_what_runs_and_for_what_that_makes_due(tmp_path: Path) ->
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
     scene.settle()
-    scene.clock.pass_(1801)
+    scene.clock.advance(1801)
     future = scene.sync()
     while scene.pool.works:
         assert not future.done()
@@ -164,8 +164,8 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
     waiting = scene.engine._begin_sync()
-    scene.engine._syncs.forget(waiting)
-    scene.engine._syncs.forget(waiting)
+    scene.engine._sync_waiters.drop_waiter(waiting)
+    scene.engine._sync_waiters.drop_waiter(waiting)
     scene.settle()
     assert not waiting.future.done()
 
@@ -187,11 +187,11 @@ def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
     for thread in (loop, *clients):
         thread.start()
     scene.engine.call(lambda: None)
-    scene.app.leave()
+    scene.app.request_stop()
     for thread in (loop, *clients):
         thread.join(PATIENCE)
     assert [type(answer) for answer in answers] == [UnavailableError] * 3
     with pytest.raises(UnavailableError):
         scene.engine.sync(PATIENCE)
-    scene.engine.post(lambda: answers.append("never"))
+    scene.engine.call_soon(lambda: answers.append("never"))
     assert len(answers) == 3

@@ -7,19 +7,19 @@ import os
 
 import pytest
 
-from tacitd.errors import CURES, said_by_system
+from tacitd.errors import OS_ERROR_HINTS, describe_os_error
 
 
-@pytest.mark.parametrize("number", CURES)
+@pytest.mark.parametrize("number", OS_ERROR_HINTS)
 def test_each_cure_is_for_an_error_that_the_system_has(number: int) -> None:
     """STYLE 6: what happened, with the file, and the hint that fixes it."""
-    what, hint = said_by_system(OSError(number, os.strerror(number), "/home/me/x"))
-    assert what == f"/home/me/x: {os.strerror(number)}" and hint == CURES[number]
+    what, hint = describe_os_error(OSError(number, os.strerror(number), "/home/me/x"))
+    assert what == f"/home/me/x: {os.strerror(number)}" and hint == OS_ERROR_HINTS[number]
 
 
 def test_a_full_disk_names_no_file_that_is_not_known() -> None:
     """A failed write has no file name: the error is the message alone, with its hint."""
-    what, hint = said_by_system(OSError(errno.ENOSPC, "No space left on device"))
+    what, hint = describe_os_error(OSError(errno.ENOSPC, "No space left on device"))
     assert what == "No space left on device" and "free space" in hint
 
 
@@ -33,5 +33,5 @@ def test_a_full_disk_names_no_file_that_is_not_known() -> None:
 )
 def test_any_other_error_is_said_too(error: OSError, what: str) -> None:
     """Errors without a number, without a message, or with a path of bytes: the hint is `tacitd doctor`."""
-    said, hint = said_by_system(error)
+    said, hint = describe_os_error(error)
     assert said.startswith(what) and "tacitd doctor" in hint

@@ -35,13 +35,13 @@ def repo(tmp_path: Path) -> Path:
 def test_head_is_what_git_says(repo: Path) -> None:
     """DESIGN "Files": a moved HEAD means that git changed a file, not a person. Loose, packed, detached."""
     first = _git(repo, "rev-parse", "HEAD")
-    assert git.head(repo) == first
+    assert git.read_head(repo) == first
     _git(repo, "pack-refs", "--all")
-    assert git.head(repo) == first
+    assert git.read_head(repo) == first
     _git(repo, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.head(repo) == _git(repo, "rev-parse", "HEAD") != first
+    assert git.read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
     _git(repo, "checkout", "-q", "--detach", first)
-    assert git.head(repo) == first
+    assert git.read_head(repo) == first
 
 
 def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> None:
@@ -49,7 +49,7 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked), "-b", "other")
     _git(linked, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.head(linked) == _git(linked, "rev-parse", "HEAD") != git.head(repo)
+    assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
     assert git.git_dir(linked) == git.git_dir(repo) == repo / ".git"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
     assert git.in_progress(linked) and not git.in_progress(repo)
@@ -59,31 +59,31 @@ def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (git.git_dir(empty), git.head(empty), git.in_progress(empty)) == (None, "", False)
+    assert (git.git_dir(empty), git.read_head(empty), git.in_progress(empty)) == (None, "", False)
     _git(empty, "init", "-q")
-    assert git.head(empty) == ""
-    assert git.head(repo / "nowhere") == ""
+    assert git.read_head(empty) == ""
+    assert git.read_head(repo / "nowhere") == ""
     for head in (b"ref: ../../../etc/passwd", b"\xff\xfe", b"ref: refs/heads/\0x", b"ref: /etc/passwd"):
         (empty / ".git/HEAD").write_bytes(head)
-        assert git.head(empty) == ""
+        assert git.read_head(empty) == ""
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/.git").write_text("gitdir: /nowhere/at/all\n")
-    assert git.find(tmp_path / "broken") is None
+    assert git.find_repository(tmp_path / "broken") is None
 
 
 def test_reftable_changes_its_token(repo: Path) -> None:
     """If refs are not files, the text still differs after HEAD has moved."""
     (repo / ".git/reftable").mkdir()
     (repo / ".git/reftable/tables.list").write_text("a")
-    before = git.head(repo)
+    before = git.read_head(repo)
     (repo / ".git/reftable/tables.list").write_text("b")
-    assert before.startswith("reftable:") and git.head(repo) != before
+    assert before.startswith("reftable:") and git.read_head(repo) != before
 
 
 def test_ignored_tracked_and_known_blobs(repo: Path) -> None:
     """DESIGN "Where it writes" (nothing is published by accident) and "Files" (a known blob): `git` answers."""
     (repo / ".gitignore").write_text("tmp/\n")
-    assert git.ignored(repo, repo / "tmp/x.md") and not git.ignored(repo, repo / "LEARNED.md")
+    assert git.is_ignored(repo, repo / "tmp/x.md") and not git.is_ignored(repo, repo / "LEARNED.md")
     assert git.is_tracked(repo, repo / "a.md") and not git.is_tracked(repo, repo / "*.md")
     assert git.knows_blob(repo, b"one\n") and git.knows_blob(repo, b"one\r\n")
     assert not git.knows_blob(repo, b"two\n") and not git.knows_blob(repo.parent, b"one\n")
@@ -95,7 +95,7 @@ def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
     def absent(arguments: Sequence[str], directory: Path) -> int | None:
         return None
 
-    assert not git.ignored(repo, repo / "x", absent)
+    assert not git.is_ignored(repo, repo / "x", absent)
     assert not git.is_tracked(repo, repo / "a.md", absent)
     assert not git.knows_blob(repo, b"one\n", absent)
 
@@ -144,7 +144,7 @@ def test_a_commondir_that_leads_to_another_repository_is_not_followed(tmp_path: 
     (root / "own").mkdir()
     (root / "own/HEAD").write_text("ref: refs/heads/main\n")
     (root / "own/commondir").write_text(f"{victim}/.git\n")
-    found = git.find(root)
+    found = git.find_repository(root)
     assert found is not None and (found.top, found.here) == (root, root)
     assert git.git_dir(root) == root / "own"
     assert git.locate_exclude_file(root) == root / "own/info/exclude"
@@ -154,7 +154,7 @@ def test_the_gitdir_of_anothers_linked_worktree_is_not_ours(tmp_path: Path) -> N
     """The same with the directory of an existing linked work tree, which points back to that work tree."""
     victim = _make_victim(tmp_path)
     root = _make_stranger(tmp_path, f"gitdir: {victim}/.git/worktrees/victims-linked\n")
-    found = git.find(root)
+    found = git.find_repository(root)
     assert found is not None and found.top == root and victim / ".git" != found.common_dir
     assert isinstance(git.locate_exclude_file(root), git.UnsafeGitDirectory)
 
@@ -167,7 +167,7 @@ def test_a_forged_back_pointer_does_not_open_the_common_directory(tmp_path: Path
     (root / "x/worktrees/y/HEAD").write_text("ref: refs/heads/main\n")
     (root / "x/worktrees/y/commondir").write_text(f"{victim}/.git\n")
     (root / "x/worktrees/y/gitdir").write_text(f"{root}/.git\n")
-    found = git.find(root)
+    found = git.find_repository(root)
     assert found is not None and found.top == root
     located = git.locate_exclude_file(root)
     assert isinstance(located, Path) and located.is_relative_to(root)
@@ -177,7 +177,7 @@ def test_the_git_directory_of_another_project_is_not_written_in(tmp_path: Path) 
     """`gitdir:` may name any directory; it is this work tree's only if it points back to it or is inside it."""
     victim = _make_victim(tmp_path)
     root = _make_stranger(tmp_path, f"gitdir: {victim}/.git\n")
-    found = git.find(root)
+    found = git.find_repository(root)
     assert found is not None and found.top == root
     assert isinstance(git.locate_exclude_file(root), git.UnsafeGitDirectory)
 
@@ -190,7 +190,7 @@ def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_f
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked))
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
-    found = git.find(linked)
+    found = git.find_repository(linked)
     assert found is not None and found.top == repo
     (repo / ".git/worktrees/linked/gitdir").write_text(
         "../../../../linked/.git\n"
@@ -295,7 +295,7 @@ def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> Non
         (hooks / hook).chmod(0o755)
     (repo / "a.md").write_text("changed\n")
     assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
-    assert git.is_tracked(repo, repo / "a.md") and not git.ignored(repo, repo / "a.md")
+    assert git.is_tracked(repo, repo / "a.md") and not git.is_ignored(repo, repo / "a.md")
     assert git.knows_blob(repo, b"one\n") and not git.knows_blob(repo, b"two\n")
     assert not ran.exists()
 

@@ -34,7 +34,7 @@ def test_a_call_is_run_by_who_runs_the_inbox() -> None:
     inbox = _inbox()
     answers: list[object] = []
     thread = _call(inbox, answers)
-    inbox.run()
+    inbox.run_pending()
     thread.join(PATIENCE)
     assert answers == [42]
 
@@ -57,7 +57,7 @@ def test_what_is_raised_is_raised_where_it_was_asked() -> None:
     thread = threading.Thread(target=ask)
     thread.start()
     until(lambda: inbox, "nothing was asked")
-    inbox.run()
+    inbox.run_pending()
     thread.join(PATIENCE)
     assert len(caught) == 1
 
@@ -67,7 +67,7 @@ def test_a_call_that_nobody_waits_for_is_not_run() -> None:
     inbox, ran = _inbox(), []
     with pytest.raises(TimeoutError):
         inbox.call(lambda: ran.append(1), 0.001)
-    inbox.run()
+    inbox.run_pending()
     assert ran == []
 
 
@@ -76,12 +76,12 @@ def test_nobody_waits_when_it_is_closed() -> None:
     inbox = _inbox()
     answers: list[object] = []
     thread = _call(inbox, answers)
-    inbox.post(lambda: answers.append("never"))
+    inbox.call_soon(lambda: answers.append("never"))
     inbox.close()
     thread.join(PATIENCE)
     assert len(answers) == 1 and isinstance(answers[0], UnavailableError)
     with pytest.raises(UnavailableError):
         inbox.call(lambda: 1, PATIENCE)
-    inbox.post(lambda: answers.append("never"))
-    inbox.run()
+    inbox.call_soon(lambda: answers.append("never"))
+    inbox.run_pending()
     assert len(answers) == 1

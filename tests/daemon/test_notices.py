@@ -22,7 +22,7 @@ def test_it_is_logged_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
     sink = logger.add(lambda message: heard.append(message.record["message"]), level="INFO")
     try:
-        Notices().add(Notice("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999))
+        Notices().add_notice(Notice("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999))
     finally:
         logger.remove(sink)
     assert heard[0].startswith("learned: Use {pnpm} [31m INFO forged")
@@ -32,12 +32,12 @@ def test_it_is_logged_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_who_waits_gets_what_came_since() -> None:
     """In order, as far as they are kept."""
     notices = Notices()
-    notices.add(Notice("learned", "old"))
-    mark = notices.mark()
-    assert notices.since(mark) == []
+    notices.add_notice(Notice("learned", "old"))
+    mark = notices.get_mark()
+    assert notices.list_since(mark) == []
     for number in range(3):
-        notices.add(Notice("learned", str(number)))
-    assert [one.text for one in notices.since(mark)] == ["0", "1", "2"]
+        notices.add_notice(Notice("learned", str(number)))
+    assert [one.text for one in notices.list_since(mark)] == ["0", "1", "2"]
     for number in range(KEPT + 5):
-        notices.add(Notice("learned", str(number)))
-    assert len(notices.since(mark)) == KEPT
+        notices.add_notice(Notice("learned", str(number)))
+    assert len(notices.list_since(mark)) == KEPT

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.events import NoProject, Project, Prompt, Record
-from tacitd.offers import Batch, batch, written
+from tacitd.offers import Batch, infer_times, make_batch
 
 A, B = Project(Path("/a"), True), Project(Path("/b"), True)
 
@@ -39,7 +39,7 @@ def _all(records: list[Record], limit: int | None = None, unwanted: str = "", ta
     made, position, end = [], 0, records[-1].end
     while position < end:
         left = [r for r in records if r.start >= position]
-        one = batch(
+        one = make_batch(
             left, end, lambda p: p.uuid != unwanted, _project_of, "/a", limit, lambda p: p.uuid == taken
         )
         made.append(one)
@@ -92,7 +92,7 @@ def test_one_line_is_one_place() -> None:
 def test_an_answer_never_leaves_a_position_within_a_record() -> None:
     """DESIGN "Hints and truth": offsets only stand just after a newline."""
     one = Batch((_record(1, "/a"), _record(2, "/a")), 50, A)
-    assert [one.reached(n) for n in (None, 99, 50, 49, 30, 29, 20, 15, 10, 9, -1)] == [
+    assert [one.clamp_offset(n) for n in (None, 99, 50, 49, 30, 29, 20, 15, 10, 9, -1)] == [
         50,
         50,
         50,
@@ -112,7 +112,7 @@ def test_an_answer_never_leaves_a_position_within_a_record() -> None:
 @given(st.lists(st.none() | st.integers(0, 9).map(float), max_size=8))
 def test_a_record_without_a_time_is_as_old_as_its_neighbours(times: list[float | None]) -> None:
     """Issue "Reading": the past costs nothing unasked, also where its lines bear no time."""
-    made = written([Record(i, i + 1, "user", time=time) for i, time in enumerate(times)])
+    made = infer_times([Record(i, i + 1, "user", time=time) for i, time in enumerate(times)])
     for i, time in enumerate(times):
         before = [one for one in times[: i + 1] if one is not None]
         behind = [one for one in times[i:] if one is not None]

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.handler import Later
-from tacitd.parking import FURTHEST, GiveUp, Halve, Parked, Pauses, park, replanned
+from tacitd.parking import FURTHEST, Backoff, GiveUp, Halve, Parked, decide_retry, replan_parked
 
-PAUSES = Pauses(first=30.0, longest=21600.0)
+PAUSES = Backoff(first=30.0, longest=21600.0)
 WORLD = Later("no model")
 WORK = Later("cannot be read", blame="work")
 
 
 def _parked(later: Later = WORLD, before: Parked | None = None, now: float = 0.0) -> Parked:
-    made = park(before, later, 4, now, now, PAUSES)
+    made = decide_retry(before, later, 4, now, now, PAUSES)
     assert isinstance(made, Parked)
     return made
 
@@ -27,8 +27,8 @@ def _parked(later: Later = WORLD, before: Parked | None = None, now: float = 0.0
 @examples(50)
 def test_pauses_grow_and_are_capped(attempts: int) -> None:
     """DESIGN "One way through": parked work is retried with growing pauses."""
-    assert PAUSES.after(attempts) <= PAUSES.after(attempts + 1) <= 21600.0
-    assert PAUSES.after(1) == 30.0 and PAUSES.after(2) == 120.0 and PAUSES.after(99) == 21600.0
+    assert PAUSES.get_delay(attempts) <= PAUSES.get_delay(attempts + 1) <= 21600.0
+    assert PAUSES.get_delay(1) == 30.0 and PAUSES.get_delay(2) == 120.0 and PAUSES.get_delay(99) == 21600.0
 
 
 def test_what_waits_for_the_world_waits_as_long_as_it_takes() -> None:
@@ -76,7 +76,7 @@ def test_another_kind_of_failure_begins_to_count_anew() -> None:
 def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None) -> None:
     """RELIABILITY row 12: what waits for a time of day is planned anew, and never later than it was."""
     before = _parked(Later("limit", not_before=named), now=1000.0)
-    after = replanned(before, 1000.0 + jump, 1000.0, jump)
+    after = replan_parked(before, 1000.0 + jump, 1000.0, jump)
     assert after.due <= before.due
     assert after.due == before.due if named is None else after.due >= 1000.0
     if named is not None and jump <= 0:
@@ -105,7 +105,7 @@ def test_halving_rejects_exactly_the_poisonous_records(poisonous: list[bool], of
             handled += batch
             position, parked = position + size, None
             continue
-        match park(parked, WORK, size, 0.0, 0.0, PAUSES, halved=halved):
+        match decide_retry(parked, WORK, size, 0.0, 0.0, PAUSES, halved=halved):
             case Parked() as again:
                 parked = again
             case Halve(half):
@@ -121,4 +121,4 @@ def test_halving_rejects_exactly_the_poisonous_records(poisonous: list[bool], of
 
 def test_an_event_without_records_is_never_given_up() -> None:
     """Issue "Dispatch": there is no record to reject; it stays visible."""
-    assert isinstance(park(_parked(WORK, _parked(WORK)), WORK, 0, 0.0, 0.0, PAUSES), Parked)
+    assert isinstance(decide_retry(_parked(WORK, _parked(WORK)), WORK, 0, 0.0, 0.0, PAUSES), Parked)

@@ -8,19 +8,19 @@ import pytest
 from pydantic import BaseModel
 
 from support_engine import Scripted
-from tacitd.app import App, build
+from tacitd.app import App, build_app
 from tacitd.clock import Clock
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.handler import Slice
+from tacitd.handler import Plugin
 from tacitd.paths import Paths
-from tacitd.reload import check_refused, differing, put, reload
-from tacitd.service.life import Life
+from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
+from tacitd.service.life import Supervision
 from tacitd.service.notify import Notifier
-from tacitd.slices import Found
+from tacitd.slices import FoundPlugins
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import verbs
+from tacitd.verbs import build_methods
 
 GOOD = """
 [budget]
@@ -57,16 +57,16 @@ class Box:
         self.levels: list[str] = []
         places = Paths(root, root / "claude", root / "state", self.file, root / "s")
         clock: Clock = FakeClock()
-        odd = Slice("odd", Scripted, settings={"odd": OddSettings})
-        self.app: App = build(
+        odd = Plugin("odd", Scripted, settings={"odd": OddSettings})
+        self.app: App = build_app(
             places,
             environ,
             clock=clock,
-            found=Found((odd,)),
+            found=FoundPlugins((odd,)),
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
         )
-        self.app.on_level = self.levels.append
+        self.app.set_log_level = self.levels.append
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +84,9 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     """Limits, session.idle, excluded directories, back-offs, a slice's own settings, the log level, `off`."""
     app = box.app
     tools = app.tools["odd"]
-    assert isinstance(app.projects.of(str(box.secret)), Project)
+    assert isinstance(app.projects.find_project(str(box.secret)), Project)
     box.file.write_text(GOOD)
-    changed = reload(app)
+    changed = reload_config(app)
     assert set(changed) == {
         "budget.calls_per_day",
         "budget.usd_per_day",
@@ -98,13 +98,13 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
         "odd.words",
     }
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
-    assert isinstance(app.projects.of(str(box.secret)), NoProject)
-    assert app.engine.dispatcher.pauses.first == 1.0 and box.levels == ["DEBUG"]
+    assert isinstance(app.projects.find_project(str(box.secret)), NoProject)
+    assert app.engine.dispatcher.backoff.first == 1.0 and box.levels == ["DEBUG"]
     assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
-    assert app.choices.mode(Project(box.secret, git=True)) == "off"
+    assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for number in range(7):
-        assert isinstance(app.budget.begin(f"k{number}", "fast", "x"), str)
-    assert not isinstance(app.budget.begin("k8", "fast", "x"), str)
+        assert isinstance(app.budget.begin_call(f"k{number}", "fast", "x"), str)
+    assert not isinstance(app.budget.begin_call("k8", "fast", "x"), str)
     app.close()
 
 
@@ -116,7 +116,7 @@ def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
     before = box.app.config
     box.file.write_text(text)
     with pytest.raises(ConfigError) as error:
-        verbs(box.app)["reload"]({})
+        build_methods(box.app)["reload"]({})
     assert error.value.code == 78 and box.app.config is before and box.levels == []
     assert box.app.tools["odd"].settings["odd"].words == 1
     box.app.close()
@@ -124,7 +124,7 @@ def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
 
 def test_the_same_again_changes_nothing(box: Box) -> None:
     """`{"changed":[]}`."""
-    assert verbs(box.app)["reload"]({}) == {"changed": []}
+    assert build_methods(box.app)["reload"]({}) == {"changed": []}
     assert box.levels == []
     box.app.close()
 
@@ -132,9 +132,9 @@ def test_the_same_again_changes_nothing(box: Box) -> None:
 def test_what_waits_for_the_budget_goes_on(box: Box) -> None:
     """Work that waits for the budget continues as soon as the limit is raised."""
     box.file.write_text("[budget]\ncalls_per_day = 900\n")
-    assert reload(box.app) == ["budget.calls_per_day"]
-    put(box.app, box.app.config, ["claude.fast"])
-    assert differing(box.app.config, box.app.config) == []
+    assert reload_config(box.app) == ["budget.calls_per_day"]
+    apply_config(box.app, box.app.config, ["claude.fast"])
+    assert list_changed_keys(box.app.config, box.app.config) == []
     box.app.close()
 
 
@@ -143,22 +143,22 @@ def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
     for name, environ in (("a", {}), ("b", {"TACITD_DEBUG": "1"})):
         (tmp_path / name).mkdir()
         made = Box((tmp_path / name).resolve(), **environ)
-        assert ("debug.wedge" in verbs(made.app)) == bool(environ)
+        assert ("debug.wedge" in build_methods(made.app)) == bool(environ)
         made.app.close()
     assert UsageError("x").code == 2
 
 
 def degraded(box: Box) -> dict[str, str]:
     """Id and text of each degradation, as `status` shows them."""
-    return {one.id: f"{one.what} / {one.hint}" for one in box.app.engine.degradations()}
+    return {one.id: f"{one.what} / {one.hint}" for one in box.app.engine.list_degradations()}
 
 
 def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
     """DESIGN "Control", degradations are state and not log lines: a person who sends SIGHUP does not read the log."""
-    life = Life(box.app, Notifier())
+    life = Supervision(box.app, Notifier())
     for wrong, key in (("[budget]\ncalls_per_day = -1\n", "calls_per_day"), ("[budget\n", "config.toml")):
         box.file.write_text(wrong)
-        life.reload()
+        life.reload_or_keep()
         assert key in degraded(box)["config.refused"]
         assert "tacitd reload" in degraded(box)["config.refused"]
         check_refused(box.app)
@@ -167,7 +167,7 @@ def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
     check_refused(box.app)
     assert "not in force yet (budget.calls_per_day" in degraded(box)["config.refused"]
     assert box.app.config.budget.calls_per_day == 200, "what is being edited is not taken by itself"
-    life.reload()
+    life.reload_or_keep()
     assert "config.refused" not in degraded(box) and box.app.config.budget.calls_per_day == 7
 
 
@@ -175,7 +175,7 @@ def test_the_old_configuration_in_its_place_again_ends_it(box: Box) -> None:
     """The refused file was restored, so nothing is left to correct."""
     box.file.write_text("nonsense")
     with pytest.raises(ConfigError):
-        reload(box.app)
+        reload_config(box.app)
     assert "config.refused" in degraded(box)
     box.file.unlink()
     check_refused(box.app)

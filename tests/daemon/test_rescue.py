@@ -23,7 +23,7 @@ def parking(open_: list[bool]) -> Scripted:
 
 
 def kept(scene: Scene) -> list[str]:
-    return [str(record["text"]) for record in scene.dispatcher.rescue.kept()]
+    return [str(record["text"]) for record in scene.dispatcher.rescue.list_entries()]
 
 
 def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
     scene.settle(3700)
     assert kept(scene) == ["one"]
     open_[0] = True
-    scene.dispatcher.rescue.handled = lambda handler, ids: None  # type: ignore[method-assign]  # the kill comes before it
+    scene.dispatcher.rescue.remove_handled = lambda handler, ids: None  # type: ignore[method-assign]  # the kill comes before it
     scene.settle(8 * 3600)
     assert scene.handler.did == ["u1"]
     scene.restart()
@@ -48,7 +48,7 @@ def test_what_was_rejected_stays_over_a_restart(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Scripted(lambda event: Rejected("never") if words_of(event) else Done()))
     scene.type("s", "one")
     scene.settle()
-    scene.dispatcher.dead.append({"handler": [], "prompts": 5})  # what nobody wrote stops nothing
+    scene.dispatcher.dead_letters.append({"handler": [], "prompts": 5})  # what nobody wrote stops nothing
     scene.restart()
     scene.settle(3700)
     assert kept(scene) == ["one"] and scene.handler.words == []
@@ -65,7 +65,7 @@ def test_words_that_nobody_asked_to_read_are_not_copied(tmp_path: Path) -> None:
     )
     scene.settle()
     open_[0] = False
-    scene.engine.rewind([scene.path("s")], scene.clock.wall - 6000, [str(scene.root)])
+    scene.engine.rewind_transcripts([scene.path("s")], scene.clock.wall - 6000, [str(scene.root)])
     scene.settle()
     assert scene.parked() == ["no model"]
     scene.settle(DAY + 3700)

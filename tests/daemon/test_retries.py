@@ -15,10 +15,10 @@ from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
-from tacitd.report import document
+from tacitd.report import build_status
 from tacitd.retries import retry_rejected
 from tacitd.testing import FakeClock
-from tacitd.verbs import verbs
+from tacitd.verbs import build_methods
 
 
 def lost_twice(tmp: Path) -> Scene:
@@ -32,8 +32,8 @@ def lost_twice(tmp: Path) -> Scene:
     scene.settle()
     scene.type("s", "three")
     scene.settle()
-    assert scene.handler.did == ["u3"] and scene.dispatcher.dead.count == 1
-    assert [one["id"] for one in scene.dispatcher.rescue.kept()] == ["u1", "u2"]
+    assert scene.handler.did == ["u3"] and scene.dispatcher.dead_letters.count == 1
+    assert [one["id"] for one in scene.dispatcher.rescue.list_entries()] == ["u1", "u2"]
     return scene
 
 
@@ -46,12 +46,12 @@ def run_inline(scene: Scene, patch: pytest.MonkeyPatch) -> None:
 def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     """RELIABILITY 16: a prompt that was paid for twice is listed; one command tries it again, and nothing else."""
     scene = lost_twice(tmp_path)
-    seen = document(scene.app)["rescued_by_reason"]
+    seen = build_status(scene.app)["rescued_by_reason"]
     assert seen == [{"handler": "a", "reason": "begun twice", "texts": 2}]
     assert retry_rejected(scene.app, None) == {"retried": 2, "parked": 0, "gone": []}
     scene.settle()
-    assert scene.handler.did == ["u3", "u1", "u2"] and document(scene.app)["rescued_by_reason"] == []
-    assert scene.dispatcher.dead.count == 0 and scene.dispatcher.rescue.kept() == []
+    assert scene.handler.did == ["u3", "u1", "u2"] and build_status(scene.app)["rescued_by_reason"] == []
+    assert scene.dispatcher.dead_letters.count == 0 and scene.dispatcher.rescue.list_entries() == []
     scene.restart(Asking())
     scene.settle(60)
     assert scene.handler.words == [] and retry_rejected(scene.app, None)["retried"] == 0
@@ -61,7 +61,7 @@ def test_sync_counts_what_was_rejected(tmp_path: Path, monkeypatch: pytest.Monke
     """The answer of `sync` has the counts of rejected work, so that `all handled` is not printed."""
     scene = lost_twice(tmp_path)
     run_inline(scene, monkeypatch)
-    said = verbs(scene.app)["sync"]({})
+    said = build_methods(scene.app)["sync"]({})
     assert said["done"] and (said["dead_letters"], said["rescued"]) == (1, 2)
 
 
@@ -86,8 +86,8 @@ def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
     assert retry_rejected(scene.app, {"u2", "unknown"})["retried"] == 1
     scene.settle()
     assert scene.handler.did == ["u3", "u2"]
-    assert [letter["prompts"] for letter in scene.dispatcher.dead.read()] == [["u1"]]
-    assert [one["id"] for one in scene.dispatcher.rescue.kept()] == ["u1"]
+    assert [letter["prompts"] for letter in scene.dispatcher.dead_letters.read()] == [["u1"]]
+    assert [one["id"] for one in scene.dispatcher.rescue.list_entries()] == ["u1"]
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -96,11 +96,11 @@ def test_a_crash_before_they_are_handled_forgets_nothing(tmp_path: Path, compact
     scene = lost_twice(tmp_path)
     retry_rejected(scene.app, None)
     if compacted:
-        compaction.compact(scene.engine.consumers["a"], lambda _: True, large=0)
+        compaction.compact_log(scene.engine.consumers["a"], lambda _: True, large=0)
     scene.restart(Asking())
-    assert len(scene.dispatcher.rescue.kept()) == 2
+    assert len(scene.dispatcher.rescue.list_entries()) == 2
     scene.settle()
-    assert scene.handler.did == ["u3", "u1", "u2"] and scene.dispatcher.rescue.kept() == []
+    assert scene.handler.did == ["u3", "u1", "u2"] and scene.dispatcher.rescue.list_entries() == []
 
 
 def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> Non
         scene.settle()
         scene.restart(Asking())
     scene.settle()
-    assert scene.app.budget.spent(scene.clock.now()).calls_total == 5
-    assert scene.dispatcher.dead.count == 1 and len(scene.dispatcher.rescue.kept()) == 2
+    assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 5
+    assert scene.dispatcher.dead_letters.count == 1 and len(scene.dispatcher.rescue.list_entries()) == 2
 
 
 def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
     scene.path("s").unlink()
     scene.settle(61)
     assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
-    assert len(scene.dispatcher.rescue.kept()) == 2
+    assert len(scene.dispatcher.rescue.list_entries()) == 2
 
 
 def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> N
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
     assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
-    assert scene.dispatcher.dead.count == 1 and len(scene.dispatcher.rescue.kept()) == 2
+    assert scene.dispatcher.dead_letters.count == 1 and len(scene.dispatcher.rescue.list_entries()) == 2
 
 
 def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: p
         with pytest.raises(OSError, match="No space"):
             retry_rejected(scene.app, None)
     scene.settle()
-    assert scene.handler.did == ["u3"] and scene.dispatcher.dead.count == 1
+    assert scene.handler.did == ["u3"] and scene.dispatcher.dead_letters.count == 1
     assert retry_rejected(scene.app, None)["retried"] == 2
     scene.settle()
     assert scene.handler.did == ["u3", "u1", "u2"]
@@ -170,8 +170,8 @@ def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: p
 def test_dropped_words_are_not_tried_again(tmp_path: Path) -> None:
     """A person deleted them."""
     scene = lost_twice(tmp_path)
-    scene.dispatcher.rescue.drop("u1")
-    scene.dispatcher.forget(["u1"])
+    scene.dispatcher.rescue.drop_prompt("u1")
+    scene.dispatcher.drop_prompts(["u1"])
     assert retry_rejected(scene.app, None)["retried"] == 1
 
 
@@ -185,4 +185,4 @@ def test_what_is_asked_for_is_named(tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = [{}, {"ids": []}, {"ids": ["a"], "all": True}]
     for params in wrong:
         with pytest.raises(UsageError):
-            verbs(scene.app)["retry"](params)
+            build_methods(scene.app)["retry"](params)

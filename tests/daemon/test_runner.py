@@ -23,8 +23,8 @@ def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path)
         assert len(scene.handler.events) == 1 and scene.handler.commits == []
         scene.restart(Asking())
     scene.settle()
-    assert scene.handler.events == [] and scene.app.budget.spent(scene.clock.now()).calls_total == 2
-    assert [letter["reason"] for letter in scene.dispatcher.dead.read()] == ["begun twice"]
+    assert scene.handler.events == [] and scene.app.budget.get_spending(scene.clock.now()).calls_total == 2
+    assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
 
 
 def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) ->
         scene.settle(0)
         scene.restart(Asking(answer))
     scene.settle(1e6)
-    assert scene.app.budget.spent(scene.clock.now()).calls_total == 2
-    assert [letter["reason"] for letter in scene.dispatcher.dead.read()] == ["begun twice"]
+    assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 2
+    assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
 
 
 def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) ->
         scene.settle(1e6)
         assert len(answers) < left
         scene.restart(Asking(answer))
-    assert scene.app.budget.spent(scene.clock.now()).calls_total == 4
-    assert list(scene.dispatcher.dead.read()) == []
+    assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 4
+    assert list(scene.dispatcher.dead_letters.read()) == []
 
 
 def test_what_was_paid_long_ago_becomes_one_total(tmp_path: Path) -> None:
@@ -71,11 +71,11 @@ def test_what_was_paid_long_ago_becomes_one_total(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Asking(), model=paid)
     scene.type("s", "one")
     scene.settle()
-    before = scene.app.budget.spent(scene.clock.now()).calls_total
-    scene.clock.pass_(90 * 86400.0)
+    before = scene.app.budget.get_spending(scene.clock.now()).calls_total
+    scene.clock.advance(90 * 86400.0)
     scene.type("t", "two")
     scene.settle()
     scene.restart(Asking())
     records = list(scene.app.budget._log.read())
     assert before == 1 and [r["state"] for r in records] == ["total", "begun", "ended"]
-    assert scene.app.budget.spent(scene.clock.now()).calls_total == 2
+    assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 2

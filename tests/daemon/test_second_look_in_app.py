@@ -25,12 +25,12 @@ def learned(scene: Scene) -> Path:
 
 def put(scene: Scene, path: Path) -> None:
     """A handler puts a line in."""
-    scene.app.history.run(scene.root, [PutLine(path, "Coding", "ours", "T")], {}, "k")
+    scene.app.history.run_transaction(scene.root, [PutLine(path, "Coding", "ours", "T")], {}, "k")
 
 
 def recovered(scene: Scene) -> list[Degradation]:
     """What `status` says of it."""
-    return [one for one in scene.engine.degradations() if one.id == "files.recovered"]
+    return [one for one in scene.engine.list_degradations() if one.id == "files.recovered"]
 
 
 def test_what_is_added_to_the_old_file_is_there_within_two_minutes(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
         put(scene, path)
         writer.write("- late\n")
     scene.app.close()
-    assert path.read_text() == LEARNED + "- ours\n- late\n" and scene.app.second.waiting == 0
+    assert path.read_text() == LEARNED + "- ours\n- late\n" and scene.app.late_writes.kept_count == 0
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_pa
     lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
     with pytest.raises(FileBusyError):
         put(scene, path)
-    (said,) = [one for one in scene.engine.degradations() if one.id.startswith("files.")]
+    (said,) = [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
     assert said.id == "files.busy" and f"{path} is open in Emacs" in said.what and "10 minutes" in said.hint
     scene.settle(KEEP)
     assert path.read_text() == LEARNED
     lock.unlink()
-    assert not [one for one in scene.engine.degradations() if one.id.startswith("files.")]
+    assert not [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
     scene.settle(KEEP)
     assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending
     scene.app.close()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, done, grew, grew_due
-from tacitd.cli.status import told
+from tacitd.cli.status import format_status
 from tacitd.clock import parse_utc
 from tacitd.events import Due, Event, Project
 from tacitd.handler import Later, Outcome
-from tacitd.holds import Hold, Scope
-from tacitd.report import document
-from tacitd.service.greeting import greeting
+from tacitd.holds import Pause, Scope
+from tacitd.report import build_status
+from tacitd.service.greeting import banner_lines
 from tacitd.waiting_lines import local_time
 
 IDLE = 1800.0
@@ -38,7 +38,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def rows(scene: Scene) -> list[tuple[str, float]]:
     """The sessions that are named, and in how many seconds their lines come."""
-    found = document(scene.app)["sessions"]
+    found = build_status(scene.app)["sessions"]
     return [(one["session"], (parse_utc(one["lines_about"]) or 0.0) - scene.clock.wall) for one in found]
 
 
@@ -56,10 +56,10 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     scene.type("s", "use pnpm")
     scene.settle()
     assert rows(scene) == [("s", IDLE)]
-    (line,) = [text for text in told(document(scene.app)) if text.startswith("waits ")]
+    (line,) = [text for text in format_status(build_status(scene.app)) if text.startswith("waits ")]
     when = f"at {local_time(scene.clock.wall + IDLE)}, if it stays idle until then"
     assert line == f"waits     prompts of 1 session in {scene.root}: until its session ends ({when})"
-    assert f"waits: {line[10:]}" in list(greeting(scene.app))
+    assert f"waits: {line[10:]}" in list(banner_lines(scene.app))
     facts_wait(scene)
     assert scene.sync().done() and rows(scene) == [("s", IDLE)], (
         "the words are handled, the lines are not made"
@@ -69,7 +69,7 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     assert rows(scene) == [("s", IDLE)]
     scene.settle(IDLE)
     assert scene.handler.ends and rows(scene) == []
-    assert not any("prompts of" in text for text in told(document(scene.app)))
+    assert not any("prompts of" in text for text in format_status(build_status(scene.app)))
 
 
 def test_a_restart_still_knows(scene: Scene) -> None:
@@ -79,7 +79,7 @@ def test_a_restart_still_knows(scene: Scene) -> None:
     scene.sync()
     scene.restart()
     facts_wait(scene)
-    assert any(text.startswith(f"waits: 1 fact in {scene.root}: until") for text in greeting(scene.app))
+    assert any(text.startswith(f"waits: 1 fact in {scene.root}: until") for text in banner_lines(scene.app))
 
 
 def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
@@ -88,7 +88,7 @@ def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
     scene.type("t", "use ruff", cwd=Path("/nowhere"))
     scene.settle()
     assert [session for session, _ in rows(scene)] == ["s"]
-    scene.app.choices.choose(scene.root, "off")
+    scene.app.write_modes.set_mode(scene.root, "off")
     assert rows(scene) == []
 
 
@@ -98,7 +98,7 @@ def test_words_that_made_no_fact_promise_no_line(scene: Scene) -> None:
     scene.settle()
     assert scene.sync().done()
     assert rows(scene) == []
-    assert not any(text.startswith("waits") for text in greeting(scene.app))
+    assert not any(text.startswith("waits") for text in banner_lines(scene.app))
 
 
 @pytest.mark.parametrize("gathered", [True, False])
@@ -111,10 +111,10 @@ def test_no_time_is_named_while_it_is_paused(scene: Scene, scope: Scope, gathere
         facts_wait(scene)
         assert scene.sync().done()
     assert rows(scene) == [("s", IDLE)]
-    hold = Hold(scope, {"project": str(scene.root), "session": "s"}.get(scope, ""))
-    scene.engine.hold(hold, held=True)
+    hold = Pause(scope, {"project": str(scene.root), "session": "s"}.get(scope, ""))
+    scene.engine.set_pause(hold, held=True)
     assert rows(scene) == []
-    scene.engine.hold(hold, held=False)
+    scene.engine.set_pause(hold, held=False)
     assert rows(scene) == [("s", IDLE)]
 
 
@@ -139,7 +139,7 @@ def test_no_time_is_named_while_the_job_of_its_project_is_parked(tmp_path: Path)
     assert rows(scene) == [("s", IDLE)]
     project = scene.engine.project_of(str(scene.root))
     assert isinstance(project, Project)
-    scene.dispatcher.post(Due("synthesize", project))
+    scene.dispatcher.post_event(Due("synthesize", project))
     scene.settle(0)
     assert scene.parked() == ["no model"] and rows(scene) == []
 

@@ -20,13 +20,13 @@ def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
     scene = Scene(tmp_path)
     scene.type("huge", *(f"words {n}" for n in range(100)))
     scene.type("small", "hello")
-    scene.clock.pass_(2)
-    scene.engine._look(full=True)
+    scene.clock.advance(2)
+    scene.engine._poll_files(full=True)
     turns = 0
     while ["hello"] not in scene.handler.words:
-        scene.engine.turn()
+        scene.engine.run_iteration()
         turns += 1
-    assert turns < 5 and scene.engine.tails.waits(scene.path("huge"))
+    assert turns < 5 and scene.engine.pool.is_unread(scene.path("huge"))
     scene.settle()
     assert len(scene.handler.did) == 101
 
@@ -38,19 +38,19 @@ def test_counts_outlive_the_file(tmp_path: Path) -> None:
     with scene.path("s").open("ab") as out:
         out.write(b"{broken\n")
     scene.settle()
-    before = scene.engine.tails.totals()
+    before = scene.engine.pool.count_lines()
     assert before["damaged"] == 1 and before["unknown type: from-the-future"] == 1
     scene.settle(2000)
     scene.settle(61)
-    assert not scene.engine.tails._open and scene.engine.tails.totals() == before
+    assert not scene.engine.pool._open and scene.engine.pool.count_lines() == before
 
 
 def test_many_unreadable_files_are_a_few_lines(tmp_path: Path) -> None:
     """DESIGN "Control": `status` is read by people."""
     scene = Scene(tmp_path)
     for i in range(50):
-        scene.engine.tails._refuse(tmp_path / f"{i}.jsonl", PermissionError(13, "Permission denied"))
-    said = scene.engine.tails.degradations()
+        scene.engine.pool._mark_unreadable(tmp_path / f"{i}.jsonl", PermissionError(13, "Permission denied"))
+    said = scene.engine.pool.list_degradations()
     assert len(said) == 6 and said[-1].what.startswith("45 more") and all(one.hint for one in said)
 
 
@@ -71,11 +71,11 @@ def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
     scene = Scene(tmp_path, held=True, lanes=1)
     read, held = 0, 0
 
-    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.Slice:
+    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.LineChunk:
         nonlocal read, held
         piece = read_slice(fd, offset, limit, longest)
         read += len(piece.data)
-        held = max(held, sum(tail.kept_bytes for tail in scene.engine.tails._open.values()))
+        held = max(held, sum(tail.kept_bytes for tail in scene.engine.pool._open.values()))
         return piece
 
     read_slice = lines.read_slice
@@ -104,7 +104,7 @@ def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
     scene.settle()
     read = 0
 
-    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.Slice:
+    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.LineChunk:
         nonlocal read
         piece = read_slice(fd, offset, limit, longest)
         read += len(piece.data)
@@ -117,7 +117,7 @@ def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
         scene.type("live", "one more")
         scene.settle(0.1)
     assert read <= scene.path("live").stat().st_size - before
-    assert sum(tail.kept_bytes for tail in scene.engine.tails._open.values()) <= 40_000
+    assert sum(tail.kept_bytes for tail in scene.engine.pool._open.values()) <= 40_000
 
 
 def test_what_could_not_be_read_for_a_moment_is_read_a_minute_later(
@@ -133,11 +133,11 @@ def test_what_could_not_be_read_for_a_moment_is_read_a_minute_later(
         patched.setattr(lines, "open_transcript", refused)
         scene.type("s", "words")
         scene.settle()
-        assert [one.id for one in scene.engine.degradations()] == ["transcript.unreadable"]
+        assert [one.id for one in scene.engine.list_degradations()] == ["transcript.unreadable"]
         scene.settle(61)
         assert scene.handler.words == []
     scene.settle(61)
-    assert scene.handler.words == [["words"]] and scene.engine.degradations() == []
+    assert scene.handler.words == [["words"]] and scene.engine.list_degradations() == []
 
 
 def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> None:
@@ -151,11 +151,11 @@ def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> 
     for path in scene.folder.iterdir():
         path.chmod(0o640)
     scene.settle()
-    assert not scene.engine.tails._open and len(scene.handler.events) == told
-    assert not any(scene.engine.sessions.live(f"s{i}") for i in range(10))
+    assert not scene.engine.pool._open and len(scene.handler.events) == told
+    assert not any(scene.engine.sessions.is_live(f"s{i}") for i in range(10))
     scene.type("s3", "more")
     scene.settle()
-    assert scene.handler.words[-1] == ["more"] and scene.engine.sessions.live("s3")
+    assert scene.handler.words[-1] == ["more"] and scene.engine.sessions.is_live("s3")
 
 
 def test_a_file_that_was_rewritten_to_the_same_size_is_read_again(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_fake_clock_moves_only_when_it_is_moved() -> None:
     """`pass_` moves both clocks, `jump` the wall clock only."""
     clock = FakeClock()
     start = clock.now(), clock.monotonic()
-    clock.pass_(5)
+    clock.advance(5)
     assert (clock.now() - start[0], clock.monotonic() - start[1]) == (5, 5)
     clock.jump(-60)
     assert (clock.now() - start[0], clock.monotonic() - start[1]) == (-55, 5)

@@ -44,7 +44,7 @@ def test_what_a_job_found_is_told_as_a_jobs(tmp_path: Path) -> None:
         return Done(data={"tell": {"b": {"x": 1}}}) if isinstance(event, Due) else Done()
 
     scene = Scene(tmp_path, Scripted(find_in_a_job), Scripted())
-    scene.dispatcher.post(Due("look"), only="a")
+    scene.dispatcher.post_event(Due("look"), only="a")
     scene.settle()
     (event,) = told(scene.handlers[1])
     assert event.by_job and event.session == "look"
@@ -92,14 +92,14 @@ def test_one_who_fails_parks_only_its_own(tmp_path: Path) -> None:
 
 def test_a_compacted_log_knows_what_was_told(tmp_path: Path) -> None:
     """`compaction.py`: nothing that was heard is told again because the log became short."""
-    from tacitd.compaction import compact
+    from tacitd.compaction import compact_log
 
     scene = Scene(tmp_path, Scripted(finder), Scripted())
     scene.type("s", "one")
     scene.settle()
     scene.kill()
     for consumer in scene.engine.consumers.values():
-        assert compact(consumer, lambda path: True, large=0)
+        assert compact_log(consumer, lambda path: True, large=0)
     scene.start(Scripted(finder), Scripted())
     scene.settle()
     assert told(scene.handlers[1]) == []
@@ -111,11 +111,11 @@ def test_a_job_that_comes_round_often_leaves_no_record(tmp_path: Path) -> None:
     scene = Scene(tmp_path, jobs=jobs)
     log = tmp_path / "state" / "handlers" / "a" / "log.jsonl"
     before = log.stat().st_size
-    scene.dispatcher.post(Due("minute"))
+    scene.dispatcher.post_event(Due("minute"))
     scene.settle()
-    assert log.stat().st_size == before and scene.engine.consumers["a"].jobs["minute"] > 0
-    scene.dispatcher.post(Due("day"))
+    assert log.stat().st_size == before and scene.engine.consumers["a"].last_job_runs["minute"] > 0
+    scene.dispatcher.post_event(Due("day"))
     scene.settle()
     assert log.stat().st_size > before
     scene.restart()
-    assert set(scene.engine.consumers["a"].jobs) == {"day"}
+    assert set(scene.engine.consumers["a"].last_job_runs) == {"day"}

@@ -19,7 +19,7 @@ from tacitd.events import (
     Told,
     TranscriptGrew,
 )
-from tacitd.turns import fault, words_for
+from tacitd.turns import describe_event, explain_fault
 
 PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/home", "it is the home")
 
@@ -41,7 +41,7 @@ PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/h
 )
 def test_what_is_parked_is_said_in_words(event: Event, words: str) -> None:
     """DESIGN "What matters" 3, it explains itself: no name of a class in `tacitd status`."""
-    assert words_for(event) == words
+    assert describe_event(event) == words
     assert type(event).__name__ not in words
 
 
@@ -55,7 +55,7 @@ def logged_by_fault(error: Exception) -> list[tuple[str, str]]:
         try:
             raise error
         except Exception as raised:  # noqa: BLE001  it needs its trace
-            fault(raised)
+            explain_fault(raised)
     finally:
         logger.remove(sink)
     return lines

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 
-from tacitd.upgrade import outdated
+from tacitd.upgrade import check_installed_version
 
 
 def test_another_version_is_said_with_the_cure() -> None:
     """The hint is `tacitd restart`."""
-    (one,) = outdated("0.1.0", lambda name: "0.2.0")
+    (one,) = check_installed_version("0.1.0", lambda name: "0.2.0")
     assert one.id == "daemon.outdated" and "0.2.0" in one.what and "tacitd restart" in one.hint
 
 
@@ -19,4 +19,6 @@ def test_the_same_version_and_none_are_quiet() -> None:
     def none(_: str) -> str:
         raise PackageNotFoundError
 
-    assert outdated("0.1.0", lambda name: "0.1.0") == outdated("0.1.0", none) == []
+    assert (
+        check_installed_version("0.1.0", lambda name: "0.1.0") == check_installed_version("0.1.0", none) == []
+    )

@@ -6,12 +6,12 @@ import threading
 from functools import partial
 
 from support_waiting import PATIENCE, until
-from tacitd.workers import Threads
+from tacitd.workers import ThreadPool
 
 
 def test_work_is_done_by_so_many_at_most() -> None:
     """`Slice.lanes`: how many projects a handler may be busy with at once."""
-    pool, gate, names = Threads("x", 2), threading.Event(), set()
+    pool, gate, names = ThreadPool("x", 2), threading.Event(), set()
     seen: list[int] = []
     full = threading.Barrier(3)
 
@@ -35,7 +35,7 @@ def test_work_is_done_by_so_many_at_most() -> None:
 
 def test_one_thread_where_one_is_enough() -> None:
     """An idle thread is used before another is made."""
-    pool = Threads("x", 8)
+    pool = ThreadPool("x", 8)
     for _ in range(20):
         done = threading.Event()
         pool.submit(done.set)
@@ -46,7 +46,7 @@ def test_one_thread_where_one_is_enough() -> None:
 
 def test_a_handler_that_hangs_is_not_waited_for() -> None:
     """RELIABILITY row 14: a daemon that is told to leave leaves; its threads do not keep the process alive."""
-    pool, never = Threads("x", 1), threading.Event()
+    pool, never = ThreadPool("x", 1), threading.Event()
     begun = threading.Event()
 
     def hang() -> None:

@@ -13,7 +13,7 @@ from support_learner import Desk, row
 from support_profile import Box
 from tacitd.errors import FileBusyError
 from tacitd.files import BusyFiles, EditGuards
-from tacitd.files.second_look import KEEP, SecondLook
+from tacitd.files.second_look import KEEP, LateWrites
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.store import Store as LearnerStore
 from tacitd_handlers.profile.merge import Said
@@ -27,9 +27,9 @@ def open_in_editor(path: Path) -> Path:
     return lock
 
 
-def guards(clock: FakeClock) -> tuple[SecondLook, EditGuards]:
+def guards(clock: FakeClock) -> tuple[LateWrites, EditGuards]:
     """The guards that the daemon gives to handlers."""
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     return second, EditGuards(second, BusyFiles(clock))
 
 
@@ -62,8 +62,8 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
         ProfileStore.of(box.env, box.clock, guards=given).learn(Said({"interests": ("go",)}), "s", "i1")
         writer.truncate(0)
         writer.write(late)
-    box.clock.pass_(KEEP)
-    second.look()
+    box.clock.advance(KEEP)
+    second.check_due()
     second.close()
     (copy,) = [one for one in second.recovered if one.target == box.directory / name]
     assert copy.path.read_bytes() == late and box.profile["interests"] == ["chess", "go"]
@@ -111,11 +111,11 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
         desk.write_rows(row(2, "hash lookup", "three-sum"))
         with store.locked():
             store.look(force=True)
-        assert second.waiting >= 1
+        assert second.kept_count >= 1
         writer.truncate(0)
         writer.write(late)
-    desk.clock.pass_(KEEP)
-    second.look()
+    desk.clock.advance(KEEP)
+    second.check_due()
     second.close()
     assert b"A note of mine." in desk.where.profile.read_bytes()
     store.close()

@@ -18,12 +18,12 @@ from real_tui import VERSION
 from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine
 
 from tacitd.clock import SystemClock
-from tacitd.files.locks import private_dir
+from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.guard import framed
-from tacitd.model.port import Answer, Ask, NoAnswer, Why
+from tacitd.model.guard import frame_prompt
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 VERSIONS = os.environ.get("TACITD_REAL_CLIENT_VERSIONS", VERSION).replace(" ", "").split(",")
@@ -60,7 +60,7 @@ def model(machine: Machine, **environ: str) -> ClaudeModel:
         Budget(Log(machine.root / "budget.jsonl"), BudgetSettings(calls_per_minute=100), clock),
         clock=clock,
         environ={**machine.environ, **inherited, **environ},
-        work=private_dir(machine.state / "model") / "work",
+        work=make_private_dir(machine.state / "model") / "work",
         pause=lambda seconds: True,
     )
 
@@ -70,11 +70,11 @@ def test_a_lean_call_is_private_and_small(machine: Machine) -> None:
     old = aged_transcript(machine)
     before = files(machine.home / ".claude")
     asked = model(machine)
-    answer = asked.ask(Ask(f"{TRAPS}\nplease answer", "fast", "k"))
+    answer = asked.ask(ModelRequest(f"{TRAPS}\nplease answer", "fast", "k"))
     assert isinstance(answer, Answer), answer
     assert (answer.text, answer.tokens_in, answer.tokens_out) == ("An answer.", 1000, 100)
     assert answer.usd > 0 and "haiku" in answer.model and len(asked.own_sessions) == 1
-    sent_alone(machine, framed(f"{TRAPS}\nplease answer"))
+    sent_alone(machine, frame_prompt(f"{TRAPS}\nplease answer"))
     assert old.exists() and machine.fired() == {} and list(asked.work.iterdir()) == []
     new = files(machine.home / ".claude") - before
     assert not [name for name in new if name.startswith("projects/") or name == "history.jsonl"], new
@@ -114,7 +114,7 @@ def test_what_went_wrong_is_told_apart(machine: Machine, fault: str) -> None:
     """CLAUDE_CODE 3.4: each error by its name, in the words of this version; a limit with its reset."""
     login: dict[str, Any] = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
     asked = model(machine, **(login if fault == "usage-limit" else {}))
-    outcome = asked.ask(Ask(f"x [[fault:{fault}]]", "fast", "k"))
+    outcome = asked.ask(ModelRequest(f"x [[fault:{fault}]]", "fast", "k"))
     assert isinstance(outcome, NoAnswer) and outcome.why is FAULTS[fault], outcome
     if fault == "usage-limit":
         assert outcome.retry_at is not None and 0 < outcome.retry_at - time.time() < 7200
@@ -122,6 +122,6 @@ def test_what_went_wrong_is_told_apart(machine: Machine, fault: str) -> None:
 
 def test_not_logged_in(machine: Machine) -> None:
     """CLAUDE_CODE 3.4: no credentials, no request."""
-    outcome = model(machine, ANTHROPIC_API_KEY="").ask(Ask("x", "fast", "k"))
+    outcome = model(machine, ANTHROPIC_API_KEY="").ask(ModelRequest("x", "fast", "k"))
     assert isinstance(outcome, NoAnswer) and outcome.why is Why.LOGGED_OUT
     assert [one for one in machine.api.requests() if one.prompt is not None] == []

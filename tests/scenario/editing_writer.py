@@ -18,13 +18,13 @@ from pathlib import Path
 
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError
-from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, SecondLook
+from tacitd.files import BusyFiles, EditGuards, History, LateWrites, Log, PutLine
 from tacitd.files.follow_up import FollowUp
 
 
 def main(root: Path, log: Path, waiting: str) -> None:
     clock = SystemClock()
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
     history = History(Log(log), clock, guards=guards)
     follow_up = FollowUp(second, history, lambda _: True)
@@ -41,7 +41,7 @@ def main(root: Path, log: Path, waiting: str) -> None:
     def put(path: Path, line: str) -> None:
         say({"begun": line})
         try:
-            history.run(root, [PutLine(path, "Facts", line, "Learned")], {}, line)
+            history.run_transaction(root, [PutLine(path, "Facts", line, "Learned")], {}, line)
         except FileRefusedError as error:
             refused.append(error.what)
 

@@ -129,11 +129,11 @@ def reloads() -> None:
 
 def wedged() -> None:
     """A loop that comes round no more is found by the watchdog, and what was typed meanwhile is learned."""
-    from tacitd.control.client import call
+    from tacitd.control.client import call_daemon
     from tacitd.paths import Paths
 
     pid = show("MainPID")
-    call(Paths.from_env(os.environ).socket, "debug.wedge")
+    call_daemon(Paths.from_env(os.environ).socket, "debug.wedge")
     type_("Prefers amber-2")
     until(lambda: up_again(pid), "the watchdog")
     learn("Prefers amber-3")

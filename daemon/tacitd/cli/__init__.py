@@ -17,11 +17,11 @@ from typing import NoReturn, TextIO
 
 import click
 
-from tacitd.errors import FAILED, TacitdError, said_by_system
+from tacitd.errors import FAILED, TacitdError, describe_os_error
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CommandRow:
     """One command in the list of commands: its location, help and group."""
 
     where: str
@@ -32,34 +32,40 @@ class Row:
 
 WORK, LOOK, CARE = "Running", "Looking", "Care"
 
-COMMANDS: dict[str, Row] = {
-    "run": Row("tacitd.cli.run:run", "Watch and learn, in the foreground.", WORK),
-    "start": Row("tacitd.cli.service:start", "Start in the background, without systemd or launchd.", WORK),
-    "stop": Row("tacitd.cli.control:stop", "Stop the running daemon.", WORK),
-    "restart": Row("tacitd.cli.service:restart", "Stop the daemon and start it again.", WORK),
-    "reload": Row("tacitd.cli.service:reload", "Reload the configuration.", WORK),
-    "service": Row("tacitd.cli.service:service", "Install tacitd as a service that starts at login.", WORK),
-    "sync": Row("tacitd.cli.control:sync", "Handle everything now, and wait until it is done.", WORK),
-    "pause": Row(
+COMMANDS: dict[str, CommandRow] = {
+    "run": CommandRow("tacitd.cli.run:run", "Watch and learn, in the foreground.", WORK),
+    "start": CommandRow(
+        "tacitd.cli.service:start", "Start in the background, without systemd or launchd.", WORK
+    ),
+    "stop": CommandRow("tacitd.cli.control:stop", "Stop the running daemon.", WORK),
+    "restart": CommandRow("tacitd.cli.service:restart", "Stop the daemon and start it again.", WORK),
+    "reload": CommandRow("tacitd.cli.service:reload", "Reload the configuration.", WORK),
+    "service": CommandRow(
+        "tacitd.cli.service:service", "Install tacitd as a service that starts at login.", WORK
+    ),
+    "sync": CommandRow("tacitd.cli.control:sync", "Handle everything now, and wait until it is done.", WORK),
+    "pause": CommandRow(
         "tacitd.cli.control:pause", "Pause learning: everywhere, in a project or in a session.", WORK
     ),
-    "resume": Row("tacitd.cli.control:resume", "Resume learning.", WORK),
-    "status": Row("tacitd.cli.status:status", "Show what tacitd does, what waits and what it cost.", LOOK),
-    "prompts": Row("tacitd.cli.prompts:prompts", "Show what a person typed in transcripts.", LOOK),
-    "config": Row("tacitd.cli.config:config", "Show, check and locate the configuration.", CARE),
-    "doctor": Row("tacitd.cli.doctor:doctor", "Check what the daemon needs, and name each fix.", CARE),
-    "uninstall": Row("tacitd.cli.service:uninstall_all", "Remove service, daemon and socket.", CARE),
-    "rescue": Row(
+    "resume": CommandRow("tacitd.cli.control:resume", "Resume learning.", WORK),
+    "status": CommandRow(
+        "tacitd.cli.status:status", "Show what tacitd does, what waits and what it cost.", LOOK
+    ),
+    "prompts": CommandRow("tacitd.cli.prompts:prompts", "Show what a person typed in transcripts.", LOOK),
+    "config": CommandRow("tacitd.cli.config:config", "Show, check and locate the configuration.", CARE),
+    "doctor": CommandRow("tacitd.cli.doctor:doctor", "Check what the daemon needs, and name each fix.", CARE),
+    "uninstall": CommandRow("tacitd.cli.service:uninstall_all", "Remove service, daemon and socket.", CARE),
+    "rescue": CommandRow(
         "tacitd.cli.rescue:rescue", "List, retry or drop prompts that wait or were rejected.", CARE
     ),
 }
 
 
-class EnoughError(Exception):
+class ReaderGoneError(Exception):
     """The reader of stdout closed it. click would report a BrokenPipeError as a failure."""
 
 
-class Ordered(click.Group):
+class OrderedGroup(click.Group):
     """A group that lists its commands in the order in which they were added. A closed stdout is not an error."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -71,13 +77,13 @@ class Ordered(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise EnoughError from error
+            raise ReaderGoneError from error
 
 
-class Commands(Ordered):
+class LazyGroup(OrderedGroup):
     """A group that takes its commands' names and help from a table and imports a command when it is called."""
 
-    def __init__(self, table: Mapping[str, Row], **options: object) -> None:
+    def __init__(self, table: Mapping[str, CommandRow], **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
         self.table = table
 
@@ -107,9 +113,9 @@ Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does
 75 something is parked or waits, 78 the configuration is wrong."""
 
 
-def program(table: Mapping[str, Row]) -> Commands:
+def make_program(table: Mapping[str, CommandRow]) -> LazyGroup:
     """The `tacitd` program with these commands."""
-    made = Commands(
+    made = LazyGroup(
         table,
         name="tacitd",
         help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
@@ -119,17 +125,17 @@ def program(table: Mapping[str, Row]) -> Commands:
     return click.version_option(package_name="tacitd", message="tacitd %(version)s")(made)
 
 
-def main(table: Mapping[str, Row] = COMMANDS) -> None:
+def main(table: Mapping[str, CommandRow] = COMMANDS) -> None:
     """Run the program and end the process with its exit code."""
-    end(program(table), "tacitd")
+    run_and_exit(make_program(table), "tacitd")
 
 
-def end(command: click.Command, name: str) -> NoReturn:
+def run_and_exit(command: click.Command, name: str) -> NoReturn:
     """Run a click program called `name` and end the process with its exit code.
 
     A TacitdError ends it with its own code, an OSError with 1, a closed stdout with 0.
     """
-    _opened()
+    _open_streams()
     try:
         code = command.main(prog_name=name, standalone_mode=False)
     except click.exceptions.Abort:
@@ -141,40 +147,40 @@ def end(command: click.Command, name: str) -> NoReturn:
             error.show()
         code = error.exit_code
     except TacitdError as error:
-        say(error, name)
+        echo_error(error, name)
         code = error.code
-    except EnoughError:
-        _quiet(sys.stdout)
+    except ReaderGoneError:
+        _silence_stream(sys.stdout)
         code = 0
     except OSError as error:
-        say(TacitdError(*said_by_system(error)), name)
+        echo_error(TacitdError(*describe_os_error(error)), name)
         code = FAILED
-    sys.exit(_flushed(code if isinstance(code, int) else 0, name))
+    sys.exit(_flush_streams(code if isinstance(code, int) else 0, name))
 
 
-def _flushed(code: int, name: str) -> int:
+def _flush_streams(code: int, name: str) -> int:
     """Flush stdout and stderr; return the exit code. At the interpreter's end an error could not be reported any more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
-            _quiet(stream)
+            _silence_stream(stream)
         except OSError as error:
-            _quiet(stream)
+            _silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                say(TacitdError(f"output was lost: {error.strerror}"), name)
+                echo_error(TacitdError(f"output was lost: {error.strerror}"), name)
             code = code or FAILED
     return code
 
 
-def _quiet(stream: TextIO) -> None:
+def _silence_stream(stream: TextIO) -> None:
     """Point the stream to /dev/null: after `tacitd prompts | head` the interpreter's last flush must not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
-def _opened() -> None:
+def _open_streams() -> None:
     """Open closed standard streams.
 
     Trigger: the program was started with a standard stream closed (`>&-`, some supervisors). Why: Python has None for it,
@@ -190,7 +196,7 @@ def _opened() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - for life
 
 
-def say(error: TacitdError, name: str = "tacitd") -> None:
+def echo_error(error: TacitdError, name: str = "tacitd") -> None:
     """Print what happened and its hint on stderr."""
     with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
         click.echo(f"{name}: {error.what}", err=True)

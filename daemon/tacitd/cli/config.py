@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.places import data, paths
+from tacitd.cli.places import echo_json, get_paths
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,14 +25,14 @@ def config() -> None:
 @config.command(epilog="\b\nExample: nc -U $(tacitd config socket)")
 def socket() -> None:
     """Print the path of the daemon's socket."""
-    click.echo(paths().socket)
+    click.echo(get_paths().socket)
 
 
 @config.command(epilog="\b\nExample: tacitd config path --all")
 @click.option("--all", "every", is_flag=True, help="Print every path that tacitd uses.")
 def path(every: bool) -> None:
     """Print the path of config.toml, whether it exists or not."""
-    places = paths()
+    places = get_paths()
     if not every:
         click.echo(places.config_file)
         return
@@ -44,14 +44,14 @@ def path(every: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
     """Show every setting, its current value and what it does. Each line is valid in config.toml."""
-    from tacitd.config import flat
+    from tacitd.config import list_settings
 
     loaded = _load()
-    rows = list(flat(loaded))
+    rows = list(list_settings(loaded))
     if as_json:
-        data({key: list(value) if isinstance(value, tuple) else value for key, value, _ in rows})
+        echo_json({key: list(value) if isinstance(value, tuple) else value for key, value, _ in rows})
         return
-    written = dict(_written(loaded))
+    written = dict(_toml_values(loaded))
     for key, _, about in rows:
         click.echo(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
         if about:
@@ -65,24 +65,24 @@ def check() -> None:
     Ends with 78 if something is wrong.
     """
     _load()
-    click.echo(f"{paths().config_file}: all right")
+    click.echo(f"{get_paths().config_file}: all right")
 
 
 def _load() -> Config:
-    from tacitd.config import load
-    from tacitd.slices import find
+    from tacitd.config import load_config
+    from tacitd.slices import find_plugins
 
-    return load(paths().config_file, os.environ, find().sections())
+    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 
 
-def _written(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
+def _toml_values(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Every setting with its value as TOML; durations as `30m`. JSON serves as TOML here, except for null."""
     from pydantic import BaseModel
 
     for name in type(config).model_fields:
         value = getattr(config, name)
         if isinstance(value, BaseModel):
-            yield from _written(value, f"{prefix}{name}.")
+            yield from _toml_values(value, f"{prefix}{name}.")
         else:
             plain = config.model_dump(mode="json", include={name})[name]
             yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)

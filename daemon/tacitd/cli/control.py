@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from tacitd.cli.parked_lines import find_reasons, parked_lines
-from tacitd.cli.places import data, directory, paths, remote, talk
-from tacitd.control.client import call
+from tacitd.cli.places import connect_daemon, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
 from tacitd.waiting_lines import describe_waiting
 
@@ -23,13 +23,13 @@ def stop() -> None:
 
     No work is lost: what it was doing is done again at the next start.
     """
-    from tacitd.service.detach import gone
+    from tacitd.service.detach import wait_until_gone
 
-    places = paths()
-    call(places.socket, "stop")
-    if not gone(places.state_dir):
+    places = get_paths()
+    call_daemon(places.socket, "stop")
+    if not wait_until_gone(places.state_dir):
         raise UnavailableError("the daemon still runs after 20 s", "`tacitd service logs` shows its log")
-    talk("stopped")
+    echo_message("stopped")
 
 
 @click.command(epilog="\b\nExample: tacitd sync --timeout 60")
@@ -48,61 +48,63 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     --write it is done now. Ends with 75 if something is parked, with --write also if something still waits, and prints
     what and why.
     """
-    socket = paths().socket
-    call(
+    socket = get_paths().socket
+    call_daemon(
         socket, "ping"
     )  # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever
-    said = remote(socket, None if timeout is None else timeout + LATE)("sync", timeout=timeout, write=write)
+    said = connect_daemon(socket, None if timeout is None else timeout + LATE)(
+        "sync", timeout=timeout, write=write
+    )
     if as_json:
-        data(said)
+        echo_json(said)
     else:
-        tell_sync(said, write=write)
+        echo_sync(said, write=write)
     left = said["parked"] or not said["done"] or (write and said["waits"])
     ctx.exit(PARKED if left else 0)
 
 
-def tell_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
+def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
     """Print the result of a `sync` on stderr: what was made, what is parked, what waits.
 
     `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
     """
     for one in said["made"]:
-        talk(one["line"])
+        echo_message(one["line"])
     if not said["done"]:
-        talk("not done in time; the daemon continues in the background")
+        echo_message("not done in time; the daemon continues in the background")
     for text, hint in parked_lines(said["parked"]):
-        talk(f"parked: {text}")
+        echo_message(f"parked: {text}")
         if hint:
-            talk(f"hint: {hint}")
+            echo_message(f"hint: {hint}")
     for text in describe_waiting(said["waits"]):
-        talk(f"waits: {text}")
+        echo_message(f"waits: {text}")
     if write:
         _tell_why_waiting(said)
     elif said["waits"]:
-        talk("hint: `tacitd sync --write` does not wait for that")
+        echo_message("hint: `tacitd sync --write` does not wait for that")
     rescued = said.get("rescued", 0)  # the answer of an older daemon has no such field
     if rescued:
-        talk(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
+        echo_message(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
-        talk("all read" if said["waits"] or rescued else "all handled")
+        echo_message("all read" if said["waits"] or rescued else "all handled")
 
 
 def _tell_why_waiting(said: Mapping[str, Any]) -> None:
     """Print why something still waits after `sync --write`, also where nothing is parked or degraded."""
     roots = dict.fromkeys(str(row["project"]) for row in said["waits"])
-    tell_reasons(said, roots)
+    echo_reasons(said, roots)
     parked = {row.get("project") for row in said["parked"]}
     for root in roots:
         if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
-            talk(f"{root}: it came after the call, or is not to be written now; the log says more")
+            echo_message(f"{root}: it came after the call, or is not to be written now; the log says more")
 
 
-def tell_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
+def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
     """Print what is degraded in these projects (roots), with its hint."""
     for what, hint in find_reasons(said["degraded"], sorted(projects)):
-        talk(what)
+        echo_message(what)
         if hint:
-            talk(f"hint: {hint}")
+            echo_message(f"hint: {hint}")
 
 
 def _count_rescued(number: int) -> str:
@@ -116,7 +118,7 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
         raise click.UsageError("the name is empty; leave the option out for everything")
     if session:
         return {"session": session}
-    return {"project": str(directory(project))} if project else {}
+    return {"project": str(resolve_directory(project))} if project else {}
 
 
 @click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
@@ -124,9 +126,9 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
 @click.option("--session", help="Only this session, by its id.")
 def pause(project: str | None, session: str | None) -> None:
     """Pause learning. What you type meanwhile waits, and is learned after `tacitd resume`."""
-    said = remote(paths().socket)("pause", **_scope(project, session))
+    said = connect_daemon(get_paths().socket)("pause", **_scope(project, session))
     what = "paused" if said.get("changed", True) else "already paused"
-    talk(f"{what}: {said['scope']} {said['name']}".rstrip())
+    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
 
 
 @click.command(epilog="\b\nExample: tacitd resume")
@@ -137,6 +139,6 @@ def resume(project: str | None, session: str | None) -> None:
 
     This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
-    said = remote(paths().socket)("resume", **_scope(project, session))
+    said = connect_daemon(get_paths().socket)("resume", **_scope(project, session))
     what = "resumed" if said.get("changed", True) else "was not paused"
-    talk(f"{what}: {said['scope']} {said['name']}".rstrip())
+    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())

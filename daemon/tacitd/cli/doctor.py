@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.places import data, paths, talk
+from tacitd.cli.places import echo_json, echo_message, get_paths
 from tacitd.errors import FAILED, TacitdError
 
 if TYPE_CHECKING:
     from tacitd.service.doctor import Service
-    from tacitd.service.finding import Finding
+    from tacitd.service.finding import DoctorFinding
 
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
@@ -32,30 +32,30 @@ def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool)
 
     Calls the model only with --model. Ends with 1 if something must be fixed.
     """
-    from tacitd.service.doctor import examine
+    from tacitd.service.doctor import examine_machine
 
-    places = paths()
+    places = get_paths()
     if model:
-        talk(COST)
+        echo_message(COST)
         if not yes:
             click.confirm("Go on?", abort=True, err=True)
     if fix:
-        from tacitd.service.mend import mend
+        from tacitd.service.mend import apply_fixes
 
-        for text in mend(places):
-            talk(text)
+        for text in apply_fixes(places):
+            echo_message(text)
     service = _service()
-    found = examine(places, os.environ, service)
+    found = examine_machine(places, os.environ, service)
     if model:
-        found.append(_probed(service))
+        found.append(_probe_model(service))
     if as_json:
-        data([finding.as_data() for finding in found])
+        echo_json([finding.as_data() for finding in found])
     else:
-        _tell(found)
+        _echo_findings(found)
     ctx.exit(FAILED if any(f.severity == "error" for f in found) else 0)
 
 
-def _tell(found: list[Finding]) -> None:
+def _echo_findings(found: list[DoctorFinding]) -> None:
     for finding in found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[finding.severity]
         click.echo(f"{mark} {finding.id}: {finding.what}")
@@ -65,19 +65,19 @@ def _tell(found: list[Finding]) -> None:
 
 def _service() -> Service | None:
     """The service manager and its facts; None on a system without a supported manager."""
-    from tacitd.cli.service import of_system
+    from tacitd.cli.service import find_manager_and_facts
     from tacitd.service.doctor import Service
 
     try:
-        return Service(*of_system(paths()))
+        return Service(*find_manager_and_facts(get_paths()))
     except TacitdError:
         return None
 
 
-def _probed(service: Service | None) -> Finding:
-    from tacitd.service.doctor import configured
-    from tacitd.service.mend import probe
+def _probe_model(service: Service | None) -> DoctorFinding:
+    from tacitd.service.doctor import load_or_default
+    from tacitd.service.mend import probe_model
 
-    places = paths()
-    env = (service.manager.environment() if service is not None else {}) or os.environ
-    return probe(places, configured(places, os.environ), env)
+    places = get_paths()
+    env = (service.manager.read_environment() if service is not None else {}) or os.environ
+    return probe_model(places, load_or_default(places, os.environ), env)

@@ -12,21 +12,21 @@ from contextlib import contextmanager
 from signal import SIGHUP, SIGINT, SIGTERM, Signals
 from typing import Any
 
-from tacitd.app import App, build
-from tacitd.cli.places import Call, talk
+from tacitd.app import App, build_app
+from tacitd.cli.places import CallMethod, echo_message
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.log import to_file
 from tacitd.paths import Paths
-from tacitd.service.signals import acting
+from tacitd.service.signals import handle_signals
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import verbs
+from tacitd.verbs import build_methods
 
 
 @contextmanager
-def inline(places: Paths) -> Iterator[Call]:
+def run_in_process(places: Paths) -> Iterator[CallMethod]:
     """Take the lock, run the engine in a thread and yield a `Call` on its methods. Raises what `build` raises."""
-    with running(places) as app:
-        table = verbs(app)
+    with open_app(places) as app:
+        table = build_methods(app)
 
         def ask(method: str, /, **params: Any) -> Any:
             return table[method](params)
@@ -35,19 +35,22 @@ def inline(places: Paths) -> Iterator[Call]:
 
 
 @contextmanager
-def running(places: Paths) -> Iterator[App]:
+def open_app(places: Paths) -> Iterator[App]:
     """Take the lock, run the engine in a thread and yield its App. Raises what `build` raises, InterruptedByError."""
-    app = build(places, os.environ, watcher_for=SilentWatcher)
+    app = build_app(places, os.environ, watcher_for=SilentWatcher)
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
     try:
-        with _leaving(app, asked), app:  # in this order: a second signal must not interrupt the closing
+        with (
+            _stop_on_signals(app, asked),
+            app,
+        ):  # in this order: a second signal must not interrupt the closing
             thread = threading.Thread(target=app.run, name="tacitd-engine")
             thread.start()
             try:
                 yield app
             finally:
-                app.leave()
+                app.request_stop()
                 thread.join()
     except UnavailableError:
         if not asked:
@@ -67,20 +70,20 @@ class InterruptedByError(TacitdError):
 
 
 @contextmanager
-def _leaving(app: App, asked: list[Signals]) -> Iterator[None]:
+def _stop_on_signals(app: App, asked: list[Signals]) -> Iterator[None]:
     """While this is entered, a signal stops the engine as it stops a daemon: no child of the model outlives it."""
 
     def leave(signal: Signals) -> Callable[[], None]:
         def act() -> None:
             if not asked:
-                talk("stopping; a running call has some seconds to end")
+                echo_message("stopping; a running call has some seconds to end")
             asked.append(signal)
-            app.leave()
+            app.request_stop()
 
         return act
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with acting({one: leave(one) for one in (SIGTERM, SIGINT, SIGHUP)}):
+    with handle_signals({one: leave(one) for one in (SIGTERM, SIGINT, SIGHUP)}):
         yield

@@ -15,13 +15,13 @@ from typing import Any, Protocol
 
 import click
 
-from tacitd.control.client import call
+from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.paths import Paths
-from tacitd.text.sanitize import escape
+from tacitd.text.sanitize import escape_hidden
 
 
-class Call(Protocol):
+class CallMethod(Protocol):
     """Calls a method of the daemon, or of an engine in this process."""
 
     def __call__(self, method: str, /, **params: Any) -> Any:
@@ -29,57 +29,57 @@ class Call(Protocol):
         ...
 
 
-def paths() -> Paths:
+def get_paths() -> Paths:
     """The paths for this process's environment."""
     return Paths.from_env(os.environ)
 
 
-def remote(socket: Path, timeout: float | None = 30.0) -> Call:
+def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
     """A `Call` on the running daemon. `timeout` is in seconds; None waits without a limit."""
 
     def ask(method: str, /, **params: Any) -> Any:
-        return call(socket, method, params, timeout)
+        return call_daemon(socket, method, params, timeout)
 
     return ask
 
 
 @contextmanager
-def somewhere() -> Iterator[Call]:
+def connect_or_run() -> Iterator[CallMethod]:
     """Yield a `Call` on the running daemon; if none runs, on an engine in this process until the block ends."""
-    places = paths()
-    ask = remote(places.socket, None)
+    places = get_paths()
+    ask = connect_daemon(places.socket, None)
     try:
-        call(places.socket, "ping", timeout=5.0)
+        call_daemon(places.socket, "ping", timeout=5.0)
     except UnavailableError:
-        from tacitd.cli.inline import inline
+        from tacitd.cli.inline import run_in_process
 
-        with inline(places) as own:
+        with run_in_process(places) as own:
             yield own
         return
     yield ask
 
 
-def data(document: object) -> None:
+def echo_json(document: object) -> None:
     """Print a document on stdout as indented JSON."""
-    click.echo(_whole(json.dumps(document, ensure_ascii=False, indent=2)))
+    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
-def line(document: Mapping[str, Any]) -> None:
+def echo_json_line(document: Mapping[str, Any]) -> None:
     """Print an object on stdout as one line of JSON."""
-    click.echo(_whole(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
+    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
 
 
-def shown(text: str) -> str:
+def escape_output(text: str) -> str:
     """Untrusted text for a terminal: one line, with control characters escaped."""
-    return _whole(escape(text))
+    return _replace_surrogates(escape_hidden(text))
 
 
-def talk(text: str) -> None:
+def echo_message(text: str) -> None:
     """Print a line for a person on stderr."""
-    click.echo(_whole(text), err=True)
+    click.echo(_replace_surrogates(text), err=True)
 
 
-def directory(given: str | None, *, missing_ok: bool = False) -> Path:
+def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     """Given a directory argument, return it as an absolute path; None is the current directory, `~` the home.
 
     Raises UsageError if it is not an existing directory: a mistyped name must not look like a project without contents.
@@ -100,9 +100,9 @@ def directory(given: str | None, *, missing_ok: bool = False) -> Path:
         ValueError,
     ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
         why = getattr(error, "strerror", None) or str(error)
-    raise UsageError(f"{shown(given or '.')}: {why}", "name an existing directory")
+    raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
 
 
-def _whole(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from tacitd.cli.places import line, paths, talk
-from tacitd.cli.places import shown as clean
+from tacitd.cli.places import echo_json_line, echo_message, get_paths
+from tacitd.cli.places import escape_output as clean
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import Project, Prompt
-from tacitd.transcripts.dedupe import Seen
-from tacitd.transcripts.explain import prompts_of
-from tacitd.transcripts.person import Own
-from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.dedupe import SeenPrompts
+from tacitd.transcripts.explain import judge_transcript
+from tacitd.transcripts.person import OwnCalls
+from tacitd.transcripts.projects import ProjectFinder
 from tacitd.transcripts.tail import is_subagent
 
 
@@ -33,22 +33,22 @@ from tacitd.transcripts.tail import is_subagent
 @click.pass_context
 def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain: bool) -> None:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
-    seen, places = Seen(), paths()
-    projects = Projects(places.home, SystemClock(), tmpdirs=())
+    seen, places = SeenPrompts(), get_paths()
+    projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
     failed = False
-    for path in _files(where):
+    for path in _list_files(where):
         try:
-            for shown in _of(path, places.state_dir / "model" / "work", seen, projects, explain):
+            for shown in _list_rows(path, places.state_dir / "model" / "work", seen, projects, explain):
                 _print(shown, as_json)
         except BrokenPipeError:
             raise  # the reader of stdout is gone; the transcript is fine
         except (OSError, TacitdError) as error:
             failed = True
-            talk(f"{path}: {getattr(error, 'strerror', None) or error}")
+            echo_message(f"{path}: {getattr(error, 'strerror', None) or error}")
     ctx.exit(FAILED if failed else 0)
 
 
-def _files(where: tuple[Path, ...]) -> Iterator[Path]:
+def _list_files(where: tuple[Path, ...]) -> Iterator[Path]:
     for path in where:
         if path.is_dir():
             yield from sorted(
@@ -61,7 +61,9 @@ def _files(where: tuple[Path, ...]) -> Iterator[Path]:
             yield path
 
 
-def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) -> Iterator[dict[str, Any]]:
+def _list_rows(
+    path: Path, own: Path, seen: SeenPrompts, projects: ProjectFinder, explain: bool
+) -> Iterator[dict[str, Any]]:
     from tacitd.model.guard import SENTINEL
 
     if is_subagent(path):
@@ -73,11 +75,11 @@ def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) ->
                 "at": 0,
             }
         return
-    for judged in prompts_of(path, Own(str(own), SENTINEL)):
-        new = [p for p in judged.prompts if not seen.has(p)]
+    for judged in judge_transcript(path, OwnCalls(str(own), SENTINEL)):
+        new = [p for p in judged.prompts if not seen.has_prompt(p)]
         for prompt in new:
-            seen.add(prompt)
-            yield _shown(prompt, projects) | (
+            seen.add_prompt(prompt)
+            yield _make_row(prompt, projects) | (
                 {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
             )
         if explain and not new:
@@ -85,8 +87,8 @@ def _of(path: Path, own: Path, seen: Seen, projects: Projects, explain: bool) ->
             yield {"left_out": reason, "rule": judged.verdict.rule, "file": str(path), "at": judged.start}
 
 
-def _shown(prompt: Prompt, projects: Projects) -> dict[str, Any]:
-    place = projects.of(prompt.cwd)
+def _make_row(prompt: Prompt, projects: ProjectFinder) -> dict[str, Any]:
+    place = projects.find_project(prompt.cwd)
     return {
         "kind": prompt.kind,
         "time": utc_millis(prompt.time) if prompt.time is not None else None,
@@ -101,7 +103,7 @@ def _shown(prompt: Prompt, projects: Projects) -> dict[str, Any]:
 
 def _print(shown: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        line(shown)
+        echo_json_line(shown)
     elif "left_out" in shown:
         click.echo(clean(f"- {shown['file']}:{shown['at']}: rule {shown['rule']}: {shown['left_out']}"))
     else:

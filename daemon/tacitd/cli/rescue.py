@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli.control import tell_sync
-from tacitd.cli.places import data, somewhere, talk
+from tacitd.cli.control import echo_sync
+from tacitd.cli.places import connect_or_run, echo_json, echo_message
 from tacitd.errors import PARKED, UsageError
 
 
@@ -22,27 +22,27 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    with somewhere() as call:
+    with connect_or_run() as call:
         kept = call("rescued")["kept"]
     if as_json:
-        data(kept)
+        echo_json(kept)
         return
     for one in kept:
         click.echo(f"{one['id']}  {one['project']}  {one['reason']}")
         click.echo(f"    {one['text'][:200]!r}")
     if not kept:
-        talk("nothing waits here")
+        echo_message("nothing waits here")
 
 
 @rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
 @click.argument("ids", nargs=-1, required=True)
 def drop(ids: tuple[str, ...]) -> None:
     """Delete these prompts from the rescue log."""
-    with somewhere() as call:
+    with connect_or_run() as call:
         dropped = call("drop", ids=list(ids))["dropped"]
     if not dropped:
         raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
-    talk(f"dropped {dropped}")
+    echo_message(f"dropped {dropped}")
 
 
 @rescue.command(epilog="\b\nExample: tacitd rescue retry --all")
@@ -56,19 +56,19 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
     """
     if everything == bool(ids):
         raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
-    with somewhere() as call:
+    with connect_or_run() as call:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"] and not said["gone"]:
         hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
         raise UsageError("nothing was rejected under these ids", hint)
-    talk(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
+    echo_message(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
     for id in said["gone"]:
-        talk(
+        echo_message(
             f"{id}: its transcript was deleted; copy its text from `tacitd rescue` and type it again in a session"
         )
     if after is not None:
-        tell_sync(after)
+        echo_sync(after)
         ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import paths, talk
+from tacitd.cli.places import echo_message, get_paths
 from tacitd.errors import PARKED, TacitdError
 
 if TYPE_CHECKING:
@@ -42,86 +42,86 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
     Transcripts that exist at the very first start are taken as read: they cost nothing unless you run `tacitd scan`.
     """
     if detached is not None:
-        ctx.exit(_detached(detached))
-    ctx.exit(_once(quiet) if once else _forever("service" if service else "foreground", quiet))
+        ctx.exit(_run_detached(detached))
+    ctx.exit(_run_once(quiet) if once else _run_until_stopped("service" if service else "foreground", quiet))
 
 
-def _once(quiet: bool) -> int:
-    from tacitd.cli.inline import running
+def _run_once(quiet: bool) -> int:
+    from tacitd.cli.inline import open_app
     from tacitd.notices import notice_line
-    from tacitd.verbs import verbs
+    from tacitd.verbs import build_methods
 
-    with running(paths()) as app:
-        table = verbs(app)
+    with open_app(get_paths()) as app:
+        table = build_methods(app)
         table["sync"]({})
-        for job in dict.fromkeys(j.name for s in app.found.slices for j in s.jobs if j.at_start):
+        for job in dict.fromkeys(j.name for s in app.found.plugins for j in s.jobs if j.at_start):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
     if not quiet:
-        for notice in app.notices.since(0):
-            talk(notice_line(notice))
+        for notice in app.notices.list_since(0):
+            echo_message(notice_line(notice))
     for text, hint in parked_lines(said["parked"]):
-        talk(f"parked: {text}")
+        echo_message(f"parked: {text}")
         if hint:
-            talk(f"hint: {hint}")
+            echo_message(f"hint: {hint}")
     return PARKED if said["parked"] else 0
 
 
-def _detached(fd: int) -> int:
+def _run_detached(fd: int) -> int:
     """`fd`: the pipe to the parent process, which receives the exit code."""
-    from tacitd.cli import say
-    from tacitd.service.detach import detached
+    from tacitd.cli import echo_error
+    from tacitd.service.detach import run_detached
 
     def work() -> int:
-        return _forever("detached", quiet=True)
+        return _run_until_stopped("detached", quiet=True)
 
-    return detached(paths().state_dir, fd, work, say)
+    return run_detached(get_paths().state_dir, fd, work, echo_error)
 
 
-def _forever(mode: Mode, quiet: bool) -> int:
+def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from loguru import logger
 
-    from tacitd.app import build
+    from tacitd.app import build_app
     from tacitd.control.server import Server
-    from tacitd.service.greeting import greeting
-    from tacitd.service.life import Life
+    from tacitd.service.greeting import banner_lines
+    from tacitd.service.life import Supervision
     from tacitd.service.notify import Notifier
-    from tacitd.service.signals import Reactions, acting, stacks_on_usr1
-    from tacitd.verbs import verbs
+    from tacitd.service.signals import SignalReactions, handle_signals, stacks_on_usr1
+    from tacitd.verbs import build_methods
 
     if mode != "foreground":
         faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
-    places = paths()
+    places = get_paths()
     notifier = Notifier.from_env(os.environ) if mode == "service" else Notifier()
     signals = [SIGTERM, SIGINT, SIGHUP]
     if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
         signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
-    reactions = Reactions(held=[] if mode == "foreground" else [SIGHUP])
+    reactions = SignalReactions(held=[] if mode == "foreground" else [SIGHUP])
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    with acting({number: partial(reactions.act, number) for number in signals}, ending=True):
-        app = build(places, os.environ, longer=notifier.extend)
-        app.server = Server(places.socket, verbs(app))
-        log = _logging(mode, quiet, app, places.state_dir / "tacitd.log")
+    with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
+        app = build_app(places, os.environ, longer=notifier.extend_timeout)
+        app.server = Server(places.socket, build_methods(app))
+        log = _start_logging(mode, quiet, app, places.state_dir / "tacitd.log")
         with app, stacks_on_usr1(log):
-            life = Life(app, notifier)
-            hup = life.leave if mode == "foreground" else life.reload
-            reactions.connect({SIGTERM: life.leave, SIGINT: life.leave, SIGHUP: hup})
+            life = Supervision(app, notifier)
+            hup = life.request_stop if mode == "foreground" else life.reload_or_keep
+            reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
             try:
                 app.listen()  # last: a client that receives an answer may send a signal at once
-                life.begin()
+                life.announce_ready()
             except TacitdError as error:
                 logger.error("the daemon cannot start: {}", error)
                 if mode != "detached":
                     return error.code
                 raise  # the parent process reads stderr, to which a detached daemon does not log
             if mode == "foreground" and not quiet:  # only now: the banner names the socket
-                for text in greeting(app):
-                    talk(text)
+                for text in banner_lines(app):
+                    echo_message(text)
             app.run()
     return 0
 
 
-def _logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
+def _start_logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
     """Begin to log; a reload changes the level. Returns the log file; None if the journal keeps the log."""
     from tacitd.log import to_file, to_journal, to_stderr
 
@@ -137,5 +137,5 @@ def _logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
             to_stderr("WARNING" if quiet else level)
 
     begin(app.config.log.level)
-    app.on_level = begin
+    app.set_log_level = begin
     return None if journal else file

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.places import paths, remote, talk
+from tacitd.cli.places import connect_daemon, echo_message, get_paths
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from tacitd.handler import Footprint
     from tacitd.paths import Paths
     from tacitd.service.managers import Manager
-    from tacitd.service.units import Facts
+    from tacitd.service.units import ServiceFacts
 
 
 @click.group(epilog="\b\nExample: tacitd service install")
@@ -31,32 +31,32 @@ def service() -> None:
 @click.option("--dry-run", is_flag=True, help="Print the service's file, and change nothing.")
 def install(now: bool, dry_run: bool) -> None:
     """Write the service's file, enable the service and start it. A second time changes only what differs."""
-    places = paths()
+    places = get_paths()
     manager, facts = _manager(places), _facts(places)
     if dry_run:
-        click.echo(manager.text(facts), nl=False)
+        click.echo(manager.render_file(facts), nl=False)
         return
-    _would_run(places, manager, facts, now)
+    _check_would_run(places, manager, facts, now)
     for text in manager.install(facts, now=now):
-        talk(text)
+        echo_message(text)
     if sys.platform.startswith("linux"):
-        talk(
+        echo_message(
             "the service runs while you are logged in; after `loginctl enable-linger` it also runs without a login"
         )
 
 
-def _would_run(places: Paths, manager: Manager, facts: Facts, now: bool) -> None:
+def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: bool) -> None:
     """Raise a TacitdError for what would make the service fail at once, before anything is written."""
-    from tacitd.config import load
-    from tacitd.service.detach import answering
-    from tacitd.slices import find
+    from tacitd.config import load_config
+    from tacitd.service.detach import ping_daemon
+    from tacitd.slices import find_plugins
 
-    why = manager.available()
+    why = manager.why_unavailable()
     if why:
         raise UnavailableError(why, "`tacitd start` runs it without a service manager")
-    found = find()
-    load(places.config_file, facts.environment, found.sections(), broken=bool(found.failed))
-    if now and not manager.file.exists() and (pid := answering(places.socket)) is not None:
+    found = find_plugins()
+    load_config(places.config_file, facts.environment, found.collect_sections(), broken=bool(found.failed))
+    if now and not manager.file.exists() and (pid := ping_daemon(places.socket)) is not None:
         raise UnavailableError(
             f"a daemon is running already (process {pid})", "run `tacitd stop`, then `tacitd service install`"
         )
@@ -65,17 +65,17 @@ def _would_run(places: Paths, manager: Manager, facts: Facts, now: bool) -> None
 @service.command(epilog="\b\nExample: tacitd service uninstall")
 def uninstall() -> None:
     """Stop the service and remove its file. What was learned stays."""
-    done = _manager(paths()).uninstall()
+    done = _manager(get_paths()).uninstall()
     for text in done or ["there was nothing to remove"]:
-        talk(text)
+        echo_message(text)
 
 
 @service.command(epilog="\b\nExample: tacitd service status")
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show the service manager's status of the service."""
-    manager = _manager(paths())
-    why = manager.available()
+    manager = _manager(get_paths())
+    why = manager.why_unavailable()
     if why:
         raise UnavailableError(why, "`tacitd start` runs it without a service manager")
     click.echo(manager.status())
@@ -85,8 +85,8 @@ def status(ctx: click.Context) -> None:
 @service.command("restart", epilog="\b\nExample: tacitd service restart")
 def restart_service() -> None:
     """Restart the service through the service manager."""
-    _manager(paths()).restart()
-    talk("restarted")
+    _manager(get_paths()).restart()
+    echo_message("restarted")
 
 
 @service.command(epilog='\b\nExample: tacitd service logs --since "1 hour ago"')
@@ -95,14 +95,14 @@ def restart_service() -> None:
 @click.pass_context
 def logs(ctx: click.Context, follow: bool, since: str) -> None:
     """Show the service's log."""
-    places = paths()
+    places = get_paths()
     manager = _manager(places)
     if not manager.file.exists():
         log = places.state_dir / "tacitd.log"
         raise UnavailableError(
             "no service is installed", f"a daemon that runs without a service logs to {log}"
         )
-    ctx.exit(subprocess.run(manager.logs(follow, since), check=False).returncode)
+    ctx.exit(subprocess.run(manager.logs_command(follow, since), check=False).returncode)
 
 
 @click.command(epilog="\b\nExample: tacitd start")
@@ -117,16 +117,16 @@ def start(ctx: click.Context, detach: bool) -> None:
 
         ctx.invoke(run)
         return
-    places = paths()
-    from tacitd.service.detach import spawn
+    places = get_paths()
+    from tacitd.service.detach import spawn_daemon
 
     if (file := _installed(places)) is not None:
         raise UsageError(
             f"tacitd is installed as a service ({file})",
             "run `tacitd service restart`, or `tacitd service uninstall` first",
         )
-    pid = spawn(places, os.environ)
-    talk(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+    pid = spawn_daemon(places, os.environ)
+    echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
 
 
 @click.command(epilog="\b\nExample: tacitd restart --when-idle")
@@ -136,12 +136,12 @@ def restart(ctx: click.Context, when_idle: bool) -> None:
     """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
     from tacitd.cli.control import stop
 
-    places = paths()
+    places = get_paths()
     if when_idle and not _idle(places):
         raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
     if _installed(places) is not None:
         _manager(places).restart()
-        talk("restarted")
+        echo_message("restarted")
         return
     ctx.invoke(stop)
     ctx.invoke(start, detach=True)
@@ -150,8 +150,8 @@ def restart(ctx: click.Context, when_idle: bool) -> None:
 @click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def reload() -> None:
     """Reload the daemon's configuration. If the new one is wrong, the old one stays in force."""
-    said = remote(paths().socket)("reload")
-    talk("changed: " + (", ".join(said["changed"]) or "nothing"))
+    said = connect_daemon(get_paths().socket)("reload")
+    echo_message("changed: " + (", ".join(said["changed"]) or "nothing"))
 
 
 @click.command(epilog="\b\nExample: tacitd uninstall --purge")
@@ -162,27 +162,27 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
     What was learned stays, and is named.
     """
-    from tacitd.service.remove import footprints_of, remove
-    from tacitd.slices import find
+    from tacitd.service.remove import collect_footprints, uninstall_daemon
+    from tacitd.slices import find_plugins
 
     if purge and not yes:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
-    places = paths()
+    places = get_paths()
     manager = _manager(places)
 
     def footprints() -> dict[str, Footprint]:
-        return footprints_of(find().slices, os.environ)
+        return collect_footprints(find_plugins().plugins, os.environ)
 
     installed = manager if manager.file.exists() else None
-    for text in remove(places, installed, purge=purge, footprints=footprints):
-        talk(text)
-    talk("to remove the program itself, delete the virtual environment that it is installed in")
+    for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):
+        echo_message(text)
+    echo_message("to remove the program itself, delete the virtual environment that it is installed in")
 
 
 def _idle(places: Paths, seconds: float = 600.0) -> bool:
     """Wait until no handler is busy, for at most `seconds`. Raises UnavailableError if no daemon runs."""
     deadline = time.monotonic() + seconds
-    while any(one["busy"] for one in remote(places.socket)("status")["handlers"].values()):
+    while any(one["busy"] for one in connect_daemon(places.socket)("status")["handlers"].values()):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.5)
@@ -190,27 +190,33 @@ def _idle(places: Paths, seconds: float = 600.0) -> bool:
 
 
 def _manager(places: Paths) -> Manager:
-    from tacitd.service.managers import manager
+    from tacitd.service.managers import find_manager
 
-    return manager(os.environ, places.home, places.state_dir / "tacitd.log")
+    return find_manager(os.environ, places.home, places.state_dir / "tacitd.log")
 
 
-def _facts(places: Paths) -> Facts:
-    from tacitd.model.environment import account
+def _facts(places: Paths) -> ServiceFacts:
+    from tacitd.model.environment import account_environment
     from tacitd.model.find import find_command
-    from tacitd.service.detach import program
-    from tacitd.service.units import facts
+    from tacitd.service.detach import own_command
+    from tacitd.service.units import collect_facts
 
     command = os.environ.get("TACITD_CLAUDE__COMMAND", "claude")
     claude = find_command(command, os.environ)
-    return facts(tuple(program()), os.environ, account(os.environ), claude, places.state_dir / "tacitd.log")
+    return collect_facts(
+        tuple(own_command()),
+        os.environ,
+        account_environment(os.environ),
+        claude,
+        places.state_dir / "tacitd.log",
+    )
 
 
-def of_system(places: Paths) -> tuple[Manager, Facts]:
+def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
     """This system's service manager and the facts for it. Raises UnavailableError if there is none."""
     return _manager(places), _facts(places)
 
 
 def _installed(places: Paths) -> Path | None:
     manager = _manager(places)
-    return manager.file if manager.file.exists() and not manager.available() else None
+    return manager.file if manager.file.exists() and not manager.why_unavailable() else None

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import data, paths, talk
-from tacitd.control.client import BusyError, call
+from tacitd.cli.places import echo_json, echo_message, get_paths
+from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError
 from tacitd.paths import SNAPSHOT, find_file_in_the_way
 from tacitd.waiting_lines import describe_waiting
@@ -30,40 +30,40 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
     If no daemon runs, it shows the last status that was saved, and ends with 69.
     """
-    places = paths()
+    places = get_paths()
     try:
-        document = call(places.socket, "status")
+        document = call_daemon(places.socket, "status")
     except BusyError:
         raise  # a daemon runs, so the saved status is out of date
     except UnavailableError:
-        document = last(places.state_dir / SNAPSHOT)
+        document = read_last_status(places.state_dir / SNAPSHOT)
     in_the_way = None if document["running"] else find_file_in_the_way(places.state_dir)
     if as_json:
-        data(document)
+        echo_json(document)
     elif in_the_way is None:
-        for text in told(document):
+        for text in format_status(document):
             click.echo(text)
     if in_the_way is not None:
-        talk(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
+        echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
         ctx.exit(UNAVAILABLE)
     if not document["running"]:
-        talk("no daemon runs; `tacitd run` starts one")
+        echo_message("no daemon runs; `tacitd run` starts one")
         ctx.exit(UNAVAILABLE)
 
 
-def last(path: Path) -> dict[str, Any]:
+def read_last_status(path: Path) -> dict[str, Any]:
     """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
     never: dict[str, Any] = {"schema": 1}
     gone = {"running": False, "pid": None, "state": "stopped"}
     try:
         document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
-        list(told(document))
+        list(format_status(document))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return never | gone  # missing, or of another version
     return document
 
 
-def told(document: Mapping[str, Any]) -> Iterator[str]:
+def format_status(document: Mapping[str, Any]) -> Iterator[str]:
     """Given the status document, yield the lines for a person."""
     if "version" not in document:
         yield "tacitd has not run here yet"
@@ -72,20 +72,20 @@ def told(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"tacitd {document['version']}: {document['state']}{since}"
     watching = document["watching"]
     yield f"watching  {watching['transcripts']} transcripts below {watching['root']}"
-    yield from _lines(watching["lines"])
-    yield from _model(document["model"], document["budget"])
+    yield from _damage_lines(watching["lines"])
+    yield from _model_lines(document["model"], document["budget"])
     for name, one in document["slices"].items():
         for text in one.get("says", ()):
             yield text if text.startswith("!") else f"{name:<9} {text}"
-    yield from _behind(document["handlers"])
-    yield from _waiting(document)
+    yield from _lag_lines(document["handlers"])
+    yield from _waiting_rows(document)
     for one in document["degraded"]:
         yield f"! {one['what']}"
         if one["hint"]:
             yield f"  hint: {one['hint']}"
 
 
-def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:
+def _lag_lines(handlers: Mapping[str, Any]) -> Iterator[str]:
     """The lag: a line for each handler that has not handled everything yet, or `none`."""
     for name, one in handlers.items():
         lag = one["lag"]
@@ -96,7 +96,7 @@ def _behind(handlers: Mapping[str, Any]) -> Iterator[str]:
         yield "lag       none"
 
 
-def _lines(counts: Mapping[str, int]) -> Iterator[str]:
+def _damage_lines(counts: Mapping[str, int]) -> Iterator[str]:
     """Counts of transcript lines that were not read as usual, since the start."""
     if counts.get("damaged"):
         yield f"! {counts['damaged']} damaged lines; {counts.get('salvaged', 0)} complete records in them were read"
@@ -109,7 +109,7 @@ def _lines(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"  {unknown} lines of types unknown to this version were skipped"
 
 
-def _model(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]:
+def _model_lines(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]:
     if model:
         where = model.get("program") or "not found"
         yield f"model     claude: {where}; {model.get('children', 0)} children"
@@ -120,7 +120,7 @@ def _model(model: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[str]
     )
 
 
-def _waiting(document: Mapping[str, Any]) -> Iterator[str]:
+def _waiting_rows(document: Mapping[str, Any]) -> Iterator[str]:
     for hold in document["paused"]:
         yield f"paused    {hold['scope']} {hold['name']}".rstrip()
     for text, hint in parked_lines(document["parked"]):

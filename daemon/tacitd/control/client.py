@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.control.protocol import request
+from tacitd.control.protocol import encode_request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
-STUCK = (
+STUCK_HINT = (
     "try again; if it still does not answer, run `tacitd service restart`, or `kill -9` the process whose number is in the "
     "file `lock` of its state directory and start it again: no work is lost"
 )
@@ -33,7 +33,7 @@ class CallFailedError(TacitdError):
         self.code = exit_code if exit_code in (FAILED, USAGE, UNAVAILABLE, PARKED, CONFIG) else FAILED
 
 
-def call(
+def call_daemon(
     path: Path, method: str, params: Mapping[str, Any] | None = None, timeout: float | None = 10.0
 ) -> Any:
     """Call one method and return its result. `timeout` is in seconds; None waits without a limit.
@@ -42,9 +42,9 @@ def call(
     the daemon answers with an error.
     """
     try:
-        answer = _exchange(path, request(method, params or {}), timeout)
+        answer = _exchange(path, encode_request(method, params or {}), timeout)
     except TimeoutError:
-        raise BusyError(f"the daemon did not answer within {timeout:g} s", STUCK) from None
+        raise BusyError(f"the daemon did not answer within {timeout:g} s", STUCK_HINT) from None
     except (BlockingIOError, ConnectionResetError, BrokenPipeError):
         # The listen backlog is full, or the daemon is at its connection limit.
         raise BusyError("the daemon is busy: too many callers at once", "try again") from None

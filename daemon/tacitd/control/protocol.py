@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RequestRefusal:
     """A line that is not a valid request, with the error to answer."""
 
     id: str | int | float | None
@@ -41,49 +41,49 @@ class Refusal:
     message: str
 
 
-def parse(line: bytes) -> Request | Refusal:
+def parse_request(line: bytes) -> Request | RequestRefusal:
     """Given one line, return its request or the refusal. Never raises."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return Refusal(None, PARSE_ERROR, "this line is not JSON")
+        return RequestRefusal(None, PARSE_ERROR, "this line is not JSON")
     if not isinstance(message, dict):
-        return Refusal(None, INVALID_REQUEST, "a request is one JSON object on one line")
-    id = _id(message.get("id"))
+        return RequestRefusal(None, INVALID_REQUEST, "a request is one JSON object on one line")
+    id = _clean_id(message.get("id"))
     method, params = message.get("method"), message.get("params", {})
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return Refusal(id, INVALID_REQUEST, 'a request has "jsonrpc":"2.0" and a "method"')
+        return RequestRefusal(id, INVALID_REQUEST, 'a request has "jsonrpc":"2.0" and a "method"')
     if not isinstance(params, dict):
-        return Refusal(id, INVALID_PARAMS, "params must be an object")
+        return RequestRefusal(id, INVALID_PARAMS, "params must be an object")
     return Request(id, method, params, notification="id" not in message)
 
 
-def _id(raw: object) -> str | int | float | None:
+def _clean_id(raw: object) -> str | int | float | None:
     """The id if it can be sent back, otherwise None. JSON has no infinity, but Python parses 1e999 as one."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
     return None if isinstance(raw, float) and not math.isfinite(raw) else raw
 
 
-def result(id: str | int | float | None, value: Any) -> bytes:
+def encode_result(id: str | int | float | None, value: Any) -> bytes:
     """The line that answers a call with its result."""
-    return _line({"jsonrpc": "2.0", "id": id, "result": value})
+    return _encode_line({"jsonrpc": "2.0", "id": id, "result": value})
 
 
-def error(
+def encode_error(
     id: str | int | float | None, code: int, message: str, data: Mapping[str, Any] | None = None
 ) -> bytes:
     """The line that answers a call with an error."""
     body: dict[str, Any] = {"code": code, "message": message}
     if data:
         body["data"] = dict(data)
-    return _line({"jsonrpc": "2.0", "id": id, "error": body})
+    return _encode_line({"jsonrpc": "2.0", "id": id, "error": body})
 
 
-def request(method: str, params: Mapping[str, Any], id: int = 1) -> bytes:
+def encode_request(method: str, params: Mapping[str, Any], id: int = 1) -> bytes:
     """The line that makes a call."""
-    return _line({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)})
+    return _encode_line({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)})
 
 
-def _line(message: Mapping[str, Any]) -> bytes:
+def _encode_line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

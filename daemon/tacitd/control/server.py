@@ -23,8 +23,8 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
-from tacitd.control.arriving import Arriving, Room
-from tacitd.errors import FAILED, TacitdError, UnavailableError, said_by_system
+from tacitd.control.arriving import BufferSpace, LineBuffer
+from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]
 
@@ -42,9 +42,9 @@ class Server:
     def __init__(self, path: Path, methods: Mapping[str, Method], clock: Clock | None = None) -> None:
         self.path = path
         self._clock = clock or SystemClock()
-        self._room = Room()
+        self._space = BufferSpace()
         self._methods = methods
-        self._places = threading.Semaphore(CONNECTIONS)
+        self._slots = threading.Semaphore(CONNECTIONS)
         self._closing = threading.Event()
         self._socket: socket.socket | None = None
 
@@ -55,14 +55,14 @@ class Server:
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_directory(self.path.parent)
-        _clear(self.path)
+        _remove_stale_socket(self.path)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)
         try:
             bound.bind(str(self.path))
         except OSError as error:
             bound.close()
-            _, hint = said_by_system(error)
+            _, hint = describe_os_error(error)
             raise UnavailableError(
                 f"cannot bind the socket {self.path}: {error.strerror}",
                 f"{hint}; or set TACITD_SOCKET to another path",
@@ -92,7 +92,7 @@ class Server:
                 if self._closing.wait(0.1):
                     return
                 continue
-            if not self._places.acquire(blocking=False):
+            if not self._slots.acquire(blocking=False):
                 connection.close()
                 continue
             thread = threading.Thread(target=self._serve, args=(connection,), name="tacitd-call", daemon=True)
@@ -100,36 +100,36 @@ class Server:
                 thread.start()
             except RuntimeError:
                 # No thread can be started now: refuse this client and go on accepting.
-                self._places.release()
+                self._slots.release()
                 connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection:
                 if _peer(connection) in (os.getuid(), None):
-                    self._converse(connection)
+                    self._serve_buffered(connection)
         except OSError:
             logger.debug("a client closed the socket early")
         finally:
-            self._places.release()
+            self._slots.release()
 
-    def _converse(self, connection: socket.socket) -> None:
-        arriving = Arriving(self._room)
+    def _serve_buffered(self, connection: socket.socket) -> None:
+        arriving = LineBuffer(self._space)
         try:
-            self._talk(connection, arriving)
+            self._answer_lines(connection, arriving)
         finally:
-            arriving.leave()
+            arriving.release_space()
 
-    def _talk(self, connection: socket.socket, arriving: Arriving) -> None:
+    def _answer_lines(self, connection: socket.socket, arriving: LineBuffer) -> None:
         """Answer line by line, until the client closes its side or exceeds a limit."""
         deadline = self._clock.monotonic() + ARRIVE
         while not self._closing.is_set():
-            part = _received(connection, deadline - self._clock.monotonic())
+            part = _receive(connection, deadline - self._clock.monotonic())
             if part is None:
                 return
-            lines = arriving.take(part or b"\n")  # a last line need not end in a newline
+            lines = arriving.add_bytes(part or b"\n")  # a last line need not end in a newline
             if lines is None:
-                connection.sendall(protocol.error(None, protocol.INVALID_REQUEST, TOO_LONG))
+                connection.sendall(protocol.encode_error(None, protocol.INVALID_REQUEST, TOO_LONG))
                 return
             for line in lines:
                 connection.settimeout(ARRIVE)
@@ -140,41 +140,43 @@ class Server:
                 deadline = self._clock.monotonic() + (ARRIVE if arriving else LINGER)
 
     def _answer(self, line: bytes) -> bytes:
-        message = protocol.parse(line)
-        if isinstance(message, protocol.Refusal):
-            return protocol.error(message.id, message.code, message.message)
-        answer = self._run(message)
+        message = protocol.parse_request(line)
+        if isinstance(message, protocol.RequestRefusal):
+            return protocol.encode_error(message.id, message.code, message.message)
+        answer = self._call_method(message)
         return b"" if message.notification else answer
 
-    def _run(self, message: protocol.Request) -> bytes:
+    def _call_method(self, message: protocol.Request) -> bytes:
         method = self._methods.get(message.method)
         if method is None:
             known = ", ".join(sorted(self._methods))
-            return protocol.error(
+            return protocol.encode_error(
                 message.id, protocol.METHOD_NOT_FOUND, f"no such method; there are: {known}"
             )
         try:
-            return protocol.result(message.id, method(message.params))
+            return protocol.encode_result(message.id, method(message.params))
         except TacitdError as error:
-            return protocol.error(
+            return protocol.encode_error(
                 message.id, protocol.FAILED, error.what, {"hint": error.hint, "exit": error.code}
             )
         except (TypeError, ValueError, KeyError) as error:
-            return protocol.error(message.id, protocol.INVALID_PARAMS, f"{type(error).__name__}: {error}")
+            return protocol.encode_error(
+                message.id, protocol.INVALID_PARAMS, f"{type(error).__name__}: {error}"
+            )
         except TimeoutError:
-            return protocol.error(
+            return protocol.encode_error(
                 message.id, protocol.FAILED, "the daemon is too busy to answer", {"exit": FAILED}
             )
         except OSError as error:
-            what, hint = said_by_system(error)
+            what, hint = describe_os_error(error)
             logger.warning("a call of {} failed: {}", message.method, what)
-            return protocol.error(message.id, protocol.FAILED, what, {"hint": hint, "exit": FAILED})
+            return protocol.encode_error(message.id, protocol.FAILED, what, {"hint": hint, "exit": FAILED})
         except Exception as error:  # noqa: BLE001  a call must not end the daemon
             logger.opt(exception=error).error("a call of {} failed", message.method)
-            return protocol.error(message.id, protocol.FAILED, f"{type(error).__name__} (see the log)")
+            return protocol.encode_error(message.id, protocol.FAILED, f"{type(error).__name__} (see the log)")
 
 
-def _received(connection: socket.socket, seconds: float) -> bytes | None:
+def _receive(connection: socket.socket, seconds: float) -> bytes | None:
     """The received bytes; b"" if the client has closed its side; None if nothing came within `seconds`."""
     if seconds <= 0:
         return None
@@ -196,7 +198,7 @@ def _check_directory(directory: Path) -> None:
         directory.chmod(0o700)
 
 
-def _clear(path: Path) -> None:
+def _remove_stale_socket(path: Path) -> None:
     """Remove a leftover socket. Raises UnavailableError for any other file, and for a socket that is in use."""
     try:
         mode = path.lstat().st_mode
@@ -204,12 +206,12 @@ def _clear(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise UnavailableError(f"{path} exists and is not a socket", "move it away, or set TACITD_SOCKET")
-    if _listens(path):
+    if _has_listener(path):
         raise UnavailableError(f"another daemon answers on {path}", "stop it first, or set TACITD_STATE_DIR")
     path.unlink(missing_ok=True)
 
 
-def _listens(path: Path) -> bool:
+def _has_listener(path: Path) -> bool:
     """Whether any process is listening on this socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)

@@ -17,11 +17,11 @@ or the model does not belong here.
 
 from tacitd.files.busy import BusyFiles
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.intents import Pending, Transaction
-from tacitd.files.locks import Lock, hold, private_dir
+from tacitd.files.intents import PendingTransaction, Transaction
+from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.log import Log
 from tacitd.files.markdown import has_line, lines_of, put_line, swap_line, take_line
-from tacitd.files.names import move, remove
+from tacitd.files.names import remove_files, rename_file
 from tacitd.files.operations import (
     AppendLine,
     Effect,
@@ -34,8 +34,8 @@ from tacitd.files.operations import (
     WriteFile,
 )
 from tacitd.files.provenance import LineHistory
-from tacitd.files.replaced import EditGuards, edit, replace
-from tacitd.files.second_look import Recovered, SecondLook
+from tacitd.files.replaced import EditGuards, edit_file, replace_file
+from tacitd.files.second_look import LateWrites, RecoveredCopy
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 
@@ -47,30 +47,30 @@ __all__ = [
     "EditGuards",
     "Effect",
     "History",
+    "LateWrites",
     "LineHistory",
     "Lock",
     "Log",
     "MakeFile",
     "Operation",
-    "Pending",
+    "PendingTransaction",
     "PutLine",
     "RealDisk",
-    "Recovered",
+    "RecoveredCopy",
     "RemoveFile",
-    "SecondLook",
     "SwapLine",
     "TakeLine",
     "Transaction",
     "WriteFile",
-    "edit",
+    "acquire_lock",
+    "edit_file",
     "has_line",
-    "hold",
     "lines_of",
-    "move",
-    "private_dir",
+    "make_private_dir",
     "put_line",
-    "remove",
-    "replace",
+    "remove_files",
+    "rename_file",
+    "replace_file",
     "swap_line",
     "take_line",
 ]

@@ -105,7 +105,7 @@ class BusyFiles:
         self._lock_ages: dict[Path, tuple[int, float, float]] = {}
         """By lock file: its modification time in ns, its age in seconds at that check, and the check's monotonic time."""
 
-    def check(self, target: Path, seen: os.stat_result | None) -> None:
+    def check_file(self, target: Path, seen: os.stat_result | None) -> None:
         """Given the real path of a file and its stat (None: no such file), raise FileBusyError if it is being edited."""
         self.check_at_rest(target, seen)
         self.check_editors(target)

@@ -236,16 +236,16 @@ class RealDisk:
         source.replace(target)
 
     def place(self, source: Path, target: Path) -> None:
-        swap.place(source, target)
+        swap.rename_exclusive(source, target)
 
     def exchange(self, one: Path, other: Path) -> bool:
-        return swap.exchange(one, other)
+        return swap.exchange_names(one, other)
 
     def unlink(self, path: Path) -> None:
         path.unlink()
 
 
-def regular(seen: os.stat_result) -> bool:
+def is_regular(seen: os.stat_result) -> bool:
     """Whether this is an ordinary file, not a directory, link, FIFO or device."""
     return stat.S_ISREG(seen.st_mode)
 
@@ -282,7 +282,7 @@ def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
     """
     missing: list[Path] = []
     at = path
-    while not there(at, disk):
+    while not path_exists(at, disk):
         missing.append(at)
         at = at.parent
     for each in reversed(missing):
@@ -291,7 +291,7 @@ def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
         except FileExistsError:
             continue
         if not private:
-            _like_parent(each, disk)
+            _copy_parent_mode(each, disk)
         disk.sync_dir(each.parent)
 
 
@@ -300,7 +300,7 @@ def mode_within(directory: Path, disk: Disk) -> int:
     return disk.stat(disk.resolve(directory)).st_mode & 0o666
 
 
-def _like_parent(path: Path, disk: Disk) -> None:
+def _copy_parent_mode(path: Path, disk: Disk) -> None:
     fd = disk.open_read(path)
     try:
         mine = disk.fstat(fd).st_mode & 0o7777
@@ -311,7 +311,7 @@ def _like_parent(path: Path, disk: Disk) -> None:
         disk.close(fd)
 
 
-def there(path: Path, disk: Disk) -> bool:
+def path_exists(path: Path, disk: Disk) -> bool:
     """Whether anything has this name. The root of the file system always exists."""
     try:
         disk.stat(path)

@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd.files.disk import Disk, regular
+from tacitd.files.disk import Disk, is_regular
 
 HEADER = 1024
 """Bytes of a swap file or of a lock file that are read."""
@@ -128,7 +128,7 @@ def _read_lock(path: Path, editor: str, brief: bool, disk: Disk) -> Iterator[Edi
     with suppress(OSError):
         found = disk.stat(path)
         pid, host = None, ""
-        if not brief and regular(found):
+        if not brief and is_regular(found):
             head = _read_head(path, disk)
             if (swap := parse_swap_header(head)) is not None:
                 editor, pid, host = swap

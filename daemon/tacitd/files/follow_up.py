@@ -14,16 +14,16 @@ from loguru import logger
 
 from tacitd.errors import TacitdError
 from tacitd.files.busy import AGAIN
-from tacitd.files.second_look import SecondLook
+from tacitd.files.second_look import LateWrites
 from tacitd.files.transaction import History
 
 
 class FollowUp:
     """One thread, from `start` to `stop`. Without `start`, a caller of `run_once` does the same work."""
 
-    def __init__(self, second: SecondLook, history: History, is_wanted: Callable[[Path], bool]) -> None:
+    def __init__(self, second: LateWrites, history: History, is_wanted: Callable[[Path], bool]) -> None:
         """`is_wanted`: given a project's root, whether its files may be written."""
-        self._second = second
+        self._late_writes = second
         self._history = history
         self._is_wanted = is_wanted
         self._stopping = False
@@ -49,10 +49,10 @@ class FollowUp:
 
         Raises OSError and TacitdError if the history log cannot be read or written.
         """
-        self._second.look()
+        self._late_writes.check_due()
         if self._history.has_busy:
             self._history.recover(self._is_wanted, only_busy=True)
-        soon = self._second.next_in()
+        soon = self._late_writes.next_in()
         if self._history.has_busy:
             return AGAIN if soon is None else min(AGAIN, soon)
         return soon

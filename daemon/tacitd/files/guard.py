@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, regular, same_file
+from tacitd.files.disk import Disk, is_regular, same_file
 from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 
 
@@ -53,7 +53,7 @@ def refuse_unwritable(target: Path, disk: Disk) -> None:
     A file without write permission is not replaced even if its directory allows it, because its owner removed the
     permission on purpose.
     """
-    if _exists(target, disk) and regular(disk.stat(target)) and not disk.may_write(target):
+    if _exists(target, disk) and is_regular(disk.stat(target)) and not disk.may_write(target):
         raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
     directory = target.parent
     while not _exists(directory, disk):
@@ -74,7 +74,7 @@ def refuse_aliased(target: Path, disk: Disk) -> None:
     if not _exists(target, disk):
         return
     mine = disk.stat(target)
-    if not regular(mine) or mine.st_nlink < 2:
+    if not is_regular(mine) or mine.st_nlink < 2:
         return
     for name in sorted(disk.names(target.parent)):
         other = target.parent / name
@@ -84,7 +84,7 @@ def refuse_aliased(target: Path, disk: Disk) -> None:
             )
 
 
-def removal(target: Path, disk: Disk) -> Effect:
+def plan_removal(target: Path, disk: Disk) -> Effect:
     """The effect of removing this name. Raises FileRefusedError if it is a directory."""
     if not _exists(target, disk):
         return NOTHING

@@ -39,7 +39,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingTransaction:
     """A transaction that began and cannot be finished now."""
 
     id: str
@@ -88,14 +88,14 @@ def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
     return tuple(ops.effect_from_json(each) for each in did) if isinstance(did, list) else ()
 
 
-def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:
+def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
     """The intent, or a Pending with the reason if a newer version wrote something that this one does not know."""
     id, key, root = str(record.get("id")), str(record.get("key")), Path(str(record.get("root")))
     try:
         operations = tuple(ops.from_json(each) for each in record["ops"])
         also = tuple(Path(each) for each in record.get("also", ()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return Pending(id, key, root, f"cannot be read: {error}", "a newer version wrote it")
+        return PendingTransaction(id, key, root, f"cannot be read: {error}", "a newer version wrote it")
     at = parse_utc(record.get("at")) or 0.0
     cause = record.get("cause")
     effects = _effects(record, operations)
@@ -104,7 +104,7 @@ def read_intent(record: Mapping[str, Any]) -> Transaction | Pending:
     )
 
 
-def ended(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
+def complete_transaction(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
     """Given an intent and its done record, return the finished transaction."""
     written = tuple(Path(str(each)) for each in record.get("written", ()))
     return replace(begun, state="done", effects=_effects(record, begun.operations), written=written)

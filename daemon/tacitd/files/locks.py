@@ -40,19 +40,19 @@ class Lock:
         self.release()
 
 
-def hold(path: Path, disk: Disk | None = None) -> Lock:
+def acquire_lock(path: Path, disk: Disk | None = None) -> Lock:
     """Take the lock, or raise UnavailableError with the id of the process that holds it. Does not wait.
 
     The file is 0600; its directory is made 0700. Raises OSError if one of them cannot be made.
     """
     disk = disk or RealDisk()
-    private_dir(path.parent, disk)
+    make_private_dir(path.parent, disk)
     while True:
         fd = disk.open_append(path, 0o600)
         try:
             if not disk.lock(fd, wait=False):
-                raise _taken(path, fd, disk)
-            if _names(path, fd, disk):
+                raise _make_taken_error(path, fd, disk)
+            if _is_named(path, fd, disk):
                 with suppress(OSError):  # only the lock matters: on a full disk the process can still run
                     disk.truncate(fd)
                     write_all(fd, f"{os.getpid()}\n".encode(), disk)
@@ -65,7 +65,7 @@ def hold(path: Path, disk: Disk | None = None) -> Lock:
         disk.close(fd)
 
 
-def private_dir(path: Path, disk: Disk | None = None) -> Path:
+def make_private_dir(path: Path, disk: Disk | None = None) -> Path:
     """Make a directory with mode 0700, with the missing ones above it; set 0700 if it exists and others have access.
 
     Raises OSError; NotADirectoryError if the path is a file.
@@ -84,7 +84,7 @@ def private_dir(path: Path, disk: Disk | None = None) -> Path:
     return path
 
 
-def _taken(path: Path, fd: int, disk: Disk) -> UnavailableError:
+def _make_taken_error(path: Path, fd: int, disk: Disk) -> UnavailableError:
     pid = disk.pread(fd, 32, 0).strip().decode("ascii", "replace")
     who = f"process {pid}" if pid.isdigit() else "another process"
     return UnavailableError(
@@ -92,7 +92,7 @@ def _taken(path: Path, fd: int, disk: Disk) -> UnavailableError:
     )
 
 
-def _names(path: Path, fd: int, disk: Disk) -> bool:
+def _is_named(path: Path, fd: int, disk: Disk) -> bool:
     try:
         named = disk.stat(path)
     except FileNotFoundError:

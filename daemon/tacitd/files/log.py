@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tacitd.errors import LogDamagedError
-from tacitd.files.disk import Disk, RealDisk, make_dirs, mode_within, regular, there, write_all
+from tacitd.files.disk import Disk, RealDisk, is_regular, make_dirs, mode_within, path_exists, write_all
 from tacitd.files.temporary import removed_on_failure, write_temp
 
 LINE_LIMIT = 16 << 20
@@ -70,7 +70,7 @@ class Log:
         the file but not durable, so a caller may append it again and readers must accept the same record twice. Raises
         LogDamagedError if the file cannot be opened.
         """
-        line = encode(record) + b"\n"
+        line = encode_record(record) + b"\n"
         with self._lock:
             fd = self._locked()
             try:
@@ -122,7 +122,7 @@ class Log:
         process appends. Raises OSError; the old file is then unchanged.
         """
         with self._lock:
-            self._rewrite(encode(record) + b"\n" for record in records)
+            self._rewrite(encode_record(record) + b"\n" for record in records)
 
     @property
     def size(self) -> int:
@@ -156,7 +156,7 @@ class Log:
         new = not self.size
         mode = (
             None
-            if self._private or there(self.path, self._disk)
+            if self._private or path_exists(self.path, self._disk)
             else mode_within(self.path.parent, self._disk)
         )
         try:
@@ -167,7 +167,7 @@ class Log:
                     f"{self.path}: {error.strerror}", "repair it, or move it away"
                 ) from error
             raise
-        if not regular(self._disk.fstat(fd)):
+        if not is_regular(self._disk.fstat(fd)):
             self._disk.close(fd)
             raise LogDamagedError(f"{self.path} is not an ordinary file", "move it away")
         if mode is not None:
@@ -186,7 +186,7 @@ class Log:
     def _named(self) -> os.stat_result:
         # Resolving takes longer than the rest of an append, so only links are resolved.
         found = self._disk.stat(self.path)
-        return found if regular(found) else self._disk.stat(self._disk.resolve(self.path))
+        return found if is_regular(found) else self._disk.stat(self._disk.resolve(self.path))
 
     def _drop(self) -> None:
         if self._fd is not None:
@@ -256,22 +256,22 @@ class Log:
             self.bad_at.append(offset)
 
 
-def encode(record: Mapping[str, Any]) -> bytes:
+def encode_record(record: Mapping[str, Any]) -> bytes:
     """A record as compact JSON in UTF-8, with the keys in their order. A lone surrogate becomes U+FFFD."""
     try:
         return _encode(record if isinstance(record, dict) else dict(record))
     except UnicodeEncodeError:
-        return _encode(_mended(record))
+        return _encode(_replace_surrogates(record))
 
 
-def _mended(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case Mapping():
-            return {_mended(key): _mended(each) for key, each in value.items()}
+            return {_replace_surrogates(key): _replace_surrogates(each) for key, each in value.items()}
         case list() | tuple():
-            return [_mended(each) for each in value]
+            return [_replace_surrogates(each) for each in value]
         case _:
             return value
 

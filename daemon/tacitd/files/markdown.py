@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.markdown_blocks import Kind, Line, lines_as_blocks, opens_fence
+from tacitd.files.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks, opens_fence
 
 _BOM = b"\xef\xbb\xbf"
 _CONFLICT = re.compile(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
@@ -32,19 +32,19 @@ def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
     For no file (None) or an empty one, the result begins with `# title`. A missing heading is added at the end. Raises
     FileRefusedError if the file cannot be spliced, or if the line could not be read back as one bullet.
     """
-    line, heading, title = clean(line), clean(heading), clean(title)
+    line, heading, title = clean_line(line), clean_line(heading), clean_line(title)
     _refuse_line(line)
     _refuse_halves(heading + title)
-    text = _Text.of(data or b"", for_writing=True)
+    text = _Text.parse_bytes(data or b"", for_writing=True)
     if text.items_with(line):
         return data or b""
     if not text.lines:
-        return text.bom + text.joined([f"# {title}", "", f"## {heading}", f"- {line}"])
-    at = text.heading(heading)
+        return text.bom + text.join_lines([f"# {title}", "", f"## {heading}", f"- {line}"])
+    at = text.find_heading(heading)
     if at is None:
-        return _checked(text.at_end(["", f"## {heading}", f"- {line}"]), line)
+        return _check_spliced(text.at_end(["", f"## {heading}", f"- {line}"]), line)
     where, mark = text.place_under(at)
-    return _checked(text.with_line(where, mark + line), line)
+    return _check_spliced(text.with_line(where, mark + line), line)
 
 
 def take_line(data: bytes, line: str) -> bytes:
@@ -52,12 +52,12 @@ def take_line(data: bytes, line: str) -> bytes:
 
     Raises FileRefusedError if the file cannot be spliced.
     """
-    text = _Text.of(data, for_writing=True)
+    text = _Text.parse_bytes(data, for_writing=True)
     # From the end, so that the line numbers of the remaining items stay valid.
-    for item in reversed(text.items_with(clean(line))):
+    for item in reversed(text.items_with(clean_line(line))):
         if not item.built_upon:
-            text = text.without(item)
-    return text.encoded()
+            text = text.without_item(item)
+    return text.to_bytes()
 
 
 def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
@@ -66,40 +66,40 @@ def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
     A bullet that a person extended does not count. If the file has `new` already, `old` is only removed. Raises
     FileRefusedError as `put_line`.
     """
-    old, new = clean(old), clean(new)
+    old, new = clean_line(old), clean_line(new)
     _refuse_line(new)
-    text = _Text.of(data, for_writing=True)
+    text = _Text.parse_bytes(data, for_writing=True)
     items = [item for item in text.items_with(old) if not item.built_upon]
     if not items:
         return data, False
-    if _same(old, new):
+    if _is_same_text(old, new):
         return data, True
     if text.items_with(new):
         return take_line(data, old), True
-    return _checked(text.with_item(items[0], new).encoded(), new), True
+    return _check_spliced(text.with_item(items[0], new).to_bytes(), new), True
 
 
 def has_line(data: bytes | None, line: str) -> bool:
     """Whether the file has a bullet with this text. Raises FileRefusedError if it is not UTF-8."""
-    return bool(data) and bool(_Text.of(data or b"").items_with(clean(line)))
+    return bool(data) and bool(_Text.parse_bytes(data or b"").items_with(clean_line(line)))
 
 
 def lines_of(data: bytes | None) -> list[tuple[str, str]]:
     """Every bullet as (words of the heading above it, text). Raises FileRefusedError if the file is not UTF-8."""
     found: list[tuple[str, str]] = []
     if data:
-        text = _Text.of(data)
-        items = {item.start: item for item in text.items()}
+        text = _Text.parse_bytes(data)
+        items = {item.start: item for item in text.iter_items()}
         heading = ""
         for at, block in enumerate(text.blocks):
-            if block.kind is Kind.HEADING:
+            if block.kind is LineKind.HEADING:
                 heading = block.title
             elif at in items:
                 found.append((heading, items[at].joined))
     return found
 
 
-def clean(line: str) -> str:
+def clean_line(line: str) -> str:
     """The text as one bullet has it: without newlines and surrounding white space."""
     return re.sub(r"\s*[\r\n]+\s*", " ", line).strip()
 
@@ -132,60 +132,70 @@ class _Text:
     bom: bytes
     lines: list[str]
     newline: str
-    blocks: list[Line]
+    blocks: list[MarkdownLine]
 
     @classmethod
-    def of(cls, data: bytes, *, for_writing: bool = False) -> _Text:
+    def parse_bytes(cls, data: bytes, *, for_writing: bool = False) -> _Text:
         _refuse_encoding(data)
         if for_writing and _CONFLICT.search(data):
             raise FileRefusedError(
                 "the file has conflict markers", "resolve the conflict, or abort the merge"
             )
         bom = _BOM if data.startswith(_BOM) else b""
-        return cls.cut(bom, _lines(data[len(bom) :].decode()))
+        return cls.from_lines(bom, _lines(data[len(bom) :].decode()))
 
     @classmethod
-    def cut(cls, bom: bytes, lines: list[str]) -> _Text:
+    def from_lines(cls, bom: bytes, lines: list[str]) -> _Text:
         crlf = sum(line.endswith("\r\n") for line in lines)
         newline = "\r\n" if crlf * 2 > sum(line.endswith("\n") for line in lines) else "\n"
         return cls(bom, lines, newline, lines_as_blocks([line.rstrip("\r\n") for line in lines]))
 
-    def encoded(self) -> bytes:
+    def to_bytes(self) -> bytes:
         return self.bom + "".join(self.lines).encode()
 
-    def joined(self, lines: list[str]) -> bytes:
+    def join_lines(self, lines: list[str]) -> bytes:
         return "".join(line + self.newline for line in lines).encode()
 
-    def items(self) -> Iterator[_Item]:
+    def iter_items(self) -> Iterator[_Item]:
         for at, block in enumerate(self.blocks):
-            if block.kind is Kind.BULLET:
+            if block.kind is LineKind.BULLET:
                 yield self._item(at)
 
     def items_with(self, line: str) -> list[_Item]:
         """Every bullet whose first line or whole text is `line`."""
-        found = [item for item in self.items() if _same(item.first, line) or _same(item.joined, line)]
-        return [self._item(item.start, wrapped=_same(item.joined, line)) for item in found]
+        found = [
+            item
+            for item in self.iter_items()
+            if _is_same_text(item.first, line) or _is_same_text(item.joined, line)
+        ]
+        return [self._item(item.start, wrapped=_is_same_text(item.joined, line)) for item in found]
 
     def _item(self, start: int, *, wrapped: bool = True) -> _Item:
         blocks, bullet = self.blocks, self.blocks[start]
         end = start + 1
-        while end < len(blocks) and blocks[end].kind is Kind.MORE:
+        while end < len(blocks) and blocks[end].kind is LineKind.MORE:
             end += 1
-        after = next((block for block in blocks[end:] if block.kind is not Kind.BLANK), None)
-        nested = after is not None and after.kind in (Kind.BULLET, Kind.MORE) and after.indent > bullet.indent
+        after = next((block for block in blocks[end:] if block.kind is not LineKind.BLANK), None)
+        nested = (
+            after is not None
+            and after.kind in (LineKind.BULLET, LineKind.MORE)
+            and after.indent > bullet.indent
+        )
         words = [bullet.title, *(block.text.strip() for block in blocks[start + 1 : end])]
         return _Item(start, end, bullet.title, " ".join(words), nested, wrapped)
 
-    def heading(self, words: str) -> int | None:
+    def find_heading(self, words: str) -> int | None:
         """The index of the heading with these words: level 2 first, then deeper levels; None if there is none.
 
         Level 1 does not count: it is the file's title.
         """
-        wanted = _bare(words)
+        wanted = _normalise_heading(words)
         found = [
             at
             for at, block in enumerate(self.blocks)
-            if block.kind is Kind.HEADING and block.level >= 2 and _bare(block.title) == wanted
+            if block.kind is LineKind.HEADING
+            and block.level >= 2
+            and _normalise_heading(block.title) == wanted
         ]
         return min(found, key=lambda at: (self.blocks[at].level, at), default=None)
 
@@ -193,20 +203,22 @@ class _Text:
         """Where a new bullet goes in the section (line index), and its mark with indentation and space."""
         blocks = self.blocks
         begin = heading + 1
-        while begin < len(blocks) and blocks[begin].kind is Kind.UNDERLINE:
+        while begin < len(blocks) and blocks[begin].kind is LineKind.UNDERLINE:
             begin += 1
-        end = next((at for at in range(begin, len(blocks)) if blocks[at].kind is Kind.HEADING), len(blocks))
-        bullets = [block for block in blocks[begin:end] if block.kind is Kind.BULLET]
+        end = next(
+            (at for at in range(begin, len(blocks)) if blocks[at].kind is LineKind.HEADING), len(blocks)
+        )
+        bullets = [block for block in blocks[begin:end] if block.kind is LineKind.BULLET]
         shallow = min((block.indent for block in bullets), default=CODE)
         if shallow >= CODE or _numbered_above(blocks[begin:end], shallow):
             # The section has no list of its own: its bullets are under a numbered item, or in indented code. So the new
             # bullet goes after everything.
-            return self._last(begin, end, set(Kind) - {Kind.BLANK}), "- "
+            return self._last(begin, end, set(LineKind) - {LineKind.BLANK}), "- "
         like = next(block for block in reversed(bullets) if block.indent == shallow)
         indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
-        return self._last(begin, end, {Kind.BULLET, Kind.MORE}), f"{indent}{like.mark.strip()} "
+        return self._last(begin, end, {LineKind.BULLET, LineKind.MORE}), f"{indent}{like.mark.strip()} "
 
-    def _last(self, begin: int, end: int, kinds: set[Kind]) -> int:
+    def _last(self, begin: int, end: int, kinds: set[LineKind]) -> int:
         """The index just after the last line of one of these kinds, or `begin`."""
         return next((at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), begin)
 
@@ -220,36 +232,36 @@ class _Text:
             if self._is_underlined(at):
                 # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
                 lines.insert(at + 1, self.newline)
-        return _Text(self.bom, lines, self.newline, []).encoded()
+        return _Text(self.bom, lines, self.newline, []).to_bytes()
 
     def _is_underlined(self, at: int) -> bool:
         pair = [block.kind for block in self.blocks[at : at + 2]]
-        return pair == [Kind.HEADING, Kind.UNDERLINE]
+        return pair == [LineKind.HEADING, LineKind.UNDERLINE]
 
     def at_end(self, added: list[str]) -> bytes:
         """The file with these lines at its end; without their blank first line if the file ends with a blank line."""
         end = "" if self.lines[-1].endswith("\n") else self.newline
-        if not end and self.blocks[-1].kind is Kind.BLANK:
+        if not end and self.blocks[-1].kind is LineKind.BLANK:
             added = added[1:]
-        return self.encoded() + end.encode() + self.joined(added)
+        return self.to_bytes() + end.encode() + self.join_lines(added)
 
-    def without(self, item: _Item) -> _Text:
+    def without_item(self, item: _Item) -> _Text:
         lines = self.lines[: item.start] + self.lines[item.end :]
         if item.end == len(self.lines) and lines and not self.lines[-1].endswith("\n"):
             lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
-        return _Text.cut(self.bom, lines)
+        return _Text.from_lines(self.bom, lines)
 
     def with_item(self, item: _Item, new: str) -> _Text:
         last = self.lines[item.end - 1]
         end = last[len(last.rstrip("\r\n")) :]
         line = self.blocks[item.start].mark + new + end
-        return _Text.cut(self.bom, [*self.lines[: item.start], line, *self.lines[item.end :]])
+        return _Text.from_lines(self.bom, [*self.lines[: item.start], line, *self.lines[item.end :]])
 
 
-def _numbered_above(blocks: Iterable[Line], indent: int) -> bool:
+def _numbered_above(blocks: Iterable[MarkdownLine], indent: int) -> bool:
     """Whether a numbered item is indented less than this, so that bullets at this indentation belong to that item."""
     return any(
-        block.kind in (Kind.TEXT, Kind.MORE) and block.indent < indent and _NUMBERED.match(block.text)
+        block.kind in (LineKind.TEXT, LineKind.MORE) and block.indent < indent and _NUMBERED.match(block.text)
         for block in blocks
     )
 
@@ -259,11 +271,11 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_text(one: str, other: str) -> bool:
     return one == other or one.split() == other.split()
 
 
-def _bare(words: str) -> str:
+def _normalise_heading(words: str) -> str:
     return words.strip(_DECORATION).casefold()
 
 
@@ -283,7 +295,7 @@ def _refuse_line(line: str) -> None:
     """Raise FileRefusedError if the line would not be read back as one bullet with exactly this text."""
     _refuse_halves(line)
     block = lines_as_blocks([f"- {line}"])[0]
-    read_back = block.kind is Kind.BULLET and _same(block.title, line)
+    read_back = block.kind is LineKind.BULLET and _is_same_text(block.title, line)
     if "\0" in line or not read_back or opens_fence(line):
         raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
 
@@ -295,14 +307,14 @@ def _refuse_halves(text: str) -> None:
         raise FileRefusedError("the line contains a lone surrogate, which UTF-8 cannot encode") from error
 
 
-def _checked(data: bytes, line: str) -> bytes:
+def _check_spliced(data: bytes, line: str) -> bytes:
     """Return the file after a splice, or raise FileRefusedError if the splice does not read back as intended.
 
     Trigger: an unclosed comment or code block, or indented text right below the new bullet.
     Why: Markdown would read the new bullet as part of the comment, or the person's text as part of the bullet.
     Outcome: refused, nothing is written.
     """
-    items = _Text.of(data).items_with(line)
+    items = _Text.parse_bytes(data).items_with(line)
     if not items:
         raise FileRefusedError("an unclosed comment or code block in the file would contain the new line")
     if all(item.built_upon for item in items):

@@ -21,7 +21,7 @@ _BULLET = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """What one line is."""
 
     BLANK = auto()
@@ -38,11 +38,11 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MarkdownLine:
     """One line, without its newline, and what it is."""
 
     text: str
-    kind: Kind
+    kind: LineKind
     level: int = 0
     """1 to 6 for a heading."""
     title: str = ""
@@ -53,19 +53,19 @@ class Line:
     """A bullet's `-`, `*` or `+` with the white space around it."""
 
 
-def lines_as_blocks(lines: list[str]) -> list[Line]:
+def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     """Given the lines of a file without their newlines, return what each of them is."""
-    found: list[Line] = []
+    found: list[MarkdownLine] = []
     at = _front_matter(lines)
     last = _last_ends(lines)
-    found.extend(Line(text, Kind.OPAQUE) for text in lines[:at])
+    found.extend(MarkdownLine(text, LineKind.OPAQUE) for text in lines[:at])
     while at < len(lines):
         end = _opaque_until(lines, at, last)
         if end > at:
             found.extend(_inside(lines[at:end], _in_item(found)))
             at = end
         else:
-            found.append(_one(lines[at], found))
+            found.append(_classify_line(lines[at], found))
             at += 1
     return found
 
@@ -101,7 +101,7 @@ def _opaque_until(lines: list[str], at: int, last: dict[str, int]) -> int:
     bullet = _BULLET.match(text)
     fence = _FENCE.match(bullet["text"] if bullet else text)
     if fence and at < last[fence["fence"][0]]:
-        floor = columns(bullet["indent"]) if bullet else -1
+        floor = count_columns(bullet["indent"]) if bullet else -1
         return _fence_end(lines, at, fence["fence"], floor)
     if at <= last["<"] and text.lstrip().startswith("<!--"):
         return _comment_end(lines, at)
@@ -115,7 +115,7 @@ def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
     """
     closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
     for end, text in enumerate(lines[at + 1 :], start=at + 1):
-        if floor >= 0 and text.strip() and columns(text) <= floor:
+        if floor >= 0 and text.strip() and count_columns(text) <= floor:
             return at
         if closing.match(text):
             return end + 1
@@ -130,44 +130,44 @@ def _comment_end(lines: list[str], at: int) -> int:
     return at
 
 
-def _inside(lines: list[str], in_item: bool) -> list[Line]:
+def _inside(lines: list[str], in_item: bool) -> list[MarkdownLine]:
     """The lines of code or of a comment. Those of a bullet are MORE, so that nothing is inserted between them and it."""
     first = lines[0]
     bullet = _BULLET.match(first)
     if bullet:
-        rest = [Line(text, Kind.MORE, indent=columns(text)) for text in lines[1:]]
+        rest = [MarkdownLine(text, LineKind.MORE, indent=count_columns(text)) for text in lines[1:]]
         return [_bullet(first, bullet), *rest]
-    kind = Kind.MORE if in_item and columns(first) > 0 else Kind.OPAQUE
-    return [Line(text, kind, indent=columns(text)) for text in lines]
+    kind = LineKind.MORE if in_item and count_columns(first) > 0 else LineKind.OPAQUE
+    return [MarkdownLine(text, kind, indent=count_columns(text)) for text in lines]
 
 
-def _one(text: str, before: list[Line]) -> Line:
+def _classify_line(text: str, before: list[MarkdownLine]) -> MarkdownLine:
     if not text.strip():
-        return Line(text, Kind.BLANK)
-    indent = columns(text)
+        return MarkdownLine(text, LineKind.BLANK)
+    indent = count_columns(text)
     under = _underline(text, before)
     if under is not None:
         return under
     if _RULE.match(text):
-        return Line(text, Kind.OPAQUE)
+        return MarkdownLine(text, LineKind.OPAQUE)
     heading = _HEADING.match(text)
     # "#tag" is a word and not a heading, but "##Heading" without a space is common in older Markdown.
     if heading and (heading["gap"] or not heading["title"] or len(heading["marks"]) > 1):
         title = heading["title"] if heading["gap"] else heading["title"].rstrip("# \t")
-        return Line(text, Kind.HEADING, level=len(heading["marks"]), title=title)
+        return MarkdownLine(text, LineKind.HEADING, level=len(heading["marks"]), title=title)
     bullet = _BULLET.match(text)
     if bullet:
         return _bullet(text, bullet)
-    more = _in_item(before) and (indent > 0 or before[-1].kind is not Kind.BLANK)
-    return Line(text, Kind.MORE if more else Kind.TEXT, indent=indent)
+    more = _in_item(before) and (indent > 0 or before[-1].kind is not LineKind.BLANK)
+    return MarkdownLine(text, LineKind.MORE if more else LineKind.TEXT, indent=indent)
 
 
-def _underline(text: str, before: list[Line]) -> Line | None:
+def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
     """An underline turns the paragraph above it into a heading; its lines are changed in `before`. None otherwise."""
     if not _UNDERLINE.match(text):
         return None
     begin = len(before)
-    while begin and before[begin - 1].kind is Kind.TEXT:
+    while begin and before[begin - 1].kind is LineKind.TEXT:
         begin -= 1
     paragraph = before[begin:]
     if not paragraph or paragraph[0].indent > 3:
@@ -176,14 +176,16 @@ def _underline(text: str, before: list[Line]) -> Line | None:
         return None
     title = " ".join(line.text.strip() for line in paragraph)
     level = 1 if "=" in text else 2
-    before[begin] = Line(paragraph[0].text, Kind.HEADING, level=level, title=title)
-    before[begin + 1 :] = [Line(line.text, Kind.UNDERLINE) for line in paragraph[1:]]
-    return Line(text, Kind.UNDERLINE)
+    before[begin] = MarkdownLine(paragraph[0].text, LineKind.HEADING, level=level, title=title)
+    before[begin + 1 :] = [MarkdownLine(line.text, LineKind.UNDERLINE) for line in paragraph[1:]]
+    return MarkdownLine(text, LineKind.UNDERLINE)
 
 
-def _bullet(text: str, match: re.Match[str]) -> Line:
+def _bullet(text: str, match: re.Match[str]) -> MarkdownLine:
     mark = match["indent"] + match["mark"] + match["gap"]
-    return Line(text, Kind.BULLET, title=match["text"], indent=columns(match["indent"]), mark=mark)
+    return MarkdownLine(
+        text, LineKind.BULLET, title=match["text"], indent=count_columns(match["indent"]), mark=mark
+    )
 
 
 def opens_fence(text: str) -> bool:
@@ -191,15 +193,15 @@ def opens_fence(text: str) -> bool:
     return _FENCE.match(text) is not None
 
 
-def _in_item(before: list[Line]) -> bool:
+def _in_item(before: list[MarkdownLine]) -> bool:
     """Whether the last line that is not blank belongs to a bullet."""
     for line in reversed(before):
-        if line.kind is not Kind.BLANK:
-            return line.kind in (Kind.BULLET, Kind.MORE)
+        if line.kind is not LineKind.BLANK:
+            return line.kind in (LineKind.BULLET, LineKind.MORE)
     return False
 
 
-def columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """A line's indentation in columns; a tab stop is every four columns."""
     at = 0
     for letter in text:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tacitd.files.disk import Disk, RealDisk
 
 
-def move(source: Path, target: Path, disk: Disk | None = None) -> None:
+def rename_file(source: Path, target: Path, disk: Disk | None = None) -> None:
     """Rename a file within its directory.
 
     Raises OSError; FileExistsError if `target` exists. An error can also mean that the file has its new name but the
@@ -24,7 +24,7 @@ def move(source: Path, target: Path, disk: Disk | None = None) -> None:
     disk.sync_dir(target.parent)
 
 
-def remove(paths: Iterable[Path], disk: Disk | None = None) -> None:
+def remove_files(paths: Iterable[Path], disk: Disk | None = None) -> None:
     """Remove these files; one that does not exist is skipped. Raises OSError."""
     disk = disk or RealDisk()
     parents: dict[Path, None] = {}

@@ -148,7 +148,7 @@ def effect_from_json(value: Any) -> Effect:
             return NOTHING
 
 
-def applied(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effect]:
+def apply_operation(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effect]:
     """Given the file's bytes (None: no file), return the new bytes (None: remove the file) and the effect.
 
     Raises FileRefusedError if the file cannot be spliced.
@@ -207,7 +207,7 @@ def _swap(operation: SwapLine, data: bytes | None) -> tuple[bytes | None, Effect
 
 
 def _heading_of(data: bytes | None, line: str) -> str:
-    wanted = markdown.clean(line).split()
+    wanted = markdown.clean_line(line).split()
     return next((heading for heading, text in markdown.lines_of(data) if text.split() == wanted), "")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.markdown import clean
+from tacitd.files.markdown import clean_line
 from tacitd.files.operations import Effect, Operation, PutLine, SwapLine, TakeLine
 
 
@@ -31,22 +31,22 @@ Step = tuple[float, Mapping[str, Any], Sequence[Operation], Sequence[Effect]]
 """One finished transaction: when it began (seconds since 1970, UTC), cause, operations, and their effects."""
 
 
-def fold(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
+def fold_lines(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
     """Given finished transactions, oldest first, return the history of every line by (file, text)."""
     lines: dict[tuple[Path, str], LineHistory] = {}
     for at, cause, operations, effects in steps:
         for operation, effect in zip(operations, effects, strict=True):
-            put, taken = _moved(operation, effect)
+            put, taken = _changed_lines(operation, effect)
             if taken is not None:
-                place = (operation.path, clean(taken))
+                place = (operation.path, clean_line(taken))
                 before = lines.pop(place, None)
                 lines[place] = LineHistory(before.put_at if before else None, at, cause)
             if put is not None:
-                lines[operation.path, clean(put)] = LineHistory(at, None, cause)
+                lines[operation.path, clean_line(put)] = LineHistory(at, None, cause)
     return lines
 
 
-def _moved(operation: Operation, effect: Effect) -> tuple[str | None, str | None]:
+def _changed_lines(operation: Operation, effect: Effect) -> tuple[str | None, str | None]:
     """The line that was added and the line that was removed."""
     match operation, effect.did:
         case PutLine(line=line), "put":

@@ -22,7 +22,7 @@ from typing import Protocol
 from tacitd.errors import FileRefusedError
 from tacitd.files.busy import BusyFiles
 from tacitd.files.disk import Disk, RealDisk, make_dirs
-from tacitd.files.temporary import Seen, look, removed_on_failure, swap_name, write_temp
+from tacitd.files.temporary import FileSnapshot, read_snapshot, removed_on_failure, swap_name, write_temp
 
 TRIES = 5
 """How often an edit is tried. It starts again if the file was saved in between."""
@@ -32,10 +32,10 @@ Change = Callable[[bytes | None], bytes | None]
 """Given a file's bytes (None: no such file), returns the new bytes, or None to leave the file unchanged. Pure."""
 
 
-class Lingering(Protocol):
+class OldFileKeeper(Protocol):
     """Checks a file again after it was swapped out; implemented by `second_look.SecondLook`."""
 
-    def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
+    def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """Keep a descriptor of the file `old`, whose name is about to be removed. Raises nothing.
 
         Its bytes were `seen`. The file `target` now has the bytes `wrote`, the result of `change` on `seen`.
@@ -47,9 +47,9 @@ class Lingering(Protocol):
 class EditGuards:
     """Protection for people who edit the same file. Empty: only compare-and-swap, as for a person's own command."""
 
-    second: Lingering | None = None
+    late_writes: OldFileKeeper | None = None
     """Gets each file that was swapped out, because an editor may still write into it."""
-    busy: BusyFiles | None = None
+    busy_files: BusyFiles | None = None
     """Checked before each change: whether the file is being edited."""
 
 
@@ -61,7 +61,7 @@ def leave_unchanged(data: bytes | None) -> bytes | None:
     return data
 
 
-def replace(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None) -> bool:
+def replace_file(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None) -> bool:
     """Make `data` the content of a file that only tacitd writes. False: it was already, and nothing was written.
 
     `mode` is for tacitd's own files (0o600; missing directories become 0700). Without it the file keeps the mode of the
@@ -70,7 +70,7 @@ def replace(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | No
     """
     disk = disk or RealDisk()
     target = disk.resolve(path)
-    seen = look(target, disk)
+    seen = read_snapshot(target, disk)
     if seen is not None and seen.data == data and mode in (None, seen.stat.st_mode & 0o7777):
         return False
     make_dirs(target.parent, disk, private=mode is not None)
@@ -81,13 +81,13 @@ def replace(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | No
     return True
 
 
-def edit(
+def edit_file(
     path: Path,
     change: Change,
     *,
     mode: int | None = None,
     disk: Disk | None = None,
-    second: Lingering | None = None,
+    second: OldFileKeeper | None = None,
     guards: EditGuards = UNGUARDED,
 ) -> bool:
     """Change a file that people edit too. Returns whether it was changed.
@@ -96,7 +96,7 @@ def edit(
     OSError, FileRefusedError from `change` or if the file was saved in between `TRIES` times, and FileBusyError if the
     guards find that the file is being edited. After FileRefusedError and FileBusyError the file is as a person left it.
     """
-    guards = EditGuards(second, guards.busy) if second is not None else guards
+    guards = EditGuards(second, guards.busy_files) if second is not None else guards
     made = _Edit(path, change, mode, disk or RealDisk(), guards)
     for _ in range(TRIES):
         done = made.try_once()
@@ -117,25 +117,25 @@ class _Edit:
 
     def try_once(self) -> bool | None:
         """Whether it was changed; None if the file was saved in between, and so has those bytes."""
-        seen = look(self._target, self._disk)
-        if self._guards.busy is not None:
+        seen = read_snapshot(self._target, self._disk)
+        if self._guards.busy_files is not None:
             # Before `change`: it must not be applied to half of a file.
-            self._guards.busy.check_at_rest(self._target, seen.stat if seen else None)
+            self._guards.busy_files.check_at_rest(self._target, seen.stat if seen else None)
         before = seen.data if seen else None
         wanted = self._change(before)
         if wanted is None or wanted == before:
             return False
-        if self._guards.busy is not None:
+        if self._guards.busy_files is not None:
             # After `change`: a file that needs no change does not have to wait until its editor is closed.
-            self._guards.busy.check_editors(self._target)
+            self._guards.busy_files.check_editors(self._target)
         make_dirs(self._target.parent, self._disk, private=self._mode is not None)
         if self._bring_in(seen, wanted):
             return True
-        if self._guards.busy is not None:
-            self._guards.busy.note_changed(self._target)
+        if self._guards.busy_files is not None:
+            self._guards.busy_files.note_changed(self._target)
         return None
 
-    def _bring_in(self, seen: Seen | None, wanted: bytes) -> bool:
+    def _bring_in(self, seen: FileSnapshot | None, wanted: bytes) -> bool:
         """Put `wanted` into the file. False if the file was saved in between.
 
         Just before the swap the temporary file gets a name with the digests of both contents. If the process ends
@@ -146,19 +146,19 @@ class _Edit:
         temp = write_temp(target, [wanted], seen.stat if seen else None, self._mode, disk)
         with removed_on_failure(temp, disk):
             made = disk.stat(temp)
-            if not _unchanged(target, seen, disk):
+            if not _is_unchanged(target, seen, disk):
                 disk.unlink(temp)
                 return False
             old = swap_name(temp, wanted, seen.data) if seen is not None else temp
             if seen is not None:
                 disk.replace(temp, old)
         with removed_on_failure(old, disk):
-            done = _placed(old, target, disk) if seen is None else self._swap(old, seen, wanted)
-        if done and self._guards.busy is not None:
-            self._guards.busy.note_written(target, made)
+            done = _place_new(old, target, disk) if seen is None else self._swap(old, seen, wanted)
+        if done and self._guards.busy_files is not None:
+            self._guards.busy_files.note_written(target, made)
         return done
 
-    def _swap(self, temp: Path, seen: Seen, wanted: bytes) -> bool:
+    def _swap(self, temp: Path, seen: FileSnapshot, wanted: bytes) -> bool:
         """Exchange `temp` and the file, and check what came out. False if that is not `seen`.
 
         A save between the comparison and a plain rename would be lost without a trace. An exchange is atomic and keeps
@@ -175,7 +175,7 @@ class _Edit:
         except FileNotFoundError:  # the file was removed since the comparison
             disk.unlink(temp)
             return False
-        out = look(temp, disk)
+        out = read_snapshot(temp, disk)
         if out is not None and out.data != seen.data:
             self._put_back(temp, out.data, wanted)
             return False
@@ -185,9 +185,9 @@ class _Edit:
             disk.unlink(temp)
         return True
 
-    def _keep(self, old: Path, seen: Seen, wanted: bytes) -> None:
-        if self._guards.second is not None:
-            self._guards.second.keep(self._target, old, seen.data, self._change, wanted)
+    def _keep(self, old: Path, seen: FileSnapshot, wanted: bytes) -> None:
+        if self._guards.late_writes is not None:
+            self._guards.late_writes.keep_old_file(self._target, old, seen.data, self._change, wanted)
 
     def _put_back(self, temp: Path, theirs: bytes, ours: bytes) -> None:
         """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's.
@@ -201,21 +201,21 @@ class _Edit:
         target, disk = self._target, self._disk
         standing, coming = ours, theirs
         for _ in range(TRIES):
-            if not _back(temp, target, disk):
+            if not _exchange_back(temp, target, disk):
                 return
-            out = look(temp, disk)
+            out = read_snapshot(temp, disk)
             if out is None or out.data == standing:
                 break
             standing, coming = coming, out.data
         if standing == ours:
-            if self._guards.second is not None:
-                self._guards.second.keep(target, temp, ours, leave_unchanged, coming)
+            if self._guards.late_writes is not None:
+                self._guards.late_writes.keep_old_file(target, temp, ours, leave_unchanged, coming)
             with suppress(FileNotFoundError):
                 disk.unlink(temp)
         disk.sync_dir(target.parent)
 
 
-def _placed(temp: Path, target: Path, disk: Disk) -> bool:
+def _place_new(temp: Path, target: Path, disk: Disk) -> bool:
     try:
         disk.place(temp, target)
     except FileExistsError:
@@ -225,7 +225,7 @@ def _placed(temp: Path, target: Path, disk: Disk) -> bool:
     return True
 
 
-def _back(temp: Path, target: Path, disk: Disk) -> bool:
+def _exchange_back(temp: Path, target: Path, disk: Disk) -> bool:
     try:
         return disk.exchange(temp, target)
     except FileNotFoundError:
@@ -235,8 +235,8 @@ def _back(temp: Path, target: Path, disk: Disk) -> bool:
         return False
 
 
-def _unchanged(target: Path, seen: Seen | None, disk: Disk) -> bool:
-    now = look(target, disk)
+def _is_unchanged(target: Path, seen: FileSnapshot | None, disk: Disk) -> bool:
+    now = read_snapshot(target, disk)
     if now is None or seen is None:
         return now is seen
     return _identity(now.stat) == _identity(seen.stat) and now.data == seen.data

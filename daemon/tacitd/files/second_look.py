@@ -31,8 +31,8 @@ from pathlib import Path
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all, write_all
-from tacitd.files.replaced import Change, edit, leave_unchanged
-from tacitd.files.temporary import LIMIT, copy_name, kept_for_a_person, look
+from tacitd.files.replaced import Change, edit_file, leave_unchanged
+from tacitd.files.temporary import LIMIT, copy_name, list_kept_copies, read_snapshot
 
 KEEP = 60.0
 """Seconds for which an old file is kept after the swap, and again after each late write."""
@@ -45,7 +45,7 @@ AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredCopy:
     """A copy with a person's text that is not in any other file."""
 
     path: Path
@@ -54,7 +54,7 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _OldFile:
     """An old file that was swapped out."""
 
     fd: int
@@ -78,7 +78,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ours:
+class _OwnChange:
     """A change that tacitd made to a file while an older version of it is kept."""
 
     number: int
@@ -89,24 +89,24 @@ class _Ours:
     """The digest of the file after it."""
 
 
-class SecondLook:
+class LateWrites:
     """The files that were swapped out within the last minute. Thread-safe; raises nothing."""
 
     def __init__(self, clock: Clock, disk: Disk | None = None) -> None:
         self._clock = clock
         self._disk = disk or RealDisk()
         self._lock = threading.Lock()
-        self._kept: list[_Kept] = []
-        self._in_work: list[_Kept] = []
+        self._kept: list[_OldFile] = []
+        self._in_work: list[_OldFile] = []
         """Those that a thread is checking now. `_ours` must keep the changes that they lack."""
-        self._ours: dict[Path, list[_Ours]] = {}
+        self._ours: dict[Path, list[_OwnChange]] = {}
         self._number = 0
         self._evicting = threading.local()
         self._copies: dict[Path, Path | None] = {}
         self.on_kept: Callable[[], None] = lambda: None
         """Called when a file is kept. Any thread."""
 
-    def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
+    def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed.
 
         Its bytes were `seen`. The file now has the bytes `wrote`, the result of `change` on `seen`.
@@ -119,10 +119,10 @@ class SecondLook:
         with self._lock:
             self._number += 1
             self._ours.setdefault(target, []).append(
-                _Ours(self._number, change, _digest(seen), _digest(wrote))
+                _OwnChange(self._number, change, _digest(seen), _digest(wrote))
             )
             if fd >= 0:
-                one = _Kept(
+                one = _OldFile(
                     fd, target, len(seen), _digest(seen), not seen.strip(), self._number, now, now + LOOKS[0]
                 )
                 self._kept.append(one)
@@ -131,7 +131,7 @@ class SecondLook:
         self._forget_changes()
         self.on_kept()
 
-    def look(self) -> None:
+    def check_due(self) -> None:
         """Check the old files that are due. One with a late write is kept for another minute."""
         now = self._clock.monotonic()
         with self._lock:
@@ -140,7 +140,7 @@ class SecondLook:
             self._in_work += due
         for one in due:
             try:
-                again = self._looked_at(one, now)
+                again = self._check_file(one, now)
             except (OSError, FileRefusedError):  # the file cannot be written now: retried in a minute
                 again = replace(one, due=now + KEEP)
             with self._lock:
@@ -163,19 +163,19 @@ class SecondLook:
             kept, self._kept = self._kept, []
             self._in_work += kept
         for one in sorted(kept, key=lambda one: one.number):
-            self._last(one, None)
+            self._check_last_time(one, None)
         with self._lock:
             self._in_work.clear()
         self._forget_changes()
 
-    def find(self, directories: Iterable[Path]) -> None:
+    def find_copies(self, directories: Iterable[Path]) -> None:
         """Record the copies in these directories that earlier processes left."""
         for directory in directories:
-            for path in kept_for_a_person(directory, self._disk):
+            for path in list_kept_copies(directory, self._disk):
                 self._copies.setdefault(path, None)
 
     @property
-    def recovered(self) -> tuple[Recovered, ...]:
+    def recovered(self) -> tuple[RecoveredCopy, ...]:
         """The copies that still exist."""
         for path in list(self._copies):
             try:
@@ -184,10 +184,10 @@ class SecondLook:
                 self._copies.pop(path, None)
             except OSError:
                 continue
-        return tuple(Recovered(path, target) for path, target in sorted(self._copies.items()))
+        return tuple(RecoveredCopy(path, target) for path, target in sorted(self._copies.items()))
 
     @property
-    def waiting(self) -> int:
+    def kept_count(self) -> int:
         """The number of descriptors that are kept now."""
         return len(self._kept)
 
@@ -205,7 +205,7 @@ class SecondLook:
                         return
                     oldest = self._kept.pop(0)
                     self._in_work.append(oldest)
-                self._last(oldest, self)
+                self._check_last_time(oldest, self)
                 with self._lock:
                     self._in_work.remove(oldest)
         finally:
@@ -222,7 +222,7 @@ class SecondLook:
                 for target, number in oldest.items()
             }
 
-    def _looked_at(self, one: _Kept, now: float) -> _Kept | None:
+    def _check_file(self, one: _OldFile, now: float) -> _OldFile | None:
         """Check one old file; return how it is kept on, or None if it need not be. Raises OSError and FileRefusedError."""
         found = self._disk.fstat(one.fd)
         if found.st_nlink or found.st_size > LIMIT:
@@ -240,22 +240,22 @@ class SecondLook:
                 return replace(one, moved=(stamp, now), due=now + REST)
             if now - one.moved[1] < REST:
                 return replace(one, due=one.moved[1] + REST)
-        return replace(self._settle(one, data, self), begun=now, due=now + LOOKS[0], moved=None)
+        return replace(self._bring_in(one, data, self), begun=now, due=now + LOOKS[0], moved=None)
 
-    def _last(self, one: _Kept, second: SecondLook | None) -> None:
+    def _check_last_time(self, one: _OldFile, second: LateWrites | None) -> None:
         """The last check of one old file: what cannot be brought into the named file is kept in a copy."""
         data = b""
         try:
             found = self._disk.fstat(one.fd)
             data = b"" if found.st_nlink or found.st_size > LIMIT else read_all(one.fd, self._disk)
             if data and (len(data) != one.size or _digest(data) != one.digest):
-                self._settle(one, data, second)
+                self._bring_in(one, data, second)
         except (OSError, FileRefusedError):
             with suppress(OSError, FileRefusedError):
-                self._beside(one, data)
+                self._write_copy(one, data)
         self._disk.close(one.fd)
 
-    def _settle(self, one: _Kept, data: bytes, second: SecondLook | None) -> _Kept:
+    def _bring_in(self, one: _OldFile, data: bytes, second: LateWrites | None) -> _OldFile:
         """Bring the late write `data` into the named file, or into a copy; return the new state of the old file.
 
         Raises OSError and FileRefusedError. The write may have been recovered all the same; then a retry finds its lines
@@ -267,13 +267,13 @@ class SecondLook:
         # Without a newline in between, the addition continues the old last line and is not made of whole lines.
         whole = data[one.size - 1 : one.size] in (b"", b"\n") or added.startswith((b"\n", b"\r\n"))
         # If the known bytes are blank, the addition may as well be a complete new version, so it is not just appended.
-        done = bool(added) and whole and not one.blank and self._add(one, data, added, second)
+        done = bool(added) and whole and not one.blank and self._add_lines(one, data, added, second)
         grown = bool(added) or one.blank
         if not done and not (grown and self._bring_under_the_name(one, data, second)):
-            copy = self._beside(one, data)
+            copy = self._write_copy(one, data)
         return replace(one, size=len(data), digest=_digest(data), blank=not data.strip(), copy=copy)
 
-    def _add(self, one: _Kept, late: bytes, added: bytes, second: SecondLook | None) -> bool:
+    def _add_lines(self, one: _OldFile, late: bytes, added: bytes, second: LateWrites | None) -> bool:
         """Append the whole lines `added`, the end of `late`, to the named file, unless it has them.
 
         False if there is no such file now, if it is empty, or if it has only some of the lines: then these are not
@@ -289,12 +289,12 @@ class SecondLook:
             is_added = bool(data and data.strip()) and (
                 not any(known) or all(find_known_lines(data or b"", late))
             )
-            return with_tail(data, added) if is_added and not any(known) else None
+            return append_lines(data, added) if is_added and not any(known) else None
 
-        edit(one.target, change, disk=self._disk, second=second)
+        edit_file(one.target, change, disk=self._disk, second=second)
         return is_added
 
-    def _changes_since(self, one: _Kept, data: bytes) -> list[_Ours]:
+    def _changes_since(self, one: _OldFile, data: bytes) -> list[_OwnChange]:
         """Given the named file's bytes, return tacitd's changes since the swap; [] if anything else changed it since.
 
         The chain of digests proves it: each change started from what the one before it wrote, and the last one wrote
@@ -305,7 +305,7 @@ class SecondLook:
         unbroken = all(before.wrote == after.saw for before, after in pairwise(ours))
         return ours if ours and unbroken and ours[-1].wrote == _digest(data) else []
 
-    def _bring_under_the_name(self, one: _Kept, data: bytes, second: SecondLook | None) -> bool:
+    def _bring_under_the_name(self, one: _OldFile, data: bytes, second: LateWrites | None) -> bool:
         """Replace the named file with `data` and tacitd's changes since. False if that is not safe or not complete.
 
         Trigger: an editor completed the old file, and only tacitd changed the named file since.
@@ -315,7 +315,7 @@ class SecondLook:
         """
         if not data.strip():
             return False
-        now = look(one.target, self._disk)
+        now = read_snapshot(one.target, self._disk)
         ours = self._changes_since(one, now.data) if now is not None else []
         if now is None or not ours:
             return False
@@ -326,34 +326,34 @@ class SecondLook:
         if wanted == now.data:
             return now.data == data
         expected = now.data
-        edit(
+        edit_file(
             one.target,
             lambda before: wanted if before == expected else None,
             disk=self._disk,
-            second=_Unrepeated(second) if second is not None else None,
+            second=_WithoutChange(second) if second is not None else None,
         )
-        there = look(one.target, self._disk)
+        there = read_snapshot(one.target, self._disk)
         return there is not None and there.data == wanted
 
-    def _beside(self, one: _Kept, data: bytes) -> Path | None:
+    def _write_copy(self, one: _OldFile, data: bytes) -> Path | None:
         """Write `data` into a copy beside the file, unless it is blank or equal to the file. Returns the copy, if any.
 
         One old file has one copy: an earlier copy of it is removed if no person changed it, because the writer itself
         overwrote those bytes.
         """
-        now = look(one.target, self._disk)
+        now = read_snapshot(one.target, self._disk)
         there = now.data if now is not None else b""
         if not data.strip() or data == there:
             return one.copy
         copy = copy_name(one.target, there)
-        self._write(copy, data, self._disk.fstat(one.fd).st_mode & 0o777)
+        self._write_file(copy, data, self._disk.fstat(one.fd).st_mode & 0o777)
         self._copies[copy] = one.target
-        before = look(one.copy, self._disk) if one.copy is not None else None
+        before = read_snapshot(one.copy, self._disk) if one.copy is not None else None
         if one.copy is not None and before is not None and _digest(before.data) == one.digest:
             self._disk.unlink(one.copy)
         return copy
 
-    def _write(self, copy: Path, data: bytes, mode: int) -> None:
+    def _write_file(self, copy: Path, data: bytes, mode: int) -> None:
         """Write a copy, durably. It has its final name from the first byte on, so that a crash leaves a part that is
         reported too."""
         fd = self._disk.open_new(copy, 0o600)
@@ -370,18 +370,18 @@ class SecondLook:
             self._disk.close(fd)
 
 
-class _Unrepeated:
+class _WithoutChange:
     """Keeps what a recovery swapped out, with a change that does nothing.
 
     Setting the file to one version is not a change that can be applied to another version.
     """
 
-    def __init__(self, second: SecondLook) -> None:
+    def __init__(self, second: LateWrites) -> None:
         self._second = second
 
-    def keep(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
+    def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """As SecondLook.keep."""
-        self._second.keep(target, old, seen, leave_unchanged, wrote)
+        self._second.keep_old_file(target, old, seen, leave_unchanged, wrote)
 
 
 def find_known_lines(data: bytes, added: bytes) -> list[bool]:
@@ -390,16 +390,16 @@ def find_known_lines(data: bytes, added: bytes) -> list[bool]:
     return [line.strip() in there for line in added.splitlines() if line.strip()]
 
 
-def with_tail(data: bytes | None, added: bytes) -> bytes | None:
+def append_lines(data: bytes | None, added: bytes) -> bytes | None:
     """Given a file's bytes, return them with these lines appended; None if it has them in one piece, or is missing."""
-    if data is None or not added.strip() or _lined(added) in _lined(data):
+    if data is None or not added.strip() or _as_whole_lines(added) in _as_whole_lines(data):
         return None
     joined = not data or data.endswith(b"\n") or added.startswith((b"\n", b"\r\n"))
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     return data + (b"" if joined else newline) + added
 
 
-def _lined(data: bytes) -> bytes:
+def _as_whole_lines(data: bytes) -> bytes:
     """The bytes with a newline before and after, so that a search matches only whole lines."""
     return b"\n" + data.replace(b"\r\n", b"\n").strip(b"\n") + b"\n"
 

@@ -20,12 +20,12 @@ _SWAP, _EXCLUSIVE = (0x2, 0x4) if sys.platform == "darwin" else (0x2, 0x1)
 _AT_FDCWD = -100
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange_names(one: Path, other: Path) -> bool:
     """Exchange two names on one file system atomically. False if that is not possible here. Raises OSError."""
     return _rename(one, other, _SWAP)
 
 
-def place(source: Path, target: Path) -> None:
+def rename_exclusive(source: Path, target: Path) -> None:
     """Rename without overwriting. Raises FileExistsError if the target exists, and OSError.
 
     Three ways, by what the system offers: an exclusive rename; a hard link, which fails if the name exists; and a check

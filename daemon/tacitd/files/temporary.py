@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tacitd import git
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, mode_within, read_all, regular, write_all
+from tacitd.files.disk import Disk, is_regular, mode_within, read_all, write_all
 
 TEMP_PREFIX = ".tacitd-"
 """The prefix of every temporary file of tacitd. Watchers ignore these files."""
@@ -32,14 +32,14 @@ LIMIT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileSnapshot:
     """A file as it was at one moment."""
 
     data: bytes
     stat: os.stat_result
 
 
-def look(target: Path, disk: Disk) -> Seen | None:
+def read_snapshot(target: Path, disk: Disk) -> FileSnapshot | None:
     """The file's bytes and stat from one descriptor; None if it does not exist.
 
     Raises OSError, and FileRefusedError if it is not an ordinary file or has more than LIMIT bytes.
@@ -53,7 +53,7 @@ def look(target: Path, disk: Disk) -> Seen | None:
     try:
         found = disk.fstat(fd)
         _refuse_odd(target, found)
-        return Seen(read_all(fd, disk), found)
+        return FileSnapshot(read_all(fd, disk), found)
     finally:
         disk.close(fd)
 
@@ -75,9 +75,9 @@ def write_temp(
         try:
             for part in parts:
                 write_all(fd, part, disk)
-            _dress(fd, like, mode, disk)
+            _set_mode_and_owner(fd, like, mode, disk)
             disk.sync(fd)
-            sweep(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
+            sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
         finally:
             disk.close(fd)
     return temp
@@ -122,7 +122,7 @@ def removed_on_failure(temp: Path, disk: Disk) -> Iterator[None]:
         raise
 
 
-def sweep(directory: Path, before: float, disk: Disk) -> None:
+def sweep_temporary(directory: Path, before: float, disk: Disk) -> None:
     """Remove tacitd's temporary files whose last change is older than `before` (seconds since 1970).
 
     A file that git tracks stays: a repository brought it along, or a person committed it. So does a file in a work tree
@@ -139,7 +139,7 @@ def sweep(directory: Path, before: float, disk: Disk) -> None:
                     _remove(temp, disk)
 
 
-def kept_for_a_person(directory: Path, disk: Disk) -> list[Path]:
+def list_kept_copies(directory: Path, disk: Disk) -> list[Path]:
     """The temporary files in a directory with text that a person saved during a swap. Never raises."""
     found: list[Path] = []
     with suppress(OSError):
@@ -160,7 +160,7 @@ def _is_stale(temp: Path, before: float, disk: Disk) -> bool:
 def _tracked(directory: Path) -> frozenset[str] | None:
     """The case-folded names of those temporary files that git tracks; None where git cannot say."""
     place = Path(os.path.realpath(directory))
-    found = git.find(place)
+    found = git.find_repository(place)
     return git.list_tracked(found.here, place, f"{TEMP_PREFIX}*") if found is not None else frozenset()
 
 
@@ -172,29 +172,29 @@ def _remove(temp: Path, disk: Disk) -> None:
 def _is_ours(temp: Path, disk: Disk) -> bool:
     if temp.suffix == ".new":
         return True
-    seen = look(temp, disk)
+    seen = read_snapshot(temp, disk)
     return temp.suffix == ".old" and seen is not None and _digest(seen.data) in temp.stem.split("-")
 
 
 def _refuse_odd(target: Path, found: os.stat_result) -> None:
-    if not regular(found):
+    if not is_regular(found):
         raise FileRefusedError(f"{target} is not an ordinary file", "move it away")
     if found.st_size > LIMIT:
         raise FileRefusedError(f"{target} is longer than {LIMIT >> 20} MB", "shorten it")
 
 
-def _dress(fd: int, like: os.stat_result | None, mode: int | None, disk: Disk) -> None:
+def _set_mode_and_owner(fd: int, like: os.stat_result | None, mode: int | None, disk: Disk) -> None:
     if like is not None:
         bits = like.st_mode & 0o7777
         mine = disk.fstat(fd)
         if (like.st_uid, like.st_gid) != (mine.st_uid, mine.st_gid):
-            bits = _give(fd, like, bits, disk)
+            bits = _give_owner(fd, like, bits, disk)
         disk.chmod(fd, bits if mode is None else mode)
     elif mode is not None:
         disk.chmod(fd, mode)
 
 
-def _give(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
+def _give_owner(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
     """Give the file the owner of the one that it replaces; return the mode to set.
 
     Only root may change a file's owner. Otherwise keep at least the group. If even that is not allowed, remove the

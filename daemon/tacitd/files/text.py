@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, make_dirs, regular, write_all
+from tacitd.files.disk import Disk, RealDisk, is_regular, make_dirs, write_all
 
 
 def append_text(
@@ -27,7 +27,7 @@ def append_text(
     new = not _is_there(target, disk)
     fd = disk.open_append(target, 0o600)
     try:
-        if not regular(disk.fstat(fd)):
+        if not is_regular(disk.fstat(fd)):
             raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
         disk.lock(fd, wait=True)
         size = disk.fstat(fd).st_size
@@ -46,6 +46,6 @@ def _is_there(target: Path, disk: Disk) -> bool:
         found = disk.stat(target)
     except FileNotFoundError:
         return False
-    if not regular(found):
+    if not is_regular(found):
         raise FileRefusedError(f"{target} is not an ordinary file", "move it away")
     return True

@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import Clock, utc_millis
-from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, said_by_system
+from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
 from tacitd.files import operations as ops
 from tacitd.files.busy import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.guard import real_target, refuse_aliased, refuse_unwritable, removal
+from tacitd.files.guard import plan_removal, real_target, refuse_aliased, refuse_unwritable
 from tacitd.files.intents import (
-    Pending,
+    PendingTransaction,
     Transaction,
+    complete_transaction,
     done_record,
-    ended,
     intent_record,
     part_record,
     read_intent,
@@ -37,10 +37,10 @@ from tacitd.files.intents import (
 )
 from tacitd.files.log import Log
 from tacitd.files.operations import Effect, Operation
-from tacitd.files.provenance import LineHistory, fold
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit
-from tacitd.files.second_look import SecondLook
-from tacitd.files.temporary import look
+from tacitd.files.provenance import LineHistory, fold_lines
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
+from tacitd.files.second_look import LateWrites
+from tacitd.files.temporary import read_snapshot
 
 
 class History:
@@ -51,7 +51,7 @@ class History:
         log: Log,
         clock: Clock,
         disk: Disk | None = None,
-        second: SecondLook | None = None,
+        second: LateWrites | None = None,
         *,
         guards: EditGuards = UNGUARDED,
         sleep: Callable[[float], None] = time.sleep,
@@ -60,7 +60,7 @@ class History:
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
-        self._guards = EditGuards(second, guards.busy) if second is not None else guards
+        self._guards = EditGuards(second, guards.busy_files) if second is not None else guards
         self._sleep = sleep
         self.on_busy: Callable[[], None] = lambda: None
         """Called when a transaction has to wait for a file that is being edited. Any thread."""
@@ -69,11 +69,11 @@ class History:
         self._done: dict[str, str] = {}
         """Key to id."""
         self._open: dict[str, Transaction] = {}
-        self._pending: dict[str, Pending] = {}
+        self._pending: dict[str, PendingTransaction] = {}
         self._parts: dict[str, tuple[Effect, ...]] = {}
         """By id, the effects of the first operations of an open transaction, which are not repeated."""
 
-    def run(
+    def run_transaction(
         self,
         root: Path,
         operations: Sequence[Operation],
@@ -128,11 +128,11 @@ class History:
                 try:
                     finished.append(self._finish(each, resumed=True))
                 except (FileRefusedError, OSError) as error:
-                    self._waits(each, error)
+                    self._note_waiting(each, error)
             return finished
 
     @property
-    def pending(self) -> tuple[Pending, ...]:
+    def pending(self) -> tuple[PendingTransaction, ...]:
         """The unfinished transactions, oldest first, with the reason from the last attempt."""
         with self._lock:
             self._load()
@@ -151,10 +151,10 @@ class History:
         busy = next((each for each in self.pending if each.busy and each.root == root), None)
         if busy is not None:
             raise FileBusyError(busy.reason, busy.hint, seconds=AGAIN)
-        if self._guards.busy is not None:
-            self._guards.busy.check_editors(self._disk.resolve(path))
+        if self._guards.busy_files is not None:
+            self._guards.busy_files.check_editors(self._disk.resolve(path))
 
-    def drop(self, id: str, reason: str) -> None:
+    def drop_transaction(self, id: str, reason: str) -> None:
         """Give up a transaction that can never be finished. Raises UsageError if none with this id is open, and OSError."""
         with self._lock:
             self._load()
@@ -163,7 +163,7 @@ class History:
             self._log.append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
             self._forget(id)
 
-    def undo(self, id: str) -> Transaction:
+    def undo_transaction(self, id: str) -> Transaction:
         """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
 
         Generated files and exclude lines are not undone. Raises UsageError if there is no such transaction or it has
@@ -176,9 +176,9 @@ class History:
             operations = [each for each in reversed(back) if each is not None]
             if past.state != "done" or not operations:
                 raise UsageError(f"transaction {id} has nothing that can be undone")
-            return self.run(past.root, operations, {"undo": id}, f"undo:{id}", past.also)
+            return self.run_transaction(past.root, operations, {"undo": id}, f"undo:{id}", past.also)
 
-    def entries(self, root: Path | None = None) -> Iterator[Transaction]:
+    def list_transactions(self, root: Path | None = None) -> Iterator[Transaction]:
         """Yield every transaction (of one project): the finished ones in the order of finishing, then the open ones.
 
         Dropped ones are left out. Raises OSError if the log cannot be read.
@@ -193,16 +193,16 @@ class History:
             elif id in begun and record.get("state") != "part":
                 intent = begun.pop(id)
                 if record.get("state") == "done":
-                    yield ended(intent, record)
+                    yield complete_transaction(intent, record)
         yield from begun.values()
 
-    def lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
+    def list_lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
         """By (file, text), every bullet that tacitd ever added or removed in this project.
 
         For provenance, and to find the lines that a person removed (S-28). Raises OSError if the log cannot be read.
         """
-        done = (each for each in self.entries(root) if each.state == "done")
-        return fold((each.at, each.cause, each.operations, each.effects) for each in done)
+        done = (each for each in self.list_transactions(root) if each.state == "done")
+        return fold_lines((each.at, each.cause, each.operations, each.effects) for each in done)
 
     def was_done(self, key: str) -> bool:
         """Whether a transaction with this key is finished."""
@@ -210,9 +210,9 @@ class History:
             self._load()
             return key in self._done
 
-    def places(self) -> set[Path]:
+    def list_directories(self) -> set[Path]:
         """The directory of every operation of every transaction."""
-        return {operation.path.parent for each in self.entries() for operation in each.operations}
+        return {operation.path.parent for each in self.list_transactions() for operation in each.operations}
 
     def flush(self) -> None:
         """Make the log durable. Intents always are; a lost done record is written again by `recover`. Raises OSError."""
@@ -238,7 +238,7 @@ class History:
         self._log.append(intent_record(begun), sync=True)
         self._loaded = True
         self._open[id] = begun
-        self._pending[id] = Pending(id, key, root, "not finished yet")
+        self._pending[id] = PendingTransaction(id, key, root, "not finished yet")
         return begun
 
     def _clear_the_way(self, targets: set[Path]) -> None:
@@ -255,7 +255,7 @@ class History:
             except FileBusyError:
                 raise
             except (FileRefusedError, OSError) as error:
-                what, hint = _in_words(error)
+                what, hint = _describe_error(error)
                 raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
 
     def _rehearse(self, operations: tuple[Operation, ...], targets: list[Path]) -> tuple[Effect, ...]:
@@ -268,15 +268,15 @@ class History:
         for operation, target in zip(operations, targets, strict=True):
             try:
                 if isinstance(operation, ops.RemoveFile):
-                    files[target], effect = None, removal(target, self._disk)
+                    files[target], effect = None, plan_removal(target, self._disk)
                 else:
                     if target not in files:
-                        seen = look(target, self._disk)
-                        if self._guards.busy is not None:
+                        seen = read_snapshot(target, self._disk)
+                        if self._guards.busy_files is not None:
                             # Half of a file may be refused (cut UTF-8, an unclosed comment) where the whole is not.
-                            self._guards.busy.check_at_rest(target, seen.stat if seen else None)
+                            self._guards.busy_files.check_at_rest(target, seen.stat if seen else None)
                         files[target] = seen.data if seen else None
-                    files[target], effect = ops.applied(operation, files[target])
+                    files[target], effect = ops.apply_operation(operation, files[target])
                 if effect != ops.NOTHING:
                     refuse_unwritable(target, self._disk)
                     if isinstance(operation, ops.PutLine | ops.SwapLine | ops.TakeLine):
@@ -284,7 +284,7 @@ class History:
             except OSError as error:
                 raise FileRefusedError(f"{operation.path}: {error.strerror or error}") from error
             except FileRefusedError as error:
-                raise _named(operation, error) from error
+                raise _name_file(operation, error) from error
             effects.append(effect)
         return tuple(effects)
 
@@ -314,14 +314,14 @@ class History:
             self._log.append(done_record(done, self._now()))
         except (FileRefusedError, OSError) as error:
             if len(effects) > before:
-                self._remember(begun, effects)
-            self._waits(begun, error)
+                self._record_part(begun, effects)
+            self._note_waiting(begun, error)
             raise
         self._forget(done.id)
         self._done[done.key] = done.id
         return done
 
-    def _remember(self, begun: Transaction, effects: Sequence[Effect]) -> None:
+    def _record_part(self, begun: Transaction, effects: Sequence[Effect]) -> None:
         """Record which operations are done while the transaction waits for the rest.
 
         It may wait for days. If a person removes a line meanwhile, a repeated operation would put it back (S-28).
@@ -341,13 +341,13 @@ class History:
 
         def change(data: bytes | None) -> bytes | None:
             nonlocal effect
-            after, effect = ops.applied(operation, data)
+            after, effect = ops.apply_operation(operation, data)
             return after
 
         try:
-            changed = edit(target, change, disk=self._disk, guards=self._guards)
+            changed = edit_file(target, change, disk=self._disk, guards=self._guards)
         except FileRefusedError as error:
-            raise _named(operation, error) from error
+            raise _name_file(operation, error) from error
         return effect if changed else ops.NOTHING
 
     def _remove(self, target: Path) -> Effect:
@@ -382,7 +382,7 @@ class History:
                 intent = read_intent(record)
                 if isinstance(intent, Transaction):
                     self._open[id] = intent
-                    self._pending[id] = Pending(id, intent.key, intent.root, "not finished yet")
+                    self._pending[id] = PendingTransaction(id, intent.key, intent.root, "not finished yet")
                 else:
                     self._pending[id] = intent
             case "part":
@@ -394,10 +394,10 @@ class History:
             case _:
                 self._forget(id)
 
-    def _waits(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
-        what, hint = _in_words(error)
+    def _note_waiting(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
+        what, hint = _describe_error(error)
         busy = isinstance(error, FileBusyError)
-        self._pending[begun.id] = Pending(begun.id, begun.key, begun.root, what, hint, busy)
+        self._pending[begun.id] = PendingTransaction(begun.id, begun.key, begun.root, what, hint, busy)
         if busy:
             self.on_busy()
 
@@ -407,7 +407,7 @@ class History:
         self._parts.pop(id, None)
 
     def _find(self, id: str) -> Transaction:
-        found = next((each for each in self.entries() if each.id == id), None)
+        found = next((each for each in self.list_transactions() if each.id == id), None)
         if found is None:
             raise UsageError(f"no transaction {id}", "history.jsonl lists the ids")
         return found
@@ -416,11 +416,11 @@ class History:
         return utc_millis(self._clock.now())
 
 
-def _in_words(error: FileRefusedError | OSError) -> tuple[str, str]:
-    return (error.what, error.hint) if isinstance(error, FileRefusedError) else said_by_system(error)
+def _describe_error(error: FileRefusedError | OSError) -> tuple[str, str]:
+    return (error.what, error.hint) if isinstance(error, FileRefusedError) else describe_os_error(error)
 
 
-def _named(operation: Operation, error: FileRefusedError) -> FileRefusedError:
+def _name_file(operation: Operation, error: FileRefusedError) -> FileRefusedError:
     if str(operation.path) in error.what or isinstance(error, FileBusyError):
         return error
     return FileRefusedError(f"{operation.path}: {error.what}", error.hint)

@@ -33,9 +33,9 @@ from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
 from tacitd.clock import Clock, local_date
-from tacitd.errors import TacitdError, said_by_system
+from tacitd.errors import TacitdError, describe_os_error
 from tacitd.model.port import NoAnswer, Tier, Why
-from tacitd.model.tally import Tally
+from tacitd.model.tally import SpendTotals
 
 KEPT = 62 * 86400.0
 """Seconds for which the records of a call stay in the log; older ones are folded into the total."""
@@ -76,7 +76,7 @@ class Caps(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """What was spent, in US dollars: as the client reported it, or assumed if it did not."""
 
     calls_today: int
@@ -87,7 +87,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class MinuteFull:
     """The cap on calls a minute is reached. Nothing is spent yet; waiting is enough."""
 
     calls: int
@@ -105,25 +105,31 @@ class Budget:
         self._clock = clock
         self._lock = threading.RLock()
         self._minute: list[float] = []
-        self._tally = Tally()
+        self._tally = SpendTotals()
         self._unwritten: list[dict[str, Any]] = []
         """Records that are counted in memory and could not be appended yet, oldest first."""
         for record in log.read():
-            self._tally.fold(record)
+            self._tally.fold_record(record)
 
-    def recap(self, caps: Caps) -> None:
+    def set_caps(self, caps: Caps) -> None:
         """Set other caps for the following calls. What was spent still counts."""
         with self._lock:
             self._caps = caps
 
-    def begin(self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()) -> str | Full | NoAnswer:
+    def begin_call(
+        self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()
+    ) -> str | MinuteFull | NoAnswer:
         """Check the caps and record the call; return its id. The caller must then make the call, and must not call without it.
 
         Returns `Full` only if the minute is the only obstacle: a reached cap refuses at once. Returns `NoAnswer` if the call
         is refused, or if the log cannot be written.
         """
         with self._lock:
-            refused = self._repeated(parts or (key,)) or self.check(self._clock.now()) or self._full()
+            refused = (
+                self._check_repeated(parts or (key,))
+                or self.check_caps(self._clock.now())
+                or self._check_minute()
+            )
             if refused is not None:
                 return refused
             call, at = uuid.uuid4().hex, self._clock.now()
@@ -142,18 +148,20 @@ class Budget:
                 self._log.flush()
                 self._log.append(begun)
             except (OSError, TacitdError) as error:
-                what, hint = said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+                what, hint = (
+                    describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
+                )
                 return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {what}", hint)
             # Trigger: this sync fails although the one before succeeded.
             # Why: after a kill the next start may read `begun`, and nothing can cancel it.
             # Outcome: the call is made, so that it is not counted for nothing. The next call is refused.
             with suppress(OSError, TacitdError):
                 self._log.flush()
-            self._tally.fold(begun)
+            self._tally.fold_record(begun)
             self._minute.append(self._clock.monotonic())
             return call
 
-    def end(
+    def end_call(
         self, call: str, *, usd: float | None, tokens_in: int = 0, tokens_out: int = 0, why: str = ""
     ) -> None:
         """Record what the call cost. `usd` None: unknown, so a cost is assumed. `why` "" means an answer.
@@ -166,7 +174,7 @@ class Budget:
                 "id": call,
                 "at": self._clock.now(),
                 "state": "ended",
-                "usd": self._tally.assumed_for(call) if usd is None else usd,
+                "usd": self._tally.assume_call_cost(call) if usd is None else usd,
                 "assumed": usd is None,
                 "in": tokens_in,
                 "out": tokens_out,
@@ -174,7 +182,7 @@ class Budget:
             }
             self._record(ended)
 
-    def unused(self, call: str) -> None:
+    def mark_discarded(self, call: str) -> None:
         """Record that a call's answer was discarded, so that its parts may be asked for again.
 
         Without this record, a prompt that is asked for again counts as one whose answer was lost when the daemon ended.
@@ -182,7 +190,7 @@ class Budget:
         with self._lock:
             self._record({"id": call, "at": self._clock.now(), "state": "unused"})
 
-    def allow(self, parts: Sequence[str]) -> None:
+    def allow_again(self, parts: Sequence[str]) -> None:
         """Record that a person allows these parts again: what was lost before no longer counts, so each may be paid for twice.
 
         Durable when it returns. Raises OSError or LogDamagedError: then the person must repeat the request. A record that is
@@ -193,18 +201,18 @@ class Budget:
             self._append_unwritten()
             self._log.append(allowed)
             self._log.flush()
-            self._tally.fold(allowed)
+            self._tally.fold_record(allowed)
 
-    def save(self) -> None:
+    def save_unwritten(self) -> None:
         """Append the records that could not be appended before. Raises OSError or LogDamagedError; the rest then waits."""
         with self._lock:
             self._append_unwritten()
             self._log.flush()
 
-    def check(self, now: float) -> NoAnswer | None:
+    def check_caps(self, now: float) -> NoAnswer | None:
         """None if another call is allowed at `now` (seconds since 1970, UTC); otherwise the reason, and when to try again."""
         with self._lock:
-            spent, caps = self.spent(now), self._caps
+            spent, caps = self.get_spending(now), self._caps
         if spent.usd_month >= caps.usd_per_month:
             what = f"${spent.usd_month:.2f} of ${caps.usd_per_month:.2f} spent this month"
             return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
@@ -216,26 +224,26 @@ class Budget:
             return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
         return None
 
-    def spent(self, now: float) -> Spent:
+    def get_spending(self, now: float) -> Spending:
         """What was spent today, this month (local time) and in total. Calls in flight count with an assumed cost."""
         today = local_date(now)
         with self._lock:
-            calls_today, usd_today = self._tally.since(today)
-            _, usd_month = self._tally.since(today[:7])
-            calls_total, usd_total = self._tally.since("")
-        return Spent(calls_today, usd_today, usd_month, calls_total, usd_total)
+            calls_today, usd_today = self._tally.sum_since(today)
+            _, usd_month = self._tally.sum_since(today[:7])
+            calls_total, usd_total = self._tally.sum_since("")
+        return Spending(calls_today, usd_today, usd_month, calls_total, usd_total)
 
-    def compact(self) -> bool:
+    def compact_log(self) -> bool:
         """Fold the records older than 62 days into one total. Returns whether there were any. Raises OSError; the log is then
         unchanged.
         """
         records = list(self._log.read())
-        if not _old(records, self._clock.now()):
+        if not _old_calls(records, self._clock.now()):
             return False
-        self._log.compact(self.pruned())
+        self._log.compact(self.prune_records())
         return True
 
-    def pruned(self) -> Iterator[dict[str, Any]]:
+    def prune_records(self) -> Iterator[dict[str, Any]]:
         """The records that a compaction leaves: one total for calls older than 62 days, then the younger records.
 
         The age is measured from the newest record or from now, whichever is earlier. So neither a clock that is ahead nor one
@@ -243,37 +251,37 @@ class Budget:
         lock. So this must not take the budget's lock, because `begin` takes the two in the opposite order.
         """
         records = [dict(record) for record in self._log.read()]
-        before, old = _before(records, self._clock.now()), _old(records, self._clock.now())
-        folded = Tally()
+        before, old = _cutoff_time(records, self._clock.now()), _old_calls(records, self._clock.now())
+        folded = SpendTotals()
         kept = []
         for record in records:
             if record.get("state") == "total" or str(record.get("id")) in old:
-                folded.fold(record)
+                folded.fold_record(record)
             elif record.get("state") != "planned":
                 kept.append(record)
-        yield from folded.total(before)
+        yield from folded.make_total(before)
         yield from kept
 
     def _record(self, record: dict[str, Any]) -> None:
         """Count the record now, and append it when the log can be written, because a call also ends on a full disk."""
-        self._tally.fold(record)
+        self._tally.fold_record(record)
         self._unwritten.append(record)
         with suppress(OSError, TacitdError):
-            self.save()
+            self.save_unwritten()
 
     def _append_unwritten(self) -> None:
         while self._unwritten:
             self._log.append(self._unwritten[0])
             del self._unwritten[0]
 
-    def _repeated(self, names: Sequence[str]) -> NoAnswer | None:
+    def _check_repeated(self, names: Sequence[str]) -> NoAnswer | None:
         repeated = tuple(name for name in names if self._tally.paid_twice(name))
         if not repeated:
             return None
         what = "this call was begun twice and its answer was lost; it is not made a third time"
         return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
-    def _full(self) -> Full | NoAnswer | None:
+    def _check_minute(self) -> MinuteFull | NoAnswer | None:
         now = self._clock.monotonic()
         self._minute = [at for at in self._minute if at > now - 60.0]
         allowed = self._caps.calls_per_minute
@@ -281,7 +289,7 @@ class Budget:
             return None
         if not allowed:
             return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
-        return Full(allowed, self._minute[-allowed] + 60.0 - now)
+        return MinuteFull(allowed, self._minute[-allowed] + 60.0 - now)
 
 
 def next_day(now: float) -> float:
@@ -296,17 +304,19 @@ def next_month(now: float) -> float:
     return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()
 
 
-def _before(records: Sequence[Mapping[str, Any]], now: float) -> float:
-    newest = max((at for r in records if (at := _at(r)) is not None), default=0.0)
+def _cutoff_time(records: Sequence[Mapping[str, Any]], now: float) -> float:
+    newest = max((at for r in records if (at := _record_time(r)) is not None), default=0.0)
     return min(newest, now) - KEPT
 
 
-def _old(records: Sequence[Mapping[str, Any]], now: float) -> set[str]:
+def _old_calls(records: Sequence[Mapping[str, Any]], now: float) -> set[str]:
     """The ids of calls that began before the limit of `KEPT`."""
-    before = _before(records, now)
-    return {str(r.get("id")) for r in records if r.get("state") == "begun" and (_at(r) or 0.0) < before}
+    before = _cutoff_time(records, now)
+    return {
+        str(r.get("id")) for r in records if r.get("state") == "begun" and (_record_time(r) or 0.0) < before
+    }
 
 
-def _at(record: Mapping[str, Any]) -> float | None:
+def _record_time(record: Mapping[str, Any]) -> float | None:
     at = record.get("at")
     return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None

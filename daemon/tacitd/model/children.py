@@ -31,7 +31,7 @@ class Children:
         self._directory = directory
         self._work = work
 
-    def started(self, pid: int) -> None:
+    def record_started(self, pid: int) -> None:
         """Record that a child runs. If the disk is full, the child runs without a record."""
         line = json.dumps({"pid": pid, "start": start_time(pid)}).encode()
         with contextlib.suppress(OSError):
@@ -43,7 +43,7 @@ class Children:
             finally:
                 os.close(descriptor)
 
-    def ended(self, pid: int) -> None:
+    def record_ended(self, pid: int) -> None:
         """Remove the record of a child that has ended and was reaped."""
         with contextlib.suppress(OSError):
             self._file(pid).unlink()
@@ -58,7 +58,7 @@ class Children:
         victims = [one for one in _processes(live) if self._is_ours(one, live)]
         killed = sum(_kill(one.pid) for one in victims)
         for pid in recorded:
-            self.ended(pid)
+            self.record_ended(pid)
         return killed
 
     def _file(self, pid: int) -> Path:

@@ -18,17 +18,17 @@ from typing import Protocol
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.model.budget import HINT as BUDGET_HINT
-from tacitd.model.budget import Budget, Full
+from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.children import Children
-from tacitd.model.environment import account, child_environment, with_directory
+from tacitd.model.environment import account_environment, child_environment, with_directory
 from tacitd.model.find import find_command
-from tacitd.model.guard import framed
-from tacitd.model.lean import lean_arguments, private_directory
-from tacitd.model.outcome import HINTS, classify
-from tacitd.model.port import Answer, Ask, NoAnswer, Tier, Why
+from tacitd.model.guard import frame_prompt
+from tacitd.model.lean import client_arguments, private_directory
+from tacitd.model.outcome import HINTS, classify_outcome
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Tier, Why
 from tacitd.model.probe import OptionsProbe, describe_missing
-from tacitd.model.process import Finished, run
-from tacitd.model.report import Report, read
+from tacitd.model.process import FinishedProcess, run_process
+from tacitd.model.report import ClientReport, parse_output
 from tacitd.model.settings import ClaudeSettings
 
 AT_ONCE = 2
@@ -46,7 +46,7 @@ HELP_DEADLINE = 20.0
 ABSENT_HINT = "install Claude Code, or set claude.command to its path; work that needs no model continues"
 
 
-class Runner(Protocol):
+class ProcessRunner(Protocol):
     """The signature of `process.run`, so that a test can replace it."""
 
     def __call__(
@@ -61,7 +61,7 @@ class Runner(Protocol):
         stop_grace: float,
         started: Callable[[int], None] | None,
         ended: Callable[[int], None] | None,
-    ) -> Finished: ...
+    ) -> FinishedProcess: ...
 
 
 class ClaudeModel:
@@ -81,7 +81,7 @@ class ClaudeModel:
         own_sessions: set[str] | None = None,
         on_session: Callable[[str], None] | None = None,
         stop_grace: float = STOP_GRACE,
-        runner: Runner = run,
+        runner: ProcessRunner = run_process,
     ) -> None:
         """`work` is the private directory that children run in. `pause` waits for the given seconds and returns whether to
         stop; the default waits for `stop`. `on_session` is called once with each session id of tacitd's own calls.
@@ -91,7 +91,10 @@ class ClaudeModel:
         self.work = work
         self.own_sessions: set[str] = own_sessions if own_sessions is not None else set()
         self._clock = clock
-        self._environ = {**account(environ), **{name: value for name, value in environ.items() if value}}
+        self._environ = {
+            **account_environment(environ),
+            **{name: value for name, value in environ.items() if value},
+        }
         self._stop = stop or threading.Event()
         self._children = children
         self._pause = pause or self._stop.wait
@@ -109,23 +112,23 @@ class ClaudeModel:
         self.settings, self._program = settings, None
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """The number of running children, for `status`."""
         return self._running
 
-    def program(self) -> Path | None:
+    def find_program(self) -> Path | None:
         """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
         known = self._program
         if known is None or not os.access(known, os.X_OK):
             self._program = known = find_command(self.settings.command, self._environ)
         return known
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Ask the model within the budget; return the answer, or the reason why there is none.
 
         Blocks for a free slot, for room in the minute, for the call itself, and for further tries if the API is overloaded.
         """
-        prompt = framed(ask.prompt).encode("utf-8", "replace")
+        prompt = frame_prompt(ask.prompt).encode("utf-8", "replace")
         if len(prompt) > LONGEST_PROMPT:
             return NoAnswer(
                 Why.TOO_LONG, f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
@@ -133,11 +136,11 @@ class ClaudeModel:
         with self._slot() as free:
             if not free:
                 return NoAnswer(Why.STOPPING, "the daemon is stopping")
-            outcome = self._once(ask, prompt)
+            outcome = self._try_once(ask, prompt)
             for pause in PAUSES:
-                if not _passes_by_itself(outcome) or self._pause(pause):
+                if not _is_transient(outcome) or self._pause(pause):
                     break
-                outcome = self._once(ask, prompt)
+                outcome = self._try_once(ask, prompt)
             return outcome
 
     @contextmanager
@@ -152,9 +155,9 @@ class ClaudeModel:
                 return
         yield False
 
-    def _once(self, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
+    def _try_once(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
         """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
-        program = self.program()
+        program = self.find_program()
         if program is None:
             return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
         try:
@@ -169,17 +172,17 @@ class ClaudeModel:
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
         if self._stop.is_set():
             return NoAnswer(Why.STOPPING, "the daemon is stopping")
-        call = self._begun(ask)
+        call = self._begin_call(ask)
         if isinstance(call, NoAnswer):
             return call
-        return self._called(call, program, ask, prompt)
+        return self._finish_call(call, program, ask, prompt)
 
-    def _begun(self, ask: Ask) -> str | NoAnswer:
+    def _begin_call(self, ask: ModelRequest) -> str | NoAnswer:
         """The call's id, once it is recorded. If the minute is full, this waits, so that a burst of calls is not parked."""
         refused = NoAnswer(Why.STOPPING, "the daemon is stopping")
         for _ in range(WAITS):
-            call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
-            if not isinstance(call, Full):
+            call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
+            if not isinstance(call, MinuteFull):
                 return call
             if self._pause(call.seconds):
                 return NoAnswer(Why.STOPPING, "the daemon is stopping")
@@ -187,26 +190,26 @@ class ClaudeModel:
             refused = NoAnswer(Why.BUDGET, f"{call.calls} calls a minute", BUDGET_HINT, retry_at)
         return refused
 
-    def _called(self, call: str, program: Path, ask: Ask, prompt: bytes) -> Answer | NoAnswer:
-        report, usd = Report(), None
+    def _finish_call(self, call: str, program: Path, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
+        report, usd = ClientReport(), None
         outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
         try:
             finished = self._run(program, ask, prompt)
-            report = read(finished.stdout)
+            report = parse_output(finished.stdout)
             usd = report.usd
             stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
-            outcome = classify(finished, now=self._clock.now(), stopping=stopping, report=report)
+            outcome = classify_outcome(finished, now=self._clock.now(), stopping=stopping, report=report)
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
         finally:
             why = "" if isinstance(outcome, Answer) else str(outcome.why)
             tokens_in, tokens_out = report.tokens_in, report.tokens_out
-            self.budget.end(call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why)
+            self.budget.end_call(call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why)
         self._remember(report.sessions)
         return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
 
-    def _run(self, program: Path, ask: Ask, prompt: bytes) -> Finished:
-        arguments = lean_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
+    def _run(self, program: Path, ask: ModelRequest, prompt: bytes) -> FinishedProcess:
+        arguments = client_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
         with self._counted():
             return self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
 
@@ -217,7 +220,7 @@ class ClaudeModel:
 
     def _child(
         self, program: Path, arguments: list[str], stdin: bytes, deadline: float, stop_grace: float
-    ) -> Finished:
+    ) -> FinishedProcess:
         env = child_environment(self._environ, self.settings.pass_env)
         env["PATH"] = with_directory(env["PATH"], str(program.parent))
         return self._runner(
@@ -228,8 +231,8 @@ class ClaudeModel:
             deadline=deadline,
             stop=self._stop,
             stop_grace=stop_grace,
-            started=self._children.started if self._children else None,
-            ended=self._children.ended if self._children else None,
+            started=self._children.record_started if self._children else None,
+            ended=self._children.record_ended if self._children else None,
         )
 
     def model_of(self, tier: Tier) -> str:
@@ -263,7 +266,7 @@ _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
 """Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
 
 
-def _passes_by_itself(outcome: Answer | NoAnswer) -> bool:
+def _is_transient(outcome: Answer | NoAnswer) -> bool:
     return isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
 
 

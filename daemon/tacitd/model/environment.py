@@ -110,7 +110,7 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
     """
     named = frozenset(pass_env)
     child = {name: value for name, value in parent.items() if _passes(name, named) and value}
-    return {**account(parent), **child, **ISOLATION, MARK: "1"}
+    return {**account_environment(parent), **child, **ISOLATION, MARK: "1"}
 
 
 def _passes(name: str, named: frozenset[str]) -> bool:
@@ -125,7 +125,7 @@ def _passes(name: str, named: frozenset[str]) -> bool:
     )
 
 
-def account(parent: Mapping[str, str]) -> dict[str, str]:
+def account_environment(parent: Mapping[str, str]) -> dict[str, str]:
     """The variables that the client's login needs and service managers leave out: HOME, USER, LOGNAME, PATH, LANG.
 
     Without USER the client reports "Not logged in" (ANCHORS P7).

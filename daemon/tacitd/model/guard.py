@@ -22,12 +22,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _MARKUP = re.compile(r"[*_`#>\"“”]+|^\s*(?:[-•]|\d+[.)])\s+", re.MULTILINE)
 
 
-def framed(prompt: str) -> str:
+def frame_prompt(prompt: str) -> str:
     """The prompt as it is sent: the sentinel on a line of its own, then the text."""
     return f"{SENTINEL}\n\n{prompt}"
 
 
-def echoes(prompt_instructions: Sequence[str], answer: str) -> bool:
+def is_echo(prompt_instructions: Sequence[str], answer: str) -> bool:
     """Whether the answer repeats the prompt's instructions instead of following them (S-35).
 
     The given texts are split into sentences. An answer that contains one of them, regardless of case, spacing and

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 
 LASTING = {
     Why.ABSENT: "model.absent",
@@ -25,7 +25,7 @@ LASTING = {
 """Failures of the model and not of one prompt, with the id of their degradation, which lasts until the next answer."""
 
 
-class Health:
+class ModelHealth:
     """A model that records its last lasting failure. Thread-safe."""
 
     def __init__(
@@ -36,21 +36,21 @@ class Health:
         sweep: Callable[[], object] = lambda: None,
     ) -> None:
         self._model = model
-        self.sweep = sweep
+        self.reap_children = sweep
         """Ends the remaining children of the model. Called only when no call can begin any more."""
         self._program = program
         self._running = running
         self._lock = threading.Lock()
-        self._wrong: NoAnswer | None = None
+        self._fault: NoAnswer | None = None
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Pass the request on and record its outcome."""
         answer = self._model.ask(ask)
         with self._lock:
             if isinstance(answer, Answer):
-                self._wrong = None
+                self._fault = None
             elif answer.why in LASTING:
-                self._wrong = answer
+                self._fault = answer
         return answer
 
     def reconfigure(self, settings: object) -> None:
@@ -59,17 +59,17 @@ class Health:
         if take is not None:
             take(settings)
         with self._lock:
-            self._wrong = None
+            self._fault = None
 
     def describe(self) -> dict[str, Any]:
         """The model's part of `status`: the program's path and the number of children."""
         program = self._program()
         return {"program": str(program) if program else None, "children": self._running()}
 
-    def wrong(self) -> tuple[str, str, str] | None:
+    def get_fault(self) -> tuple[str, str, str] | None:
         """The model's present failure as (degradation id, what, hint); None if none is known."""
         with self._lock:
-            wrong = self._wrong
+            wrong = self._fault
         if wrong is not None and not (wrong.why is Why.ABSENT and self._program() is not None):
             hint = (
                 wrong.hint or "run `claude -p hi` by hand to see its output; `tacitd doctor` runs more checks"

@@ -18,7 +18,7 @@ SETTINGS = '{"disableAllHooks":true,"cleanupPeriodDays":36500,"autoMemoryEnabled
 """No hooks, no deletion of a person's old transcripts (CLAUDE_CODE, fact 5), no memory of the client's own."""
 
 
-def lean_arguments(model: str, system: str, setting_sources: str = "") -> list[str]:
+def client_arguments(model: str, system: str, setting_sources: str = "") -> list[str]:
     """The options of the verified command, each as a separate argument. The prompt is not one of them (S-09)."""
     return [
         "-p",
@@ -47,7 +47,7 @@ def missing_options(help_text: str) -> list[str]:
     Every client from 2.0.76 on lists all of them. A text that lists none is not the client's help, so nothing is known
     and the result is empty.
     """
-    wanted = [one for one in lean_arguments("", "") if one.startswith("-")]
+    wanted = [one for one in client_arguments("", "") if one.startswith("-")]
     missing = [one for one in wanted if not re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", help_text)]
     return missing if len(missing) < len(wanted) else []
 

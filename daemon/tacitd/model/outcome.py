@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from tacitd.model.port import Answer, NoAnswer, Why
-from tacitd.model.process import Finished
-from tacitd.model.report import Report, read
-from tacitd.model.resets import believed, reset_time
-from tacitd.text.redact import redact
+from tacitd.model.process import FinishedProcess
+from tacitd.model.report import ClientReport, parse_output
+from tacitd.model.resets import clamp_reset_time, reset_time
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten
+from tacitd.text.shorten import shorten_line
 
 HINTS: dict[Why, str] = {
     Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",
@@ -76,33 +76,33 @@ _CLIENTS_OWN_WORDS = re.compile(
 _UNKNOWN_OPTION = re.compile(r"unknown (option|argument)|unrecognized (option|argument)", re.I)
 
 
-def classify(
-    finished: Finished, *, now: float, stopping: bool = False, report: Report | None = None
+def classify_outcome(
+    finished: FinishedProcess, *, now: float, stopping: bool = False, report: ClientReport | None = None
 ) -> Answer | NoAnswer:
     """Given how the child ended, return its answer, or why there is none.
 
     `now` is in seconds since 1970, UTC. `stopping`: the daemon is stopping, so a child that a signal ended counts as
     stopped. A complete answer counts even if the child had to be killed afterwards, because it was paid for.
     """
-    said = report if report is not None else read(finished.stdout)
+    said = report if report is not None else parse_output(finished.stdout)
     if said.complete and not said.is_error:
         return _answer(finished, said, now)
     if finished.stopped or (stopping and not said.complete and _by_signal(finished.returncode)):
         return NoAnswer(Why.STOPPING, "the daemon is stopping and ended the call")
     if said.complete:
-        return _error(said.text or said.subtype, said.status, said, now)
+        return _classify_error(said.text or said.subtype, said.status, said, now)
     if finished.timed_out:
-        return _no(Why.TIMED_OUT, f"no answer within {finished.seconds:.0f} s; the client was ended")
+        return _no_answer(Why.TIMED_OUT, f"no answer within {finished.seconds:.0f} s; the client was ended")
     if finished.capped:
-        return _no(Why.BAD_ANSWER, "the client printed far more than an answer and was ended")
+        return _no_answer(Why.BAD_ANSWER, "the client printed far more than an answer and was ended")
     return _without_result(finished, said, now)
 
 
-def _answer(finished: Finished, said: Report, now: float) -> Answer | NoAnswer:
+def _answer(finished: FinishedProcess, said: ClientReport, now: float) -> Answer | NoAnswer:
     if _CLIENTS_OWN_WORDS.match(said.text):
-        return _error(said.text, said.status, said, now)
+        return _classify_error(said.text, said.status, said, now)
     if not said.text.strip():
-        return _no(Why.BAD_ANSWER, "the answer is empty")
+        return _no_answer(Why.BAD_ANSWER, "the answer is empty")
     return Answer(
         text=said.text,
         model=said.model,
@@ -113,39 +113,44 @@ def _answer(finished: Finished, said: Report, now: float) -> Answer | NoAnswer:
     )
 
 
-def _without_result(finished: Finished, said: Report, now: float) -> NoAnswer:
+def _without_result(finished: FinishedProcess, said: ClientReport, now: float) -> NoAnswer:
     """The outcome without a result object: the client is old, crashed, or printed plain text."""
     stderr = finished.stderr.decode("utf-8", "replace")
     if finished.returncode != 0 and _UNKNOWN_OPTION.search(stderr):
-        return _no(Why.TOO_OLD, _first_line(stderr))
+        return _no_answer(Why.TOO_OLD, _first_line(stderr))
     plain = finished.stdout[:4000].decode("utf-8", "replace")
     words = f"{plain if not plain.lstrip().startswith(('{', '[')) else ''}\n{stderr[:4000]}".strip()
     if finished.returncode != 0 or said.limit_rejected:
-        judged = _error(words, None, said, now)
+        judged = _classify_error(words, None, said, now)
         if judged.why is not Why.BAD_ANSWER:
             return judged
     how = (
         f"signal {-finished.returncode}" if finished.returncode < 0 else f"exit status {finished.returncode}"
     )
-    return _no(Why.BAD_ANSWER, f"the client ended without an answer ({how}) {_first_line(words)}".rstrip())
-
-
-def _error(text: str, status: int | None, said: Report, now: float) -> NoAnswer:
-    """The table from top to bottom: limits first, then the text, then the status."""
-    if said.limit_rejected and status in (None, 429):
-        at = said.limit_resets
-        return _no(Why.LIMIT, _first_line(text), believed(at, now) if at else reset_time(text, now))
-    if _LIMIT.search(text):
-        return _no(Why.LIMIT, _first_line(text), reset_time(text, now))
-    if said.terminal in ("prompt_too_long", "blocking_limit"):
-        return _no(Why.TOO_LONG, _first_line(text))
-    named = _STATUS.search(text)
-    return _no(
-        _why(text, status if status is not None else int(named[1]) if named else None), _first_line(text)
+    return _no_answer(
+        Why.BAD_ANSWER, f"the client ended without an answer ({how}) {_first_line(words)}".rstrip()
     )
 
 
-def _why(text: str, status: int | None) -> Why:
+def _classify_error(text: str, status: int | None, said: ClientReport, now: float) -> NoAnswer:
+    """The table from top to bottom: limits first, then the text, then the status."""
+    if said.limit_rejected and status in (None, 429):
+        at = said.limit_resets
+        return _no_answer(
+            Why.LIMIT, _first_line(text), clamp_reset_time(at, now) if at else reset_time(text, now)
+        )
+    if _LIMIT.search(text):
+        return _no_answer(Why.LIMIT, _first_line(text), reset_time(text, now))
+    if said.terminal in ("prompt_too_long", "blocking_limit"):
+        return _no_answer(Why.TOO_LONG, _first_line(text))
+    named = _STATUS.search(text)
+    return _no_answer(
+        _find_reason(text, status if status is not None else int(named[1]) if named else None),
+        _first_line(text),
+    )
+
+
+def _find_reason(text: str, status: int | None) -> Why:
     for why, words in _BY_TEXT:
         if words.search(text) and _agrees(why, status):
             return why
@@ -171,8 +176,8 @@ def _first_line(text: str) -> str:
     plain = sanitize_line(
         line[:2000]
     )  # before redaction, because an escape sequence can hide where a secret begins
-    return shorten(redact(plain)[0], 200)
+    return shorten_line(redact_secrets(plain)[0], 200)
 
 
-def _no(why: Why, detail: str, retry_at: float | None = None) -> NoAnswer:
+def _no_answer(why: Why, detail: str, retry_at: float | None = None) -> NoAnswer:
     return NoAnswer(why, detail or str(why), HINTS.get(why, ""), retry_at)

@@ -14,7 +14,7 @@ Tier = Literal["fast", "smart", "accurate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelRequest:
     """A request to the model."""
 
     prompt: str
@@ -106,6 +106,6 @@ class NoAnswer:
 class Model(Protocol):
     """The port. Calls block, may come from several threads, and raise nothing."""
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Send one request and wait for the answer, or for the reason why there is none."""
         ...

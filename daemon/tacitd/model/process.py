@@ -44,7 +44,7 @@ LAST_READ = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedProcess:
     """How a child ended. `returncode` is negative if a signal ended it; `seconds` is its duration."""
 
     returncode: int
@@ -56,7 +56,7 @@ class Finished:
     seconds: float = 0.0
 
 
-def run(
+def run_process(
     argv: Sequence[str],
     *,
     env: Mapping[str, str],
@@ -70,7 +70,7 @@ def run(
     started: Callable[[int], None] | None = None,
     ended: Callable[[int], None] | None = None,
     monotonic: Callable[[], float] | None = None,
-) -> Finished:
+) -> FinishedProcess:
     """Run a program and return how it ended. By then the child and its group are killed and reaped.
 
     `deadline` is in seconds from now, by the monotonic clock. After `stop` is set the child may run for `stop_grace`
@@ -95,21 +95,21 @@ def run(
     except BaseException:
         selector.close()
         raise
-    call = _Call(child, stdin, output_cap, monotonic or SystemClock().monotonic, selector)
+    call = _ChildProcess(child, stdin, output_cap, monotonic or SystemClock().monotonic, selector)
     try:
         call.open()
         if started is not None:
             started(child.pid)
-        call.watch(deadline, stop, stop_grace)
+        call.watch_child(deadline, stop, stop_grace)
     finally:
-        call.end(grace)
+        call.end_child(grace)
         if ended is not None:
             ended(child.pid)
-    return call.finished()
+    return call.make_result()
 
 
 @dataclass(slots=True)
-class _Call:
+class _ChildProcess:
     """The child, its pipes, and what was read so far."""
 
     child: subprocess.Popen[bytes]
@@ -141,7 +141,7 @@ class _Call:
     def capped(self) -> bool:
         return self.printed > self.cap
 
-    def watch(self, deadline: float, stop: threading.Event | None, stop_grace: float) -> None:
+    def watch_child(self, deadline: float, stop: threading.Event | None, stop_grace: float) -> None:
         """Write and read until the child has ended or must be ended."""
         last = self.began + deadline
         while not self.capped and not _has_ended(self.child):
@@ -151,23 +151,23 @@ class _Call:
             if now >= last:
                 self.timed_out = not self.stopped
                 return
-            self.exchange(min(TICK, last - now))
+            self.exchange_bytes(min(TICK, last - now))
         if not self.capped:
             self.stopped = False  # it ended by itself within the remaining time
-            self.drain()
+            self.drain_pipes()
 
-    def exchange(self, wait: float) -> bool:
+    def exchange_bytes(self, wait: float) -> bool:
         """One round of writing and reading. Returns whether a pipe was ready."""
         ready = self.selector.select(wait)
         for key, _ in ready:
             pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
             if pipe is self.child.stdin:
-                self.feed(pipe)
+                self.feed_stdin(pipe)
             else:
-                self.read(pipe)
+                self.read_pipe(pipe)
         return bool(ready)
 
-    def feed(self, pipe: IO[bytes]) -> None:
+    def feed_stdin(self, pipe: IO[bytes]) -> None:
         """Write as much as the pipe accepts. Close it after the last byte, or if the child closed its end."""
         try:
             self.fed += os.write(pipe.fileno(), self.stdin[self.fed : self.fed + 65536])
@@ -176,9 +176,9 @@ class _Call:
         except OSError:  # the child closed its end; it may still answer
             self.fed = len(self.stdin)
         if self.fed >= len(self.stdin):
-            self.close(pipe)
+            self.close_pipe(pipe)
 
-    def read(self, pipe: IO[bytes]) -> None:
+    def read_pipe(self, pipe: IO[bytes]) -> None:
         try:
             data = os.read(pipe.fileno(), 65536)
         except BlockingIOError:
@@ -186,28 +186,28 @@ class _Call:
         except OSError:
             data = b""
         if not data:
-            self.close(pipe)
+            self.close_pipe(pipe)
             return
         self.printed += len(data)
         kept, room = (self.stdout, self.cap) if pipe is self.child.stdout else (self.stderr, STDERR_CAP)
         kept += data[: max(0, room - len(kept))]
 
-    def drain(self) -> None:
+    def drain_pipes(self) -> None:
         """Read what the ended child left in its pipes. If a pipe stays open, another process has it, and nothing waits for it."""
         last = self.monotonic() + LAST_READ
         if self.child.stdin is not None:
-            self.close(self.child.stdin)
+            self.close_pipe(self.child.stdin)
         while self.selector.get_map() and not self.capped and self.monotonic() < last:
-            if not self.exchange(0):
+            if not self.exchange_bytes(0):
                 return
 
-    def close(self, pipe: IO[bytes]) -> None:
+    def close_pipe(self, pipe: IO[bytes]) -> None:
         with contextlib.suppress(KeyError, ValueError):  # it is closed already
             self.selector.unregister(pipe)
         with contextlib.suppress(OSError):
             pipe.close()
 
-    def end(self, grace: float) -> None:
+    def end_child(self, grace: float) -> None:
         """Kill the group, reap the child, close the pipes. Safe in every state."""
         if self.capped:  # with the pipes closed, the child's writes fail with EPIPE
             self.close_all()
@@ -216,11 +216,11 @@ class _Call:
                 _signal_group(self.child.pid, signal.SIGTERM)
                 last = self.monotonic() + grace
                 while not _has_ended(self.child) and self.monotonic() < last:
-                    self.exchange(TICK)
+                    self.exchange_bytes(TICK)
         finally:
-            self.kill()
+            self.kill_group()
 
-    def kill(self) -> None:
+    def kill_group(self) -> None:
         """Kill the whole group at once, reap the child, close the pipes."""
         _signal_group(self.child.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel; the next start finds it
@@ -231,11 +231,11 @@ class _Call:
     def close_all(self) -> None:
         for pipe in (self.child.stdin, self.child.stdout, self.child.stderr):
             if pipe is not None:
-                self.close(pipe)
+                self.close_pipe(pipe)
 
-    def finished(self) -> Finished:
+    def make_result(self) -> FinishedProcess:
         code = self.child.returncode
-        return Finished(
+        return FinishedProcess(
             returncode=-signal.SIGKILL if code is None else code,
             stdout=bytes(self.stdout),
             stderr=bytes(self.stderr),

@@ -15,7 +15,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ClientReport:
     """The `result` object and the objects around it. A missing or odd field has its empty value."""
 
     complete: bool = False
@@ -38,7 +38,7 @@ class Report:
     limit_rejected: bool = False
 
 
-def read(stdout: bytes) -> Report:
+def parse_output(stdout: bytes) -> ClientReport:
     """Given all of standard output, return its report."""
     text = stdout.decode("utf-8", "replace")
     objects = list(_objects(text))
@@ -47,7 +47,7 @@ def read(stdout: bytes) -> Report:
     ]
     limits = [info for one in objects if one.get("type") == "rate_limit_event" for info in _rejected(one)]
     sessions = tuple(dict.fromkeys(one["session_id"] for one in objects if _word(one.get("session_id"))))
-    around = Report(
+    around = ClientReport(
         model=next((_word(one.get("model")) for one in objects if _word(one.get("model"))), ""),
         sessions=sessions,
         limit_resets=next((at for info in reversed(limits) if (at := _epoch(info.get("resetsAt")))), None),
@@ -56,12 +56,12 @@ def read(stdout: bytes) -> Report:
     return _with_result(around, results[-1]) if results else around
 
 
-def _with_result(around: Report, result: Mapping[str, Any]) -> Report:
+def _with_result(around: ClientReport, result: Mapping[str, Any]) -> ClientReport:
     subtype = _word(result.get("subtype"))
     usage = result.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     status = result.get("api_error_status")
-    return Report(
+    return ClientReport(
         complete=True,
         is_error=result.get("is_error") is True or subtype.startswith("error"),
         status=status if isinstance(status, int) and not isinstance(status, bool) else None,

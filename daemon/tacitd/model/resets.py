@@ -33,15 +33,15 @@ def reset_time(text: str, now: float) -> float:
     """
     epoch = _EPOCH.search(text)
     if epoch:
-        return believed(float(epoch[1][:10]), now)
+        return clamp_reset_time(float(epoch[1][:10]), now)
     said = _AT.search(text)
     try:
-        return believed(_next(said, now), now) if said else now + UNKNOWN
+        return clamp_reset_time(_next(said, now), now) if said else now + UNKNOWN
     except (ValueError, OverflowError, OSError, KeyError):  # 25:70, or an unknown zone
         return now + UNKNOWN
 
 
-def believed(at: float, now: float) -> float:
+def clamp_reset_time(at: float, now: float) -> float:
     """The reset time (seconds since 1970, UTC), limited to between a minute and eight days from `now`."""
     return min(max(at, now + 60.0), now + LONGEST)
 

@@ -38,7 +38,7 @@ def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Sources = Annotated[str, BeforeValidator(_sources), AfterValidator(_known_sources)]
+SettingSources = Annotated[str, BeforeValidator(_sources), AfterValidator(_known_sources)]
 Variables = Annotated[Names, AfterValidator(_names_of_variables)]
 Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
 """Not empty and not an option: it is one argument on the command line."""
@@ -60,7 +60,7 @@ class ClaudeSettings(BaseModel):
         description="Further environment variables that the client gets, by name: ANTHROPIC_API_KEY or "
         "ANTHROPIC_BASE_URL, for example. An API key is never passed on otherwise.",
     )
-    setting_sources: Sources = Field(
+    setting_sources: SettingSources = Field(
         default="",
         description='Which of your Claude Code settings the client reads. "user" where an apiKeyHelper or the '
         "settings' own env is how you log in; hooks and MCP servers stay off all the same.",

@@ -20,7 +20,7 @@ RECENT = 20
 
 
 @dataclass(slots=True)
-class _Call:
+class _OpenCall:
     day: str
     tier: str
     names: tuple[str, ...]
@@ -35,12 +35,12 @@ class _Sum:
 
 
 @dataclass(slots=True)
-class Tally:
+class SpendTotals:
     """Sums over the records folded so far."""
 
     days: dict[str, _Sum] = field(default_factory=dict)
     """By local date, the ended calls; "" is what a compaction folded."""
-    open: dict[str, _Call] = field(default_factory=dict)
+    open: dict[str, _OpenCall] = field(default_factory=dict)
     """By id, calls that began and have not ended: in flight, or lost with the daemon."""
     unreturned: dict[str, int] = field(default_factory=dict)
     """By key or part, how many calls the end of the daemon cut off."""
@@ -57,7 +57,7 @@ class Tally:
     recent: dict[str, deque[float]] = field(default_factory=dict)
     tokens: list[int] = field(default_factory=lambda: [0, 0])
 
-    def fold(self, record: Mapping[str, Any]) -> None:
+    def fold_record(self, record: Mapping[str, Any]) -> None:
         """Add one record to the sums."""
         match record.get("state"):
             case "begun":
@@ -82,7 +82,7 @@ class Tally:
             parts = record.get("parts")
             named = tuple(map(str, parts)) if isinstance(parts, list) else ()
             names = named or (str(record.get("key", "")),)
-            self.open[call] = _Call(day, str(record.get("tier", "")), names, bool(named))
+            self.open[call] = _OpenCall(day, str(record.get("tier", "")), names, bool(named))
 
     def _ended(self, record: Mapping[str, Any]) -> None:
         call = self.open.pop(str(record.get("id")), None)
@@ -134,26 +134,26 @@ class Tally:
         lost += sum(name in call.names for call in self.open.values())
         return lost >= 1 and lost + self.returned.get(name, 0) >= 2
 
-    def assumed(self, tier: str) -> float:
+    def assume_cost(self, tier: str) -> float:
         """US dollars for a call of this tier with an unknown cost: the mean of the recent ones, otherwise a constant."""
         recent = self.recent.get(tier)
         return sum(recent) / len(recent) if recent else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
-    def assumed_for(self, call: str) -> float:
+    def assume_call_cost(self, call: str) -> float:
         """US dollars for a call in flight."""
         begun = self.open.get(call)
-        return self.assumed(begun.tier) if begun else 0.0
+        return self.assume_cost(begun.tier) if begun else 0.0
 
-    def since(self, day: str) -> tuple[int, float]:
+    def sum_since(self, day: str) -> tuple[int, float]:
         """Calls and US dollars dated `day` (`2026-02-19`, `2026-02`) or later; "" for all. Open calls are included."""
         sums = [one for date, one in self.days.items() if date >= day]
         open_calls = [call for call in self.open.values() if call.day >= day]
-        usd = sum(one.usd for one in sums) + sum(self.assumed(call.tier) for call in open_calls)
+        usd = sum(one.usd for one in sums) + sum(self.assume_cost(call.tier) for call in open_calls)
         return sum(one.calls for one in sums) + len(open_calls), usd
 
-    def total(self, at: float) -> list[dict[str, Any]]:
+    def make_total(self, at: float) -> list[dict[str, Any]]:
         """The record with the sums of everything that was folded, as a list; empty if there were no calls."""
-        calls, usd = self.since("")
+        calls, usd = self.sum_since("")
         if not calls:
             return []
         tokens = {"in": self.tokens[0], "out": self.tokens[1]}

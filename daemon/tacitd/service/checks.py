@@ -17,9 +17,9 @@ from typing import Any
 from tacitd.errors import TacitdError
 from tacitd.model.find import find_command
 from tacitd.paths import SNAPSHOT, Paths
-from tacitd.service.finding import Finding
+from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
-from tacitd.service.units import Facts, edited
+from tacitd.service.units import ServiceFacts, is_edited
 
 FAR = 400 * 86400.0
 """Seconds after the newest transcript from which the clock is probably wrong."""
@@ -27,49 +27,49 @@ SLACK = 300.0
 """Seconds by which the clock may be before the last run."""
 
 
-def service(manager: Manager, facts: Facts) -> Iterator[Finding]:
+def check_service(manager: Manager, facts: ServiceFacts) -> Iterator[DoctorFinding]:
     """Check that the service's file exists, is what this version would install, and was not edited by hand."""
     if not manager.file.exists():
-        why = manager.available()
+        why = manager.why_unavailable()
         hint = "`tacitd start` runs it without one" if why else "run `tacitd service install`"
-        yield Finding("service.absent", "warning", why or "no service keeps tacitd running", hint)
+        yield DoctorFinding("service.absent", "warning", why or "no service keeps tacitd running", hint)
         return
     try:
-        text, wanted = manager.file.read_text(encoding="utf-8"), manager.text(facts)
+        text, wanted = manager.file.read_text(encoding="utf-8"), manager.render_file(facts)
     except (OSError, UnicodeDecodeError, TacitdError) as error:
-        yield Finding(
+        yield DoctorFinding(
             "service.unreadable",
             "error",
             f"{manager.file}: {error}",
             "remove it, then run `tacitd service install`",
         )
         return
-    if edited(text):
+    if is_edited(text):
         hint = "move your changes into a drop-in (`systemctl --user edit tacitd`), remove the file, run `tacitd service install`"
-        yield Finding("service.edited", "warning", f"{manager.file} was edited by hand", hint)
-    elif bare(text) != bare(wanted):
+        yield DoctorFinding("service.edited", "warning", f"{manager.file} was edited by hand", hint)
+    elif strip_variables(text) != strip_variables(wanted):
         what = f"{manager.file} is not what this version would install"
-        yield Finding("service.outdated", "warning", what, "run `tacitd service install`")
+        yield DoctorFinding("service.outdated", "warning", what, "run `tacitd service install`")
     else:
-        yield Finding("service.installed", "ok", f"{manager.file} is up to date")
+        yield DoctorFinding("service.installed", "ok", f"{manager.file} is up to date")
 
 
-def bare(text: str) -> str:
+def strip_variables(text: str) -> str:
     """The text of a service's file without its seal and variables. PATH differs from shell to shell, so it does not count."""
     text = re.sub(r"tacitd-seal: \w+", "", text)
     text = re.sub(r"<key>EnvironmentVariables</key>.*?</dict>", "", text, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith("Environment="))
 
 
-def client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[Finding]:
+def check_client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Check that the service finds the client if the shell does. After an update of nvm it may not."""
     here = find_command(command, shell)
     if here is not None and find_command(command, env) is None:
         what = f"your shell finds {here}, but the service does not"
-        yield Finding("service.client-moved", "error", what, "run `tacitd service install`")
+        yield DoctorFinding("service.client-moved", "error", what, "run `tacitd service install`")
 
 
-def projects(paths: Paths) -> Iterator[Finding]:
+def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
     """Check write access to each known project. A setting of the service manager may forbid it."""
     shut = [
         name
@@ -78,11 +78,11 @@ def projects(paths: Paths) -> Iterator[Finding]:
     ]
     if shut:
         what = f"not writable: {', '.join(shut[:3])}{f', and {len(shut) - 3} more' if len(shut) > 3 else ''}"
-        yield Finding(
+        yield DoctorFinding(
             "project.read-only", "warning", what, "make them writable by your user, or exclude them"
         )
     else:
-        yield Finding("project.writable", "ok", "every known project is writable")
+        yield DoctorFinding("project.writable", "ok", "every known project is writable")
 
 
 def known_projects(paths: Paths) -> list[str]:
@@ -108,7 +108,7 @@ def _snapshot(paths: Paths) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def clock(paths: Paths, now: float | None = None) -> Iterator[Finding]:
+def check_clock(paths: Paths, now: float | None = None) -> Iterator[DoctorFinding]:
     """Warn if the clock is before the last run, or long after the newest transcript. `now`: seconds since 1970."""
     now = time.time() if now is None else now
     last, newest = _mtime(paths.state_dir / SNAPSHOT), _newest(paths.config_dir / "projects")
@@ -117,9 +117,9 @@ def clock(paths: Paths, now: float | None = None) -> Iterator[Finding]:
     elif newest is not None and now > newest + FAR:
         what = f"the clock is {(now - newest) / 86400:.0f} days after the newest transcript"
     else:
-        yield Finding("clock.ok", "ok", "the clock looks right")
+        yield DoctorFinding("clock.ok", "ok", "the clock looks right")
         return
-    yield Finding(
+    yield DoctorFinding(
         "clock.odd", "warning", what, "check `date`; `timedatectl set-ntp true` keeps the clock right"
     )
 
@@ -139,30 +139,32 @@ def _newest(projects: Path) -> float | None:
         return None
 
 
-def socket_place(paths: Paths, *, answered: bool) -> Iterator[Finding]:
+def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:
     """Report a file in the socket's place, or a leftover socket."""
     try:
         found = paths.socket.lstat()
     except OSError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        yield Finding("socket.taken", "error", f"{paths.socket} exists and is not a socket", "move it away")
+        yield DoctorFinding(
+            "socket.taken", "error", f"{paths.socket} exists and is not a socket", "move it away"
+        )
     elif not answered:
         what = f"{paths.socket} is left over from a daemon that has ended"
-        yield Finding(
+        yield DoctorFinding(
             "socket.stale", "warning", what, "the next start replaces it; `tacitd doctor --fix` removes it"
         )
 
 
-def modes(paths: Paths) -> Iterator[Finding]:
+def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
     """Check that only their owner can read tacitd's own files."""
-    wide = list(too_open(paths))
+    wide = list(list_too_open(paths))
     if wide:
         what = f"other users can read {', '.join(str(one) for one in wide[:3])}"
-        yield Finding("state.too-open", "warning", what, "run `tacitd doctor --fix`")
+        yield DoctorFinding("state.too-open", "warning", what, "run `tacitd doctor --fix`")
 
 
-def too_open(paths: Paths) -> Iterator[Path]:
+def list_too_open(paths: Paths) -> Iterator[Path]:
     """Yield the files and directories of the state directory that other users can enter or read.
 
     Links are left out, and so is a file in the socket's place: tacitd did not make it.

@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tacitd.control.client import call
-from tacitd.errors import FAILED, TacitdError, UnavailableError, said_by_system
-from tacitd.files.locks import hold, private_dir
+from tacitd.control.client import call_daemon
+from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
+from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.paths import Paths
 
-UP = 30.0
+START_TIMEOUT = 30.0
 """Seconds within which the child must answer."""
-GONE = 20.0
+STOP_TIMEOUT = 20.0
 """Seconds within which a stopping daemon must have ended."""
 
 
@@ -35,7 +35,7 @@ class StartFailedError(TacitdError):
     code = FAILED
 
 
-def program() -> list[str]:
+def own_command() -> list[str]:
     """The arguments that run this program again: the interpreter and the script that was started."""
     script = Path(sys.argv[0]).absolute()
     return (
@@ -45,20 +45,20 @@ def program() -> list[str]:
     )
 
 
-def spawn(places: Paths, environ: Mapping[str, str]) -> int:
+def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
     """Start the child and wait until it answers. Returns the daemon's pid.
 
     Raises UnavailableError if a daemon answers already, StartFailedError with the last lines of the child's output.
     """
-    if (pid := answering(places.socket)) is not None:
+    if (pid := ping_daemon(places.socket)) is not None:
         raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
-    private_dir(places.state_dir)
+    make_private_dir(places.state_dir)
     said = places.state_dir / "start.log"
     heard, told = os.pipe()
     fd = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         subprocess.Popen(
-            [*program(), "run", "--detached", str(told)],
+            [*own_command(), "run", "--detached", str(told)],
             stdin=subprocess.DEVNULL,
             stdout=fd,
             stderr=fd,
@@ -66,37 +66,37 @@ def spawn(places: Paths, environ: Mapping[str, str]) -> int:
             env=dict(environ),
             cwd=places.state_dir,
             pass_fds=[told],
-        ).wait(UP)
+        ).wait(START_TIMEOUT)
         os.close(told)
         told = -1
-        return _waited(places, heard, said)
+        return _wait_until_up(places, heard, said)
     except subprocess.TimeoutExpired:
-        raise _failed(said, FAILED) from None
+        raise _make_failure(said, FAILED) from None
     finally:
         for one in (fd, heard, told):
             if one >= 0:
                 os.close(one)
 
 
-def _waited(places: Paths, heard: int, said: Path) -> int:
+def _wait_until_up(places: Paths, heard: int, said: Path) -> int:
     """Wait until the daemon answers or its end of the pipe closes: the detached process is not our child."""
-    deadline = time.monotonic() + UP
+    deadline = time.monotonic() + START_TIMEOUT
     ready = select.poll()  # `select` takes no descriptor over 1023
     ready.register(heard, select.POLLIN)
     while time.monotonic() < deadline:
-        if (pid := answering(places.socket)) is not None:
+        if (pid := ping_daemon(places.socket)) is not None:
             return pid
         if ready.poll(50):
             code = os.read(heard, 1)
             if (
-                pid := answering(places.socket)
+                pid := ping_daemon(places.socket)
             ) is not None:  # another start was quicker: its daemon serves as well
                 return pid
-            raise _failed(said, code[0] if code else FAILED)
-    raise _failed(said, FAILED)
+            raise _make_failure(said, code[0] if code else FAILED)
+    raise _make_failure(said, FAILED)
 
 
-def _failed(said: Path, code: int) -> TacitdError:
+def _make_failure(said: Path, code: int) -> TacitdError:
     """The error with the last five lines that the child wrote, and the child's own hint if it printed one."""
     lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
@@ -110,15 +110,15 @@ def _failed(said: Path, code: int) -> TacitdError:
     return error
 
 
-def answering(socket: Path) -> int | None:
+def ping_daemon(socket: Path) -> int | None:
     """The pid of the daemon that answers on this socket; None if none does."""
     try:
-        return int(call(socket, "ping", timeout=2.0).get("pid", 0))
+        return int(call_daemon(socket, "ping", timeout=2.0).get("pid", 0))
     except (TacitdError, OSError, ValueError):
         return None
 
 
-def gone(state_dir: Path, seconds: float = GONE) -> bool:
+def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
     """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is.
 
     The daemon removes its socket first and ends some time later, so a missing socket is not enough.
@@ -126,7 +126,7 @@ def gone(state_dir: Path, seconds: float = GONE) -> bool:
     deadline = time.monotonic() + seconds
     while state_dir.is_dir():
         try:
-            hold(state_dir / "lock").release()
+            acquire_lock(state_dir / "lock").release()
         except UnavailableError:
             if time.monotonic() > deadline:
                 return False
@@ -136,7 +136,9 @@ def gone(state_dir: Path, seconds: float = GONE) -> bool:
     return True
 
 
-def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[[TacitdError], None]) -> int:
+def run_detached(
+    state_dir: Path, told: int, work: Callable[[], int], say: Callable[[TacitdError], None]
+) -> int:
     """Detach, then run `work` and return its result, in the daemon. The calling process ends in here.
 
     `told` is a pipe to the parent: it receives one byte with the exit code and closes when the daemon ends.
@@ -144,7 +146,7 @@ def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[
     """
     import daemon  # python-daemon
 
-    private_dir(state_dir)
+    make_private_dir(state_dir)
     os.set_inheritable(told, False)
     # A detached process has no terminal. Its parent reads this file for errors.
     last_words = open(state_dir / "start.log", "ab", buffering=0, opener=_private)  # noqa: SIM115 - for life
@@ -169,7 +171,7 @@ def detached(state_dir: Path, told: int, work: Callable[[], int], say: Callable[
         say(error)
         code = error.code
     except OSError as error:
-        say(TacitdError(*said_by_system(error)))
+        say(TacitdError(*describe_os_error(error)))
     except Exception:  # noqa: BLE001  the parent must be able to report any error
         traceback.print_exc()
     finally:  # after the output: the parent reads start.log as soon as the pipe closes

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd import __version__
-from tacitd.config import Config, load
-from tacitd.control.client import BusyError, call
+from tacitd.config import Config, load_config
+from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.find import find_command
@@ -26,18 +26,18 @@ from tacitd.model.port import Why
 from tacitd.model.probe import describe_missing
 from tacitd.paths import Paths, find_file_in_the_way
 from tacitd.service import checks
-from tacitd.service.finding import Finding
+from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
-from tacitd.service.units import Facts
-from tacitd.slices import find
+from tacitd.service.units import ServiceFacts
+from tacitd.slices import find_plugins
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Variables with a login. They reach the daemon's calls only if `claude.pass_env` names them."""
-WATCHES = 8192
+MIN_WATCHES = 8192
 """inotify watches below which a busy machine runs out."""
-FREE = 100 << 20
+MIN_FREE_BYTES = 100 << 20
 """Free bytes below which the disk counts as full."""
-KEEP = 30
+DEFAULT_RETENTION_DAYS = 30
 """Days after which Claude Code deletes transcripts by default."""
 
 
@@ -46,59 +46,61 @@ class Service:
     """The service manager of this system, and the facts that would be installed now."""
 
     manager: Manager
-    facts: Facts
+    facts: ServiceFacts
 
 
-def examine(paths: Paths, environ: Mapping[str, str], service: Service | None = None) -> list[Finding]:
+def examine_machine(
+    paths: Paths, environ: Mapping[str, str], service: Service | None = None
+) -> list[DoctorFinding]:
     """Run every check and return the findings, the basic ones first.
 
     If a service is installed, the client is looked for and tried in the service's own environment.
     """
-    found: list[Finding] = [*_python(), *_configuration(paths, environ)]
-    config, env = configured(paths, environ), environ
+    found: list[DoctorFinding] = [*_python(), *_configuration(paths, environ)]
+    config, env = load_or_default(paths, environ), environ
     if service is not None:
-        found += checks.service(service.manager, service.facts)
-        env = service.manager.environment() or environ
-        found += checks.client(config.claude.command, environ, env)
+        found += checks.check_service(service.manager, service.facts)
+        env = service.manager.read_environment() or environ
+        found += checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
     found += _directories(paths)
-    found += checks.modes(paths)
-    found += checks.projects(paths)
-    found += checks.clock(paths)
+    found += checks.check_modes(paths)
+    found += checks.check_projects(paths)
+    found += checks.check_clock(paths)
     found += _socket(paths)
     found += _inotify()
-    found += _retention(paths)
+    found += _check_retention(paths)
     return found
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Iterator[DoctorFinding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("python.version", "ok", f"tacitd {__version__} on Python {version}")
+    yield DoctorFinding("python.version", "ok", f"tacitd {__version__} on Python {version}")
 
 
-def configured(paths: Paths, environ: Mapping[str, str]) -> Config:
+def load_or_default(paths: Paths, environ: Mapping[str, str]) -> Config:
     """The configuration; the defaults if it is wrong (`config.wrong` reports that)."""
     try:
-        return load(paths.config_file, environ, find().sections())
+        return load_config(paths.config_file, environ, find_plugins().collect_sections())
     except TacitdError:
-        return load(paths.state_dir / "no such file", {}, find().sections())
+        return load_config(paths.state_dir / "no such file", {}, find_plugins().collect_sections())
 
 
-def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     try:
-        load(paths.config_file, environ, find().sections())
+        load_config(paths.config_file, environ, find_plugins().collect_sections())
     except TacitdError as error:
-        yield Finding("config.wrong", "error", error.what, error.hint)
+        yield DoctorFinding("config.wrong", "error", error.what, error.hint)
     else:
         there = "valid" if paths.config_file.exists() else "does not exist; the defaults apply"
-        yield Finding("config.ok", "ok", f"{paths.config_file}: {there}")
-    for broken in find().failed:
-        yield Finding(broken.id, "error", broken.what, broken.hint)
+        yield DoctorFinding("config.ok", "ok", f"{paths.config_file}: {there}")
+    for broken in find_plugins().failed:
+        yield DoctorFinding(broken.id, "error", broken.what, broken.hint)
 
 
 def _claude(
     config: Config, environ: Mapping[str, str], place: Path, shell: Mapping[str, str]
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     """Check that the client exists, is new enough and is logged in.
 
     `place`: a working directory without project settings, as in the daemon's own calls. `environ`: the daemon's variables.
@@ -107,14 +109,14 @@ def _claude(
     program = find_command(config.claude.command, environ)
     if program is None:
         hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
-        yield Finding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
+        yield DoctorFinding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
         return
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
     version = _output([str(program), "--version"], env, place)
-    yield Finding("model.found", "ok", f"{program} {version or '(version unknown)'}")
+    yield DoctorFinding("model.found", "ok", f"{program} {version or '(version unknown)'}")
     if missing := missing_options(_output([str(program), "--help"], env, place)):
-        yield Finding("model.too-old", "error", describe_missing(missing), HINTS[Why.TOO_OLD])
+        yield DoctorFinding("model.too-old", "error", describe_missing(missing), HINTS[Why.TOO_OLD])
     logged_in = _login(program, env, place)
     if logged_in.id == "model.logged-out":
         logged_in = _with_keys(logged_in, config.claude.pass_env, environ, shell)
@@ -122,8 +124,8 @@ def _claude(
 
 
 def _with_keys(
-    found: Finding, passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
-) -> Finding:
+    found: DoctorFinding, passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
+) -> DoctorFinding:
     """Given the finding of a logged-out client, return it with the steps for a login by API key, if a key is set.
 
     Trigger: a key is set and the daemon's call does not receive it. Why: by default no key is passed on, so that a
@@ -137,10 +139,10 @@ def _with_keys(
         return found
     what = f"{found.what}; {', '.join(keys)} is set, but not passed to it"
     hint = f"to pay by the key, {' and '.join(steps)}; or {found.hint}"
-    return Finding(found.id, found.severity, what, hint)
+    return DoctorFinding(found.id, found.severity, what, hint)
 
 
-def _login(program: Path, env: Mapping[str, str], place: Path) -> Finding:
+def _login(program: Path, env: Mapping[str, str], place: Path) -> DoctorFinding:
     """Ask `claude auth status --json`, which makes no call to the model. Older clients do not know it."""
     said = _output([str(program), "auth", "status", "--json"], env, place)
     try:
@@ -149,13 +151,13 @@ def _login(program: Path, env: Mapping[str, str], place: Path) -> Finding:
         status = None
     if not isinstance(status, dict):
         hint = "run `claude` once by hand, or `tacitd doctor --model`"
-        return Finding(
+        return DoctorFinding(
             "model.login-unknown", "warning", "this client does not report whether it is logged in", hint
         )
     if status.get("loggedIn"):
-        return Finding("model.login", "ok", f"logged in ({status.get('authMethod', 'unknown method')})")
+        return DoctorFinding("model.login", "ok", f"logged in ({status.get('authMethod', 'unknown method')})")
     hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
-    return Finding(
+    return DoctorFinding(
         "model.logged-out", "error", "claude is not logged in when called as the daemon calls it", hint
     )
 
@@ -177,38 +179,38 @@ def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
     return done.stdout.strip()
 
 
-def _directories(paths: Paths) -> Iterator[Finding]:
-    yield _state(paths.state_dir)
+def _directories(paths: Paths) -> Iterator[DoctorFinding]:
+    yield _check_state(paths.state_dir)
     transcripts = paths.config_dir / "projects"
     if transcripts.is_dir() and not os.access(transcripts, os.R_OK | os.X_OK):
         hint = f"make {transcripts} readable by your user"
-        yield Finding("transcripts.unreadable", "error", f"{transcripts} is not readable", hint)
+        yield DoctorFinding("transcripts.unreadable", "error", f"{transcripts} is not readable", hint)
     elif transcripts.is_dir():
-        yield Finding("transcripts.there", "ok", f"{transcripts} exists")
+        yield DoctorFinding("transcripts.there", "ok", f"{transcripts} exists")
     else:
         hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
-        yield Finding("transcripts.missing", "warning", f"{transcripts} does not exist yet", hint)
-    yield _room(paths)
+        yield DoctorFinding("transcripts.missing", "warning", f"{transcripts} does not exist yet", hint)
+    yield _check_room(paths)
 
 
-def _room(paths: Paths) -> Finding:
+def _check_room(paths: Paths) -> DoctorFinding:
     free = shutil.disk_usage(_existing(paths.state_dir)).free
-    if free < FREE:
-        return Finding(
+    if free < MIN_FREE_BYTES:
+        return DoctorFinding(
             "disk.full", "error", f"{free >> 20} MB are free for {paths.state_dir}", "free space on that disk"
         )
-    return Finding("disk.ok", "ok", f"{free >> 20} MB are free")
+    return DoctorFinding("disk.ok", "ok", f"{free >> 20} MB are free")
 
 
-def _state(path: Path) -> Finding:
+def _check_state(path: Path) -> DoctorFinding:
     in_the_way = find_file_in_the_way(path)
     if in_the_way is not None:
         what = f"{in_the_way} is a file where a directory belongs"
-        return Finding("state.no-directory", "error", what, "move it away")
+        return DoctorFinding("state.no-directory", "error", what, "move it away")
     at = _existing(path)
     if os.access(at, os.W_OK | os.X_OK):
-        return Finding("state.writable", "ok", f"{path} is writable")
-    return Finding(
+        return DoctorFinding("state.writable", "ok", f"{path} is writable")
+    return DoctorFinding(
         "state.read-only",
         "error",
         f"{at} is not writable",
@@ -226,41 +228,41 @@ def _directory(path: Path) -> Path:
     return next(p for p in (path, *path.parents) if p.is_dir())
 
 
-def _socket(paths: Paths) -> Iterator[Finding]:
+def _socket(paths: Paths) -> Iterator[DoctorFinding]:
     try:
-        said = call(paths.socket, "ping", timeout=3.0)
+        said = call_daemon(paths.socket, "ping", timeout=3.0)
     except BusyError as error:
-        yield Finding("daemon.odd", "error", error.what, error.hint)
+        yield DoctorFinding("daemon.odd", "error", error.what, error.hint)
     except UnavailableError as error:
-        yield from checks.socket_place(paths, answered=False)
-        yield Finding(
+        yield from checks.check_socket(paths, answered=False)
+        yield DoctorFinding(
             "daemon.absent",
             "warning",
             error.what,
             "`tacitd service install` keeps one running; or `tacitd start`",
         )
     except TacitdError as error:
-        yield Finding("daemon.odd", "error", error.what, error.hint)
+        yield DoctorFinding("daemon.odd", "error", error.what, error.hint)
     else:
         same = said.get("version") == __version__
         hint = "" if same else "run `tacitd restart`"
         what = f"tacitd {said.get('version')} answers on {paths.socket}"
-        yield Finding(
+        yield DoctorFinding(
             "daemon.there" if same else "daemon.other-version", "ok" if same else "warning", what, hint
         )
 
 
-def _inotify() -> Iterator[Finding]:
+def _inotify() -> Iterator[DoctorFinding]:
     if not sys.platform.startswith("linux"):
         return
     limit = _number(Path("/proc/sys/fs/inotify/max_user_watches"))
-    if limit is not None and limit < WATCHES:
+    if limit is not None and limit < MIN_WATCHES:
         hint = "sudo sysctl fs.inotify.max_user_watches=524288"
-        yield Finding(
+        yield DoctorFinding(
             "watch.limit", "warning", f"only {limit} inotify watches are allowed; the rest is polled", hint
         )
     else:
-        yield Finding("watch.ok", "ok", f"{limit if limit is not None else 'enough'} inotify watches")
+        yield DoctorFinding("watch.ok", "ok", f"{limit if limit is not None else 'enough'} inotify watches")
 
 
 def _number(path: Path, read: Callable[[Path], str] = Path.read_text) -> int | None:
@@ -270,19 +272,23 @@ def _number(path: Path, read: Callable[[Path], str] = Path.read_text) -> int | N
         return None
 
 
-def _retention(paths: Paths) -> Iterator[Finding]:
+def _check_retention(paths: Paths) -> Iterator[DoctorFinding]:
     """Warn if Claude Code deletes transcripts after less than 7 days: what was not read by then is lost."""
     file = paths.config_dir / "settings.json"
-    days: object = KEEP
+    days: object = DEFAULT_RETENTION_DAYS
     try:
         settings = json.loads(file.read_bytes())
-        days = settings.get("cleanupPeriodDays", KEEP) if isinstance(settings, dict) else KEEP
+        days = (
+            settings.get("cleanupPeriodDays", DEFAULT_RETENTION_DAYS)
+            if isinstance(settings, dict)
+            else DEFAULT_RETENTION_DAYS
+        )
     except (OSError, ValueError):
         pass  # no settings: the default applies
     if isinstance(days, int) and days < 7:
         hint = f'set "cleanupPeriodDays": 30 or more in {file}'
-        yield Finding(
+        yield DoctorFinding(
             "transcripts.short-lived", "warning", f"Claude Code deletes transcripts after {days} days", hint
         )
     else:
-        yield Finding("transcripts.kept", "ok", f"Claude Code keeps transcripts for {days} days")
+        yield DoctorFinding("transcripts.kept", "ok", f"Claude Code keeps transcripts for {days} days")

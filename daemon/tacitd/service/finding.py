@@ -9,7 +9,7 @@ Severity = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """What one check found."""
 
     id: str

@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.durations import format_duration
-from tacitd.report import sessions
+from tacitd.report import list_session_rows
 from tacitd.status import list_waits
 from tacitd.waiting_lines import describe_waiting
 
 
-def greeting(app: App) -> Iterator[str]:
+def banner_lines(app: App) -> Iterator[str]:
     """The lines of the banner."""
     budget = app.config.budget
     stamps = app.engine.follower.stamps
     yield f"tacitd {__version__} watches {app.paths.config_dir / 'projects'} ({len(stamps)} transcripts)"
-    first = [name for name, c in app.engine.consumers.items() if (c.born or 0.0) >= app.engine.started]
+    first = [
+        name for name, c in app.engine.consumers.items() if (c.first_start or 0.0) >= app.engine.started_at
+    ]
     if first:
         yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
     yield (
@@ -29,10 +31,10 @@ def greeting(app: App) -> Iterator[str]:
         f"its client has ended"
     )
     waits = list_waits(app.engine)
-    for text in describe_waiting(waits, sessions(app, waits)):
+    for text in describe_waiting(waits, list_session_rows(app, waits)):
         yield f"waits: {text}"
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
-    for one in app.engine.degradations():
+    for one in app.engine.list_degradations():
         yield f"missing: {one.what}"
         if one.hint:
             yield f"  hint: {one.hint}"

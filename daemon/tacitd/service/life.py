@@ -12,92 +12,92 @@ from loguru import logger
 
 from tacitd.app import App
 from tacitd.errors import TacitdError
-from tacitd.reload import reload
+from tacitd.reload import reload_config
 from tacitd.service.notify import Notifier
 
-STUCK = 1800.0
+STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
 SAY_EVERY = 5.0
 """Minimum seconds between two status lines."""
 
 
 @dataclass(slots=True)
-class Life:
+class Supervision:
     """An open App and the service manager that supervises it."""
 
     app: App
     notifier: Notifier
-    _said: str = ""
-    _say_at: float = 0.0
+    _last_status: str = ""
+    _next_status: float = 0.0
     _wrong: str = ""
 
-    def begin(self) -> None:
+    def announce_ready(self) -> None:
         """Report READY=1, and from now on a sign of life from each pass of the engine's loop."""
         engine = self.app.engine
         if self.notifier.interval is not None:
-            engine.asleep = min(engine.asleep, self.notifier.interval / 2)
-        engine.on_turn = self.turned
-        self._said = line(self.app)
-        self.notifier.ready(self._said)
+            engine.max_sleep = min(engine.max_sleep, self.notifier.interval / 2)
+        engine.on_iteration = self.report_health
+        self._last_status = describe_state(self.app)
+        self.notifier.notify_ready(self._last_status)
 
-    def turned(self) -> None:
+    def report_health(self) -> None:
         """Called after each pass of the engine's loop. Engine thread."""
         now = self.app.clock.monotonic()
         if not self.notifier.address:
             return
-        wrong = stuck(self.app, now)
+        wrong = find_fault(self.app, now)
         if wrong and wrong != self._wrong:
             logger.error("unhealthy: {}; the service manager may restart the daemon", wrong)
-            self._say_at = now
+            self._next_status = now
         self._wrong = wrong
         if not wrong:
-            self.notifier.alive(now)
-        if now >= self._say_at:
-            self._say_at = now + SAY_EVERY
-            self._say(wrong or line(self.app))
+            self.notifier.notify_alive(now)
+        if now >= self._next_status:
+            self._next_status = now + SAY_EVERY
+            self._send_status(wrong or describe_state(self.app))
 
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            self.notifier.status(text)
+    def _send_status(self, text: str) -> None:
+        if text != self._last_status:
+            self._last_status = text
+            self.notifier.notify_status(text)
 
-    def leave(self) -> None:
+    def request_stop(self) -> None:
         """Begin to stop. A second call does nothing. Any thread."""
-        if self.app.leaving.is_set():
+        if self.app.stopping.is_set():
             return
         logger.info("stopping")
-        self.notifier.stopping()
-        self.app.leave()
+        self.notifier.notify_stopping()
+        self.app.request_stop()
 
-    def reload(self) -> None:
+    def reload_or_keep(self) -> None:
         """Apply the whole new configuration, or keep the old one and log why. Any thread but the engine's."""
-        self.notifier.reloading()
+        self.notifier.notify_reloading()
         try:
-            changed = reload(self.app)
+            changed = reload_config(self.app)
             logger.info("reloaded; changed: {}", ", ".join(changed) or "nothing")
         except (TacitdError, OSError, TimeoutError) as error:
             logger.error("not reloaded, the old configuration stays in force: {}", error)
         finally:
-            self.notifier.ready(self._said)
+            self.notifier.notify_ready(self._last_status)
 
 
-def stuck(app: App, now: float) -> str:
+def find_fault(app: App, now: float) -> str:
     """Why the daemon counts as stuck; "" if it does not. `now`: monotonic seconds. Engine thread."""
     for (name, lane), since in app.engine.dispatcher.runner.busy_since.items():
-        if now - since > STUCK:
+        if now - since > STUCK_AFTER:
             return f"the handler {name} has been busy with {lane} for {(now - since) / 60:.0f} min"
-    if not app.engine.follower.well:
+    if not app.engine.follower.is_well:
         return "the watcher has ended"
     return ""
 
 
-def line(app: App) -> str:
+def describe_state(app: App) -> str:
     """The status in one line, for the service manager. Engine thread, or before the engine runs."""
     engine = app.engine
     parts = [f"watches {len(engine.follower.stamps)} transcripts"]
-    busy, parked = len(engine.dispatcher.runner.lanes), len(engine.dispatcher.agenda.parked())
-    if any(hold.scope == "all" for hold in engine.holds.all()):
+    busy, parked = len(engine.dispatcher.runner.busy_lanes), len(engine.dispatcher.work_queue.list_parked())
+    if any(hold.scope == "all" for hold in engine.pauses.list_pauses()):
         parts.append("paused")
     parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]
-    parts += [one.what.replace("\n", " ") for one in engine.degradations()[:1]]
+    parts += [one.what.replace("\n", " ") for one in engine.list_degradations()[:1]]
     return "; ".join(parts)

@@ -18,12 +18,12 @@ from typing import Protocol
 from xml.parsers.expat import ExpatError
 
 from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError
-from tacitd.files.replaced import replace
-from tacitd.service.units import AGENT, UNIT, Facts, agent, edited, unit
+from tacitd.files.replaced import replace_file
+from tacitd.service.units import AGENT, UNIT, ServiceFacts, is_edited, render_agent, render_unit
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ToolExit:
     """The result of a tool."""
 
     code: int
@@ -32,7 +32,7 @@ class Ran:
     """stdout, then stderr."""
 
 
-Run = Callable[[Sequence[str]], Ran]
+RunTool = Callable[[Sequence[str]], ToolExit]
 
 
 class Manager(Protocol):
@@ -40,15 +40,15 @@ class Manager(Protocol):
 
     file: Path
 
-    def available(self) -> str:
+    def why_unavailable(self) -> str:
         """Why it cannot be used here; "" if it can."""
         ...
 
-    def text(self, facts: Facts) -> str:
+    def render_file(self, facts: ServiceFacts) -> str:
         """The file that would be installed."""
         ...
 
-    def install(self, facts: Facts, *, now: bool) -> list[str]:
+    def install(self, facts: ServiceFacts, *, now: bool) -> list[str]:
         """Write the file if it differs, enable the service, start it if `now`. Returns a line for each thing done.
 
         Raises UnavailableError without a manager, FileRefusedError for an edited file, ServiceError if the manager refuses.
@@ -67,31 +67,31 @@ class Manager(Protocol):
         """The manager's own report on the service."""
         ...
 
-    def logs(self, follow: bool, since: str) -> list[str]:
+    def logs_command(self, follow: bool, since: str) -> list[str]:
         """The command that shows the service's log. `since`: as journalctl takes it; "" for all."""
         ...
 
-    def environment(self) -> dict[str, str]:
+    def read_environment(self) -> dict[str, str]:
         """The service's environment, drop-ins included; empty if the service is not installed."""
         ...
 
 
-def run_tool(argv: Sequence[str]) -> Ran:
+def run_tool(argv: Sequence[str]) -> ToolExit:
     """Run a manager's tool for at most 60 s."""
     try:
         done = subprocess.run(
             list(argv), capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
-        return Ran(127, f"{argv[0]} is not installed")
+        return ToolExit(127, f"{argv[0]} is not installed")
     except subprocess.TimeoutExpired:
-        return Ran(124, f"{argv[0]} did not answer within 60 s")
-    return Ran(done.returncode, (done.stdout + done.stderr).strip())
+        return ToolExit(124, f"{argv[0]} did not answer within 60 s")
+    return ToolExit(done.returncode, (done.stdout + done.stderr).strip())
 
 
 def refuse_edited(file: Path, hint: str) -> None:
     """Raise FileRefusedError if a person has edited this file."""
-    if file.exists() and edited(file.read_text(encoding="utf-8", errors="replace")):
+    if file.exists() and is_edited(file.read_text(encoding="utf-8", errors="replace")):
         raise FileRefusedError(f"{file} was edited by hand", f"{hint}, remove the file, and install again")
 
 
@@ -106,10 +106,10 @@ class Systemd:
     """The user manager of systemd."""
 
     file: Path
-    run: Run = run_tool
+    run: RunTool = run_tool
 
     @classmethod
-    def here(cls, environ: Mapping[str, str], home: Path, run: Run = run_tool) -> Systemd:
+    def for_user(cls, environ: Mapping[str, str], home: Path, run: RunTool = run_tool) -> Systemd:
         """For this user: `~/.config/systemd/user/tacitd.service`."""
         base = (
             Path(environ["XDG_CONFIG_HOME"])
@@ -118,10 +118,10 @@ class Systemd:
         )
         return cls(base / "systemd" / "user" / UNIT, run)
 
-    def _ctl(self, *arguments: str) -> Ran:
+    def _ctl(self, *arguments: str) -> ToolExit:
         return self.run(["systemctl", "--user", *arguments])
 
-    def available(self) -> str:
+    def why_unavailable(self) -> str:
         """Ask the user manager for its version."""
         said = self._ctl("show", "--property=Version")
         if said.code == 0:
@@ -129,41 +129,41 @@ class Systemd:
         first = (said.out.splitlines() or ["it does not answer"])[0]
         return f"no systemd user manager answers: {first}"
 
-    def text(self, facts: Facts) -> str:
+    def render_file(self, facts: ServiceFacts) -> str:
         """The unit."""
-        return unit(facts)
+        return render_unit(facts)
 
-    def install(self, facts: Facts, *, now: bool) -> list[str]:
+    def install(self, facts: ServiceFacts, *, now: bool) -> list[str]:
         """Idempotent. Drop-ins beside the unit belong to a person and stay."""
-        self._must()
+        self._require_manager()
         refuse_edited(self.file, "`systemctl --user edit tacitd` makes a drop-in; move your changes there")
         before = self.file.read_bytes() if self.file.exists() else None
-        changed = replace(self.file, self.text(facts).encode())
+        changed = replace_file(self.file, self.render_file(facts).encode())
         try:
-            self._do("daemon-reload")
-            self._do("enable", UNIT)
+            self._run_checked("daemon-reload")
+            self._run_checked("enable", UNIT)
             if now:
-                self._do("restart" if changed else "start", UNIT)
+                self._run_checked("restart" if changed else "start", UNIT)
         except ServiceError:
-            self._back(before)
+            self._roll_back(before)
             raise
         done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
         return [*done, "started"] if now else done
 
-    def _back(self, before: bytes | None) -> None:
+    def _roll_back(self, before: bytes | None) -> None:
         if before is None:
             self._ctl("disable", UNIT)
             self.file.unlink(missing_ok=True)
         else:
-            replace(self.file, before)
+            replace_file(self.file, before)
         self._ctl("daemon-reload")
 
-    def _must(self) -> None:
-        why = self.available()
+    def _require_manager(self) -> None:
+        why = self.why_unavailable()
         if why:
             raise UnavailableError(why, "`tacitd start` runs it without a service manager")
 
-    def _do(self, *arguments: str) -> None:
+    def _run_checked(self, *arguments: str) -> None:
         said = self._ctl(*arguments)
         if said.code != 0:
             raise ServiceError(
@@ -173,7 +173,7 @@ class Systemd:
     def uninstall(self) -> list[str]:
         """Stop and disable the service, remove the unit. A person's drop-ins stay and are named."""
         done: list[str] = []
-        if not self.available():
+        if not self.why_unavailable():
             self._ctl("disable", "--now", UNIT)
         if self.file.exists():
             self.file.unlink()
@@ -185,14 +185,14 @@ class Systemd:
 
     def restart(self) -> None:
         """Run `systemctl --user restart`."""
-        self._must()
-        self._do("restart", UNIT)
+        self._require_manager()
+        self._run_checked("restart", UNIT)
 
     def status(self) -> str:
         """The output of `systemctl --user status`."""
         return self._ctl("status", "--no-pager", "--lines=5", UNIT).out
 
-    def logs(self, follow: bool, since: str) -> list[str]:
+    def logs_command(self, follow: bool, since: str) -> list[str]:
         """A journalctl command."""
         return [
             "journalctl",
@@ -203,13 +203,13 @@ class Systemd:
             *(["--since", since] if since else []),
         ]
 
-    def environment(self) -> dict[str, str]:
+    def read_environment(self) -> dict[str, str]:
         """The `Environment` property, as `systemctl show` prints it."""
         said = self._ctl("show", UNIT, "--property=Environment", "--value")
-        return pairs(said.out) if said.code == 0 and self.file.exists() else {}
+        return parse_environment(said.out) if said.code == 0 and self.file.exists() else {}
 
 
-def pairs(text: str) -> dict[str, str]:
+def parse_environment(text: str) -> dict[str, str]:
     """Given `Environment` as `systemctl show` prints it, return the variables, unquoted."""
     try:
         words = shlex.split(text)
@@ -225,10 +225,10 @@ class Launchd:
     file: Path
     uid: int
     log: Path
-    run: Run = run_tool
+    run: RunTool = run_tool
 
     @classmethod
-    def here(cls, home: Path, log: Path, run: Run = run_tool) -> Launchd:
+    def for_user(cls, home: Path, log: Path, run: RunTool = run_tool) -> Launchd:
         """For this user: `~/Library/LaunchAgents/dev.tacitd.plist`."""
         return cls(home / "Library" / "LaunchAgents" / f"{AGENT}.plist", os.getuid(), log, run)
 
@@ -236,44 +236,44 @@ class Launchd:
     def _target(self) -> str:
         return f"gui/{self.uid}"
 
-    def available(self) -> str:
+    def why_unavailable(self) -> str:
         """Ask for the user's domain. Without a graphical login there is none."""
         said = self.run(["launchctl", "print", self._target])
         return "" if said.code == 0 else f"launchd has no domain {self._target}: {said.out.splitlines()[:1]}"
 
-    def text(self, facts: Facts) -> str:
+    def render_file(self, facts: ServiceFacts) -> str:
         """The agent."""
-        return agent(facts)
+        return render_agent(facts)
 
-    def install(self, facts: Facts, *, now: bool) -> list[str]:
+    def install(self, facts: ServiceFacts, *, now: bool) -> list[str]:
         """A changed agent that is loaded is booted out first, because launchd keeps the version that it read."""
-        why = self.available()
+        why = self.why_unavailable()
         if why:
             raise UnavailableError(why, "`tacitd start` runs it without a service manager")
         refuse_edited(self.file, "keep a copy of your changes")
         before = self.file.read_bytes() if self.file.exists() else None
-        changed = replace(self.file, self.text(facts).encode())
+        changed = replace_file(self.file, self.render_file(facts).encode())
         loaded = self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).code == 0
         if loaded and changed:
             self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
         try:
             if changed or not loaded:
-                self._do("bootstrap", self._target, str(self.file))
+                self._run_checked("bootstrap", self._target, str(self.file))
             if now:
-                self._do("kickstart", f"{self._target}/{AGENT}")
+                self._run_checked("kickstart", f"{self._target}/{AGENT}")
         except ServiceError:
-            self._back(before)
+            self._roll_back(before)
             raise
         return [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
 
-    def _back(self, before: bytes | None) -> None:
+    def _roll_back(self, before: bytes | None) -> None:
         if before is None:
             self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
             self.file.unlink(missing_ok=True)
         else:
-            replace(self.file, before)
+            replace_file(self.file, before)
 
-    def _do(self, *arguments: str) -> None:
+    def _run_checked(self, *arguments: str) -> None:
         said = self.run(["launchctl", *arguments])
         if said.code != 0:
             raise ServiceError(f"launchctl {' '.join(arguments)}: {said.out}", f"read {self.log}")
@@ -288,17 +288,17 @@ class Launchd:
 
     def restart(self) -> None:
         """Run `launchctl kickstart -k`, which kills and starts the agent."""
-        self._do("kickstart", "-k", f"{self._target}/{AGENT}")
+        self._run_checked("kickstart", "-k", f"{self._target}/{AGENT}")
 
     def status(self) -> str:
         """The output of `launchctl print`."""
         return self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).out
 
-    def logs(self, follow: bool, since: str) -> list[str]:
+    def logs_command(self, follow: bool, since: str) -> list[str]:
         """A tail command on the daemon's log file, because launchd keeps no log. `since` has no effect."""
         return ["tail", *(["-f"] if follow else ["-n", "200"]), str(self.log)]
 
-    def environment(self) -> dict[str, str]:
+    def read_environment(self) -> dict[str, str]:
         """The variables in the agent's file."""
         try:
             found = plistlib.loads(self.file.read_bytes())["EnvironmentVariables"]
@@ -307,12 +307,12 @@ class Launchd:
             return {}
 
 
-def manager(environ: Mapping[str, str], home: Path, log: Path, run: Run = run_tool) -> Manager:
+def find_manager(environ: Mapping[str, str], home: Path, log: Path, run: RunTool = run_tool) -> Manager:
     """The service manager of this system. Raises UnavailableError on systems other than Linux and macOS."""
     if sys.platform == "darwin":
-        return Launchd.here(home, log, run)
+        return Launchd.for_user(home, log, run)
     if sys.platform.startswith("linux"):
-        return Systemd.here(environ, home, run)
+        return Systemd.for_user(environ, home, run)
     raise UnavailableError(
         f"tacitd supports no service manager on {sys.platform}", "`tacitd start` runs it without one"
     )

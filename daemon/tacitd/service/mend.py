@@ -13,27 +13,27 @@ from pathlib import Path
 from tacitd.clock import SystemClock
 from tacitd.config import Config
 from tacitd.errors import UnavailableError
-from tacitd.files.locks import hold, private_dir
+from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.files.log import Log
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.port import Answer, Ask
+from tacitd.model.port import Answer, ModelRequest
 from tacitd.paths import Paths
-from tacitd.service.checks import too_open
-from tacitd.service.finding import Finding
+from tacitd.service.checks import list_too_open
+from tacitd.service.finding import DoctorFinding
 
 QUESTION = "Answer with the one word: yes"
 
 
-def mend(paths: Paths) -> Iterator[str]:
+def apply_fixes(paths: Paths) -> Iterator[str]:
     """Make the safe repairs and yield a line for each. Raises OSError."""
-    for path in list(too_open(paths)):
+    for path in list(list_too_open(paths)):
         path.chmod(0o700 if path.is_dir() else 0o600)
         yield f"chmod {path}"
-    yield from _stale(paths)
+    yield from _remove_stale_socket(paths)
 
 
-def _stale(paths: Paths) -> Iterator[str]:
+def _remove_stale_socket(paths: Paths) -> Iterator[str]:
     try:
         found = paths.socket.lstat()
     except OSError:
@@ -41,7 +41,7 @@ def _stale(paths: Paths) -> Iterator[str]:
     if not stat.S_ISSOCK(found.st_mode) or not paths.state_dir.is_dir():
         return
     try:
-        lock = hold(paths.state_dir / "lock")
+        lock = acquire_lock(paths.state_dir / "lock")
     except UnavailableError:  # a daemon runs, so the socket is in use
         return
     with lock:
@@ -49,9 +49,9 @@ def _stale(paths: Paths) -> Iterator[str]:
         yield f"removed {paths.socket}"
 
 
-def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
+def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
     """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
-    work: Path = private_dir(paths.state_dir / "model") / "work"
+    work: Path = make_private_dir(paths.state_dir / "model") / "work"
     clock = SystemClock()
     budget = Budget(Log(paths.state_dir / "budget.jsonl", terminated=True), config.budget, clock)
     sessions = Log(paths.state_dir / "own-sessions.jsonl")
@@ -60,7 +60,7 @@ def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
         sessions.append({"at": clock.now(), "session": session})
 
     model = ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, on_session=remember)
-    ask = Ask(
+    ask = ModelRequest(
         purpose="doctor",
         tier="fast",
         system="You answer questions.",
@@ -69,10 +69,10 @@ def probe(paths: Paths, config: Config, environ: Mapping[str, str]) -> Finding:
     )
     answer = model.ask(ask)
     if isinstance(answer, Answer):
-        return Finding(
+        return DoctorFinding(
             "model.answers", "ok", f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"
         )
-    return Finding(
+    return DoctorFinding(
         "model.mute",
         "error",
         f"the model does not answer: {answer.why}: {answer.detail}",

@@ -40,27 +40,27 @@ class Notifier:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(text.encode("utf-8", "replace"), path)
 
-    def ready(self, status: str) -> None:
+    def notify_ready(self, status: str) -> None:
         """Report that lock, socket, watches and the first listing are up."""
         self.send(READY="1", STATUS=status)
 
-    def status(self, text: str) -> None:
+    def notify_status(self, text: str) -> None:
         """Send one line for a person."""
         self.send(STATUS=text)
 
-    def reloading(self) -> None:
+    def notify_reloading(self) -> None:
         """Report that the configuration is being read again, until `ready` is called."""
         self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
 
-    def stopping(self) -> None:
+    def notify_stopping(self) -> None:
         """Report that the daemon is stopping."""
         self.send(STOPPING="1")
 
-    def extend(self, seconds: float) -> None:
+    def extend_timeout(self, seconds: float) -> None:
         """Ask for so many more seconds to start, for a migration."""
         self.send(EXTEND_TIMEOUT_USEC=str(int(seconds * 1e6)))
 
-    def alive(self, monotonic: float) -> None:
+    def notify_alive(self, monotonic: float) -> None:
         """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
         if self.interval is not None and monotonic >= self._next:
             self._next = monotonic + self.interval / 2

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.control.client import call
+from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.disk import RealDisk
-from tacitd.files.locks import Lock, hold
-from tacitd.files.temporary import kept_for_a_person, sweep
-from tacitd.handler import Footprint, Slice
+from tacitd.files.locks import Lock, acquire_lock
+from tacitd.files.temporary import list_kept_copies, sweep_temporary
+from tacitd.handler import Footprint, Plugin
 from tacitd.paths import Paths
 from tacitd.service.managers import Manager
 
@@ -51,7 +51,7 @@ SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
 
 
-def remove(
+def uninstall_daemon(
     places: Paths,
     manager: Manager | None,
     *,
@@ -66,9 +66,9 @@ def remove(
     if manager is not None:
         yield from manager.uninstall()
     with suppress(TacitdError):
-        call(places.socket, "stop")
+        call_daemon(places.socket, "stop")
         yield "stopped the daemon"
-    lock = _free(places)
+    lock = _wait_for_lock(places)
     try:
         said = list(_unlink_socket(places.socket))
         yield from said
@@ -82,7 +82,7 @@ def remove(
     yield "kept everything that was learned"
 
 
-def _free(places: Paths) -> Lock | None:
+def _wait_for_lock(places: Paths) -> Lock | None:
     """Take the daemon's lock, so that none starts meanwhile. None if there is no state directory.
 
     Raises UnavailableError if a daemon still holds the lock after 20 s.
@@ -92,7 +92,7 @@ def _free(places: Paths) -> Lock | None:
     deadline = time.monotonic() + 20
     while True:
         try:
-            return hold(places.state_dir / "lock")
+            return acquire_lock(places.state_dir / "lock")
         except UnavailableError:
             if time.monotonic() > deadline:
                 raise
@@ -115,7 +115,7 @@ def _keep_no_socket(path: Path) -> str:
     return f"kept {path}: it is not a socket"
 
 
-def footprints_of(slices: Iterable[Slice], environ: Mapping[str, str]) -> dict[str, Footprint]:
+def collect_footprints(slices: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
     """By slice name, the files outside the state directory. A slice whose `footprint` raises gets an empty one."""
     found: dict[str, Footprint] = {}
     for one in slices:
@@ -133,7 +133,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
     for file in dict.fromkeys(file for one in footprints for file in one.removed):
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
-        sweep(directory, math.inf, RealDisk())
+        sweep_temporary(directory, math.inf, RealDisk())
     yield from _empty_state(places.state_dir, by_name)
     for directory in dict.fromkeys(place for one in footprints for place in one.own):
         with suppress(OSError):
@@ -141,7 +141,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
     for file in dict.fromkeys(file for one in footprints for file in one.kept):
         yield from _name_kept(file, reasons.get(file, ""))
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
-        for copy in kept_for_a_person(directory, RealDisk()):
+        for copy in list_kept_copies(directory, RealDisk()):
             yield f"kept {copy}: it was saved while tacitd replaced a file"
     if places.config_file.is_file():
         yield f"kept {places.config_file}: you wrote it"
@@ -168,7 +168,7 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
             shutil.rmtree(directory)
     with suppress(OSError):
         handlers.rmdir()
-    sweep(state_dir, math.inf, RealDisk())
+    sweep_temporary(state_dir, math.inf, RealDisk())
     for pattern in STATE_FILES:
         for file in state_dir.glob(pattern):
             if _is_ours(file):

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 
-class Reactions:
+class SignalReactions:
     """What each signal does: before `connect` it ends the process, afterwards the daemon acts on it. Thread-safe.
 
     `held`: signals that are kept until `connect`, such as SIGHUP for a reload.
@@ -31,7 +31,7 @@ class Reactions:
         self._waiting: list[signal.Signals] = []
         self._actions: Mapping[signal.Signals, Callable[[], None]] | None = None
 
-    def connect(self, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
+    def connect_actions(self, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
         """Use these actions from now on, and run them for the signals that were kept."""
         with self._lock:
             self._actions = actions
@@ -40,7 +40,7 @@ class Reactions:
             # Not in this thread: an action may wait for the engine, which is not running yet.
             threading.Thread(target=actions[number], name="tacitd-held-signal", daemon=True).start()
 
-    def act(self, number: signal.Signals) -> None:
+    def react_to(self, number: signal.Signals) -> None:
         """Run the signal's action.
 
         Trigger: the signal comes before `connect`. Why: no work has begun that could be finished, and a start may be
@@ -57,7 +57,9 @@ class Reactions:
 
 
 @contextmanager
-def acting(actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool = False) -> Iterator[None]:
+def handle_signals(
+    actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool = False
+) -> Iterator[None]:
     """While this is entered, a thread runs each signal's action. Main thread only.
 
     `ending`: the process ends after this block, so the signals are ignored from then on; otherwise an orderly end could

@@ -35,7 +35,7 @@ KEPT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ServiceFacts:
     """The values of a template."""
 
     program: tuple[str, ...]
@@ -45,13 +45,13 @@ class Facts:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def facts(
+def collect_facts(
     program: tuple[str, ...],
     environ: Mapping[str, str],
     account: Mapping[str, str],
     claude: Path | None,
     log: Path,
-) -> Facts:
+) -> ServiceFacts:
     """Given the shell's environment at installation, return the values for the service.
 
     A service manager gives a bare PATH and no login variables; missing ones come from `account`. A variable such as
@@ -66,10 +66,10 @@ def facts(
     if claude is not None and str(claude.parent) not in paths:
         paths.insert(0, str(claude.parent))
     base["PATH"] = ":".join(dict.fromkeys(paths))
-    return Facts(program, base["HOME"], str(log), {**base, **kept})
+    return ServiceFacts(program, base["HOME"], str(log), {**base, **kept})
 
 
-def edited(text: str) -> bool:
+def is_edited(text: str) -> bool:
     """Whether a person changed an installed file: its seal does not match its text."""
     found = re.search(r"tacitd-seal: ([0-9a-f]{16})", text)
     return found is None or found[1] != _seal(text.replace(found[0], SEAL))
@@ -83,13 +83,15 @@ def _seal(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def unit(given: Facts) -> str:
+def render_unit(given: ServiceFacts) -> str:
     """The systemd unit."""
     environment = "\n".join(
         f"Environment={_quoted(f'{name}={value}', 'e')}" for name, value in given.environment.items()
     )
     program = " ".join(_quoted(part, "x") for part in given.program)
-    return _sealed(template("systemd").replace("@PROGRAM@", program).replace("@ENVIRONMENT@", environment))
+    return _sealed(
+        read_template("systemd").replace("@PROGRAM@", program).replace("@ENVIRONMENT@", environment)
+    )
 
 
 def _quoted(text: str, kind: Literal["e", "x"]) -> str:
@@ -100,7 +102,7 @@ def _quoted(text: str, kind: Literal["e", "x"]) -> str:
     return '"' + (plain.replace("$", "$$") if kind == "x" else plain) + '"'
 
 
-def agent(given: Facts) -> str:
+def render_agent(given: ServiceFacts) -> str:
     """The launchd agent. Raises UsageError if the result is not a valid property list."""
     arguments = "\n".join(
         f"\t\t<string>{escape(part)}</string>" for part in (*given.program, "run", "--service")
@@ -109,7 +111,9 @@ def agent(given: Facts) -> str:
         f"\t\t<key>{escape(name)}</key>\n\t\t<string>{escape(value)}</string>"
         for name, value in given.environment.items()
     )
-    text = template("launchd").replace("@ARGUMENTS@", arguments).replace("@ENVIRONMENT@", "\n".join(pairs))
+    text = (
+        read_template("launchd").replace("@ARGUMENTS@", arguments).replace("@ENVIRONMENT@", "\n".join(pairs))
+    )
     text = text.replace("@HOME@", escape(given.home)).replace("@LOG@", escape(given.log))
     try:
         plistlib.loads(text.encode())
@@ -121,7 +125,7 @@ def agent(given: Facts) -> str:
     return _sealed(text)
 
 
-def template(kind: Literal["systemd", "launchd"]) -> str:
+def read_template(kind: Literal["systemd", "launchd"]) -> str:
     """The template, from the package's data; in a checkout, from the file itself."""
     name = UNIT if kind == "systemd" else f"{AGENT}.plist"
     packaged = files("tacitd.service") / "templates" / name

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tacitd.model.port import Answer, Ask, NoAnswer
+from tacitd.model.port import Answer, ModelRequest, NoAnswer
 
 __all__ = ["FakeClock", "ScriptedModel"]
 
@@ -23,7 +23,7 @@ START = time.time() // DAY * DAY + 4.5 * 3600
 It is not a fixed date, because files that a test writes have the kernel's time, and the two would drift apart. A test in
 which a date matters names the date.
 """
-Reply = str | NoAnswer | Callable[[Ask], str | NoAnswer]
+Reply = str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class FakeClock:
         """Monotonic seconds."""
         return self.mono
 
-    def pass_(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Move both clocks forward."""
         self.wall += seconds
         self.mono += seconds
@@ -63,10 +63,10 @@ class ScriptedModel:
     """The reply if no rule matches."""
     usd: float = 0.001
     """Dollars that each call costs."""
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Record the request and answer it. A callable reply is called with the request."""
         with self._lock:
             self.asked.append(ask)

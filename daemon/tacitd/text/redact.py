@@ -34,7 +34,7 @@ _TELLING = re.compile(
 Spans = list[tuple[int, int]]
 
 
-def redact(text: str) -> tuple[str, int]:
+def redact_secrets(text: str) -> tuple[str, int]:
     """Given text, return it with `[secret]` in place of each secret's value, and the number of secrets.
 
     It is idempotent.

@@ -49,7 +49,7 @@ def sanitize_text(text: str) -> str:
     return "\n".join(_strip_hidden(_OTHER_SPACE.sub(" ", line)).rstrip() for line in lines)
 
 
-def escape(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """Given any text, return it for a terminal: one line in which hidden characters are shown as escapes.
 
     `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs are kept. For names and words that

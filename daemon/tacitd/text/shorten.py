@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacitd.text.sanitize import sanitize_line
 
 
-def shorten(line: str, limit: int) -> str:
+def shorten_line(line: str, limit: int) -> str:
     """Given one sanitised line, return at most `limit` characters of it, cut at a word and ended with `…`.
 
     An emoji or a cluster that would fit only in part leaves no joiner or selector behind.

@@ -40,7 +40,7 @@ class _Rate:
     held: dict[str, str] = field(default_factory=dict)
     """While it is closed, the waiting sessions with their directories: those that closed it and those counted since."""
 
-    def add(self, session: str, cwd: str, at: float, now: float) -> None:
+    def count_session(self, session: str, cwd: str, at: float, now: float) -> None:
         """Count a session once. Closing depends on the records' own times."""
         if session not in self.known:
             self.known[session] = at, now
@@ -48,13 +48,13 @@ class _Rate:
             self.held[session] = cwd
             self.closed = self.closed or _busiest_hour(self.times, at) > self.limit
 
-    def remove(self, session: str) -> None:
+    def drop_session(self, session: str) -> None:
         """No longer count a session."""
         self.held.pop(session, None)
         if session in self.known:
             del self.times[bisect_left(self.times, self.known.pop(session)[0])]
 
-    def forget(self, since: float) -> None:
+    def forget_before(self, since: float) -> None:
         """Drop what was counted before `since` (monotonic), and open if fewer than half of the limit are left."""
         for session, (at, seen) in list(self.known.items()):
             if seen > since:
@@ -76,7 +76,7 @@ class _Rate:
         return seen[len(seen) - kept - 1] + HOUR
 
 
-class Breaker:
+class GrowthBreaker:
     """Counts new sessions by working directory and in total. `monotonic` is a clock's `monotonic`, in seconds."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Breaker:
         self._excused: dict[str, float] = {}
         """Sessions that a person allowed, with the monotonic time of that."""
 
-    def note(self, cwd: str, session: str, at: float, client: str = "") -> None:
+    def note_session(self, cwd: str, session: str, at: float, client: str = "") -> None:
         """Count a new session in this directory; may be repeated.
 
         `at`: the time of its newest record, seconds since 1970. Because it decides, a week of ordinary work that is read at
@@ -112,26 +112,26 @@ class Breaker:
             return
         if client:
             vouched = self._clients.setdefault(client, _Rate(self._limit))
-            vouched.add(session, cwd, at, now)
+            vouched.count_session(session, cwd, at, now)
             if not vouched.closed:
                 return
         place = self._places.setdefault(cwd, _Rate(self._limit))
-        place.add(session, cwd, at, now)
+        place.count_session(session, cwd, at, now)
         if not place.closed:
-            self._all.add(session, cwd, at, now)
+            self._all.count_session(session, cwd, at, now)
             return
         # The directory's own rate is exceeded, so its sessions do not count towards the total that would close others.
         for one in place.held:
-            self._all.remove(one)
+            self._all.drop_session(one)
 
-    def closed(self, cwd: str, session: str = "", client: str = "") -> bool:
+    def is_closed(self, cwd: str, session: str = "", client: str = "") -> bool:
         """Whether the model must not be used for work of this session in this directory.
 
         Without a session: for work in this directory that belongs to no session.
         """
         return self._closed_by(cwd, session, client) is not None
 
-    def reason(self, cwd: str, session: str = "", client: str = "") -> tuple[str, float] | None:
+    def get_reason(self, cwd: str, session: str = "", client: str = "") -> tuple[str, float] | None:
         """Why it is closed, as text that follows "more new sessions an hour than a person starts", and in how many seconds it
         opens if no more sessions begin. None if it is open.
         """
@@ -147,7 +147,7 @@ class Breaker:
         shut = [cwd for cwd, place in self._places.items() if place.closed]
         return [*shut, *(dict.fromkeys(self._all.held.values()) if self._all.closed else ())]
 
-    def open(self, within: Callable[[str, str], bool]) -> bool:
+    def release_sessions(self, within: Callable[[str, str], bool]) -> bool:
         """Allow the waiting sessions for which `within(cwd, session)` is true, because a person asked for it.
 
         They are no longer counted; new ones are counted from zero. Returns whether anything was closed.
@@ -168,11 +168,11 @@ class Breaker:
             self._excused.pop(session, None)
             self._excused[session] = now
             for each in (rate, *self._clients.values()):
-                each.remove(session)
+                each.drop_session(session)
         self._forget()
         return changed
 
-    def degradations(self) -> list[Degradation]:
+    def list_degradations(self) -> list[Degradation]:
         """The degradations for the closed directories and for the total; [] if nothing is closed."""
         self._forget()
         shut = [f"{cwd} ({len(place.known)})" for cwd, place in self._places.items() if place.closed]
@@ -210,10 +210,10 @@ class Breaker:
     def _forget(self) -> None:
         """Drop what was counted more than an hour ago, and open what is below half of its limit."""
         since = self._monotonic() - HOUR
-        self._all.forget(since)
+        self._all.forget_before(since)
         for rates in (self._places, self._clients):
             for name, rate in list(rates.items()):
-                rate.forget(since)
+                rate.forget_before(since)
                 if not rate.known:
                     del rates[name]
         for session, at in list(self._excused.items()):

@@ -31,7 +31,7 @@ _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line"
 """For each class, those that it can repeat. `bare` has no uuid, `queue` came through the queue, `line` is a record."""
 
 
-def normalised(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Given text, return it as it is compared: NFKC, case folded, white space folded. Idempotent."""
     folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
     return " ".join(folded.split())
@@ -41,7 +41,7 @@ def _digest(text: str, more: str = "") -> bytes:
     return blake2b(f"{text}\0{more}".encode(errors="replace"), digest_size=16).digest()
 
 
-class Seen:
+class SeenPrompts:
     """The prompts that were seen. Keeps digests, never text."""
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Seen:
         self._said: dict[str, dict[bytes, float | None]] = {kind: {} for kind in (*_SAME_AS, "copy")}
 
     @classmethod
-    def restore(cls, ids: Iterable[str]) -> Seen:
+    def from_keys(cls, ids: Iterable[str]) -> SeenPrompts:
         """Given what `ids` returned before, or plain `Prompt.id`s from a log, return an instance that has seen them."""
         seen = cls()
-        seen.load(ids)
+        seen.load_keys(ids)
         return seen
 
-    def load(self, ids: Iterable[str]) -> None:
+    def load_keys(self, ids: Iterable[str]) -> None:
         """Add what `ids` returned before, or plain `Prompt.id`s."""
         for item in ids:
             if item.startswith("="):
@@ -67,19 +67,19 @@ class Seen:
                 self._ids.add(_digest(item))
 
     @classmethod
-    def keys(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
+    def encode_prompts(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
         """Given prompts, return what a log must keep so that `load` restores them."""
         some = cls()
         for prompt in prompts:
-            some.add(prompt, copies)
-        return list(some.ids())
+            some.add_prompt(prompt, copies)
+        return list(some.dump_keys())
 
     @staticmethod
-    def key(id: str) -> str:
+    def encode_id(id: str) -> str:
         """What a log must keep so that `load` restores this id, whatever characters it has."""
         return "=" + _digest(id).hex()
 
-    def ids(self) -> Iterator[str]:
+    def dump_keys(self) -> Iterator[str]:
         """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
         for digest in self._ids:
             yield "=" + digest.hex()
@@ -87,24 +87,24 @@ class Seen:
             for digest, time in said.items():
                 yield f"~{kind}~{digest.hex()}~" + ("" if time is None else repr(time))
 
-    def knows(self, id: str) -> bool:
+    def has_id(self, id: str) -> bool:
         """Whether a prompt with this id was added before."""
         return _digest(id) in self._ids
 
-    def has(self, prompt: Prompt, copies: bool = False) -> bool:
+    def has_prompt(self, prompt: Prompt, copies: bool = False) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
-        if self.knows(prompt.id):
+        if self.has_id(prompt.id):
             return True
         if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
-        words = normalised(prompt.text)
+        words = normalise_text(prompt.text)
         if copies and _digest(prompt.cwd, words) in self._said["copy"]:
             return True
         return self._said_once(prompt, _digest(prompt.session, words))
 
-    def first(self, prompt: Prompt) -> bool:
+    def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
-        id, key = _digest(prompt.id), _digest(prompt.session, normalised(prompt.text))
+        id, key = _digest(prompt.id), _digest(prompt.session, normalise_text(prompt.text))
         if id in self._ids or self._said_once(prompt, key):
             return False
         self._ids.add(id)
@@ -118,10 +118,10 @@ class Seen:
                 return True
         return False
 
-    def add(self, prompt: Prompt, copies: bool = False) -> None:
+    def add_prompt(self, prompt: Prompt, copies: bool = False) -> None:
         """Add this prompt."""
         self._ids.add(_digest(prompt.id))
-        words = normalised(prompt.text)
+        words = normalise_text(prompt.text)
         self._remember(_class(prompt), _digest(prompt.session, words), prompt.time)
         if copies:
             self._remember("copy", _digest(prompt.cwd, words), prompt.time)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.transcripts.person import Own, Verdict
-from tacitd.transcripts.reading import Judged
+from tacitd.transcripts.person import OwnCalls, PromptVerdict
+from tacitd.transcripts.reading import JudgedLine
 from tacitd.transcripts.tail import Tail
 
 UNFINISHED = 0
@@ -18,7 +18,7 @@ _MOST = 10_000
 """How many verdicts may wait for one queued message before that message counts as said."""
 
 
-def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
+def judge_transcript(path: Path, own: OwnCalls) -> Iterator[JudgedLine]:
     """Given a transcript, yield each line that might contain a person's words, with its verdict.
 
     In file order, after deduplication within the file, in bounded memory. These are lines of the types user, attachment
@@ -28,22 +28,22 @@ def prompts_of(path: Path, own: Own) -> Iterator[Judged]:
     tail = Tail(path, 0, own, explain=True)
     more = True
     while more:
-        more = tail.advance().more
-        if len(tail.reading.judged or ()) > _MOST:
-            tail.release()
+        more = tail.read_next_slice().more
+        if len(tail.assembler.judged or ()) > _MOST:
+            tail.release_queued()
         yield from _final(tail)
     left = tail.take_unterminated()
-    tail.release()
+    tail.release_queued()
     yield from _final(tail)
     if left:
         reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
-        verdict = Verdict(UNFINISHED, (), reason)
-        yield Judged(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
+        verdict = PromptVerdict(UNFINISHED, (), reason)
+        yield JudgedLine(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
 
 
-def _final(tail: Tail) -> list[Judged]:
-    judged = tail.reading.judged or []
+def _final(tail: Tail) -> list[JudgedLine]:
+    judged = tail.assembler.judged or []
     final = sorted((one for one in judged if one.start < tail.safe_end), key=lambda one: one.start)
-    tail.reading.judged = [one for one in judged if one.start >= tail.safe_end]
-    tail.forget(tail.safe_end)
+    tail.assembler.judged = [one for one in judged if one.start >= tail.safe_end]
+    tail.forget_before(tail.safe_end)
     return final

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
-from tacitd.transcripts.known import Changes, Known, Stamps
+from tacitd.transcripts.known import FileChanges, KnownStamps, StampView
 from tacitd.transcripts.listing import SUFFIX, Listing, Stamp, odd_kind, scan_below, stamp_of, top_of
 from tacitd.transcripts.watch import Watcher, limit_hint
 
@@ -61,7 +61,7 @@ class Follower:
     ) -> None:
         self._clock = clock
         self._roots = [_Root(top_of(root), watcher_for(root, wake)) for root in roots]
-        self._known = Known()
+        self._known = KnownStamps()
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
         self._first = True
@@ -78,43 +78,43 @@ class Follower:
         for root in self._roots:
             root.watcher.stop()
 
-    def poll(self, *, full: bool = False) -> Changes:
+    def poll(self, *, full: bool = False) -> FileChanges:
         """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()
-        lost = [root.watcher.check() for root in self._roots]
-        hints = [{str(hint) for hint in root.watcher.drain()} for root in self._roots]
+        lost = [root.watcher.repair_watching() for root in self._roots]
+        hints = [{str(hint) for hint in root.watcher.drain_hints()} for root in self._roots]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
         if full or self._first or any(lost) or self._jumped(now) or now >= self._full_at:
             self._compare_all(now)
         else:
             self._compare_some(hints, now)
         self._last = (self._clock.now(), now)
-        return self._known.news()
+        return self._known.take_changes()
 
     def next_in(self) -> float:
         """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
         due = self._full_at
-        if self._known.hot:
+        if self._known.has_hot:
             due = min(due, self._hot_at)
         if any(root.unwatched or not root.there for root in self._roots):
             due = min(due, self._deaf_at)
         return max(0.0, due - self._clock.monotonic())
 
     @property
-    def well(self) -> bool:
+    def is_well(self) -> bool:
         """Whether each root gives hints, or the reason is known: it is missing, or the system refused the watch."""
         return all(
-            root.watcher.alive or not root.there or bool(root.watcher.problems()) for root in self._roots
+            root.watcher.alive or not root.there or bool(root.watcher.list_problems()) for root in self._roots
         )
 
     @property
     def stamps(self) -> Mapping[Path, Stamp]:
         """Every known transcript with its last stamp. A live view."""
-        return Stamps(self._known.stamps)
+        return StampView(self._known.stamps)
 
-    def degradations(self) -> list[Degradation]:
+    def list_degradations(self) -> list[Degradation]:
         """The present problems, each with a hint."""
-        found = [problem for root in self._roots for problem in root.watcher.problems()]
+        found = [problem for root in self._roots for problem in root.watcher.list_problems()]
         for root in self._roots:
             found += _root_problems(root, first=self._first)
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
@@ -128,7 +128,9 @@ class Follower:
         In each case hints may have been lost or times may be wrong, so everything is compared.
         """
         wall, monotonic = self._last
-        late = now - max(monotonic, min(self._full_at, self._hot_at if self._known.hot else self._full_at))
+        late = now - max(
+            monotonic, min(self._full_at, self._hot_at if self._known.has_hot else self._full_at)
+        )
         return abs((self._clock.now() - wall) - (now - monotonic)) > JUMP or late > JUMP
 
     def _compare_all(self, now: float) -> None:
@@ -141,7 +143,7 @@ class Follower:
             whole.stamps.update(listing.stamps)
             whole.odd.update(listing.odd)
             whole.unreadable.update(listing.unreadable)
-        self._known.compare(whole, now, wall=self._clock.now() if self._first else None)
+        self._known.compare_listing(whole, now, wall=self._clock.now() if self._first else None)
         self._odd, self._unreadable, self._first = whole.odd, whole.unreadable, False
         self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
 
@@ -149,20 +151,20 @@ class Follower:
         """Compare the hinted files and those that are due."""
         deaf_due = now >= self._deaf_at
         for root, paths in zip(self._roots, hints, strict=True):
-            folders = [path for path in paths if self._look(path, now)]
+            folders = [path for path in paths if self._compare_path(path, now)]
             if folders or (deaf_due and root.unwatched):
                 self._list_again(root, {*folders, *(root.unwatched if deaf_due else ())}, now)
         if now >= self._hot_at:
             self._hot_at = now + HOT_EVERY
             for path in self._known.next_hot():
-                if not self._same(path):
-                    self._look(path, now)
+                if not self._is_same(path):
+                    self._compare_path(path, now)
         if deaf_due:
             # The slower the listing, the less often it is done, so that unwatched directories cost little CPU time.
             took = self._clock.monotonic() - now
             self._deaf_at = now + min(DEAF_AT_MOST, max(HOT_EVERY, 40 * took))
 
-    def _same(self, path: str) -> bool:
+    def _is_same(self, path: str) -> bool:
         """Whether a file has its known stamp. An idle engine does only this, for up to two thousand files every 2 s."""
         try:
             status = os.lstat(path)
@@ -172,19 +174,19 @@ class Follower:
         now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         return known == now and stat.S_ISREG(status.st_mode)
 
-    def _look(self, path: str, now: float) -> bool:
+    def _compare_path(self, path: str, now: float) -> bool:
         """Compare one path. Returns whether it is a directory."""
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            self._known.gone(path)
+            self._known.note_gone(path)
             return False
         except OSError:  # unknown, which does not mean gone; the next full comparison reports the reason
             return False
         if stat.S_ISREG(status.st_mode) and path.endswith(SUFFIX):
-            self._known.take(path, stamp_of(status), now)
+            self._known.note_stamp(path, stamp_of(status), now)
         elif not stat.S_ISREG(status.st_mode):
-            self._known.gone(path)
+            self._known.note_gone(path)
             if not stat.S_ISDIR(status.st_mode):
                 self._odd = {**self._odd, path: odd_kind(status.st_mode)}
         return stat.S_ISDIR(status.st_mode)
@@ -193,7 +195,7 @@ class Follower:
         """List directories that are new or have no watch, with everything below."""
         listing = scan_below([root.top] if root.top in directories else sorted(directories), top=root.top)
         for path, stamp in listing.stamps.items():
-            self._known.take(path, stamp, now)
+            self._known.note_stamp(path, stamp, now)
         self._note_unwatched(root, listing.directories, afresh=False)
 
     def _note_unwatched(self, root: _Root, directories: set[str], *, afresh: bool) -> None:
@@ -201,7 +203,7 @@ class Follower:
         before = root.unwatched
         kept = {} if afresh else {path: n for path, n in before.items() if path not in directories}
         root.unwatched = kept | {
-            path: before.get(path, 0) + 1 for path in root.watcher.unwatched(directories)
+            path: before.get(path, 0) + 1 for path in root.watcher.list_unwatched(directories)
         }
 
 
@@ -222,7 +224,7 @@ def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
         what = f"{root.top} does not exist: there is no transcript yet"
         return [Degradation("transcripts.absent", what, "Use Claude Code once, or set CLAUDE_CONFIG_DIR.")]
     deaf = sum(1 for times in list(root.unwatched.values()) if times > 1)
-    if not deaf or root.watcher.problems():
+    if not deaf or root.watcher.list_problems():
         return []
     what = f"{deaf} folder(s) below {root.top} have no watch and are polled every few seconds instead"
     return [Degradation("watch.limit", what, limit_hint(28))]

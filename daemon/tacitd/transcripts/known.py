@@ -19,55 +19,55 @@ MANY = 2000
 AT_ONCE = 500
 """If more are hot, this many of the newest are compared in every pass, and as many of the others in rotation."""
 
-Kind = Literal["changed", "vanished", "born"]
+ChangeKind = Literal["changed", "vanished", "born"]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FileChanges:
     """What one poll found. No path is in two of the fields, and each change of a stamp is reported once."""
 
     changed: tuple[Path, ...] = ()
     vanished: tuple[Path, ...] = ()
-    born: tuple[Path, ...] = ()
+    created: tuple[Path, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.vanished or self.born)
+        return bool(self.changed or self.vanished or self.created)
 
 
-class Known:
+class KnownStamps:
     """The last stamp of every transcript, and when each last changed."""
 
     def __init__(self) -> None:
         self.stamps: dict[str, Stamp] = {}
         self._hot: dict[str, float] = {}  # in the order of the last change, oldest first
         self._turn = 0
-        self._news: dict[str, Kind] = {}
+        self._changes: dict[str, ChangeKind] = {}
 
-    def take(self, path: str, stamp: Stamp, at: float) -> None:
+    def note_stamp(self, path: str, stamp: Stamp, at: float) -> None:
         """Record a file's stamp, seen at `at` (monotonic seconds)."""
         before = self.stamps.get(path)
         if before == stamp:
             return
         self.stamps[path] = stamp
         self._warm(path, at)
-        reported = self._news.get(path)
+        reported = self._changes.get(path)
         # Several changes between two polls become one: vanished and born again is "changed", born and changed is "born".
         if before is None and reported != "vanished":
-            self._news[path] = "born"
+            self._changes[path] = "born"
         elif reported != "born":
-            self._news[path] = "changed"
+            self._changes[path] = "changed"
 
-    def gone(self, path: str) -> None:
+    def note_gone(self, path: str) -> None:
         """Record that the path does not exist or is not a transcript."""
         if self.stamps.pop(path, None) is None:
             return
         self._hot.pop(path, None)
-        if self._news.get(path) == "born":
-            del self._news[path]
+        if self._changes.get(path) == "born":
+            del self._changes[path]
         else:
-            self._news[path] = "vanished"
+            self._changes[path] = "vanished"
 
-    def compare(self, listing: Listing, at: float, *, wall: float | None = None) -> None:
+    def compare_listing(self, listing: Listing, at: float, *, wall: float | None = None) -> None:
         """Record a listing of everything. Files below an unreadable directory are kept, because they are unknown and not gone.
 
         `at`: monotonic seconds. With `wall` (seconds since 1970) it is the first listing: a file's mtime decides then how
@@ -75,23 +75,23 @@ class Known:
         """
         for path in [path for path in self.stamps if path not in listing.stamps]:
             if not _below_any(path, listing.unreadable):
-                self.gone(path)
+                self.note_gone(path)
         for path, stamp in listing.stamps.items():
-            self.take(path, stamp, at)
+            self.note_stamp(path, stamp, at)
         if wall is not None:
             self._hot = _hot_by_mtime(listing.stamps, at, wall)
         self._cool(at)
 
-    def news(self) -> Changes:
+    def take_changes(self) -> FileChanges:
         """The changes since the last call."""
-        kinds: dict[Kind, list[str]] = {"changed": [], "vanished": [], "born": []}
-        for path, kind in self._news.items():
+        kinds: dict[ChangeKind, list[str]] = {"changed": [], "vanished": [], "born": []}
+        for path, kind in self._changes.items():
             kinds[kind].append(path)
-        self._news = {}
-        return Changes(as_paths(kinds["changed"]), as_paths(kinds["vanished"]), as_paths(kinds["born"]))
+        self._changes = {}
+        return FileChanges(as_paths(kinds["changed"]), as_paths(kinds["vanished"]), as_paths(kinds["born"]))
 
     @property
-    def hot(self) -> bool:
+    def has_hot(self) -> bool:
         """Whether any file changed within the hour."""
         return bool(self._hot)
 
@@ -115,7 +115,7 @@ class Known:
         self._hot = {path: since for path, since in self._hot.items() if at - since < HOT}
 
 
-class Stamps(Mapping[Path, Stamp]):
+class StampView(Mapping[Path, Stamp]):
     """All known transcripts and their stamps, read-only. A view, so that `Path` objects are only made on request."""
 
     def __init__(self, stamps: Mapping[str, Stamp]) -> None:

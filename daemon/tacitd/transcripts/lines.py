@@ -41,7 +41,7 @@ _NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class LineChunk:
     """Complete lines of a transcript, and maybe the beginning of the next one."""
 
     start: int
@@ -60,7 +60,7 @@ class Slice:
         """Byte offset up to which the lines are complete."""
         return self.start + self.cut
 
-    def lines(self) -> list[bytes]:
+    def split_lines(self) -> list[bytes]:
         """The complete lines, without their newlines. The first begins at `start`."""
         return self.data[: self.cut - 1].split(b"\n") if self.cut else []
 
@@ -94,7 +94,7 @@ def _refusal(path: Path, error: OSError) -> FileRefusedError:
     return FileRefusedError(f"{path} cannot be opened: {error.strerror}", hint)
 
 
-def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Slice:
+def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> LineChunk:
     """Given an offset at a line's start, return the complete lines of about `limit` bytes after it.
 
     It reads more, up to `longest`, only if a single line is longer than `limit`. Raises OSError.
@@ -108,7 +108,7 @@ def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Slic
             break
         want = min(want * 4, longest + 1)
     long = not cut and len(data) > longest
-    return Slice(offset, b"" if long else data, cut, os.fstat(fd).st_size, long)
+    return LineChunk(offset, b"" if long else data, cut, os.fstat(fd).st_size, long)
 
 
 def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
@@ -146,7 +146,7 @@ _ESCAPE = re.compile(
 )
 
 
-def mend(line: bytes) -> bytes:
+def replace_surrogates(line: bytes) -> bytes:
     """Given a line, return it with lone surrogate escapes replaced by U+FFFD, at the same offsets.
 
     JavaScript cuts strings between the halves of an emoji; strict decoders then refuse the whole line.
@@ -156,7 +156,7 @@ def mend(line: bytes) -> bytes:
     return _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == 6 else found[0], line)
 
 
-def salvage(line: bytes) -> list[tuple[int, int]]:
+def salvage_records(line: bytes) -> list[tuple[int, int]]:
     """Given a line that does not parse, return the (start, end) of every complete record in it.
 
     A record is an object with a `type` and a `sessionId`, or of a type that has none. An object nested in another is not
@@ -164,7 +164,7 @@ def salvage(line: bytes) -> list[tuple[int, int]]:
     bytes after it do not continue an enclosing object. Text inside a string cannot be mistaken for a record, because its
     quotes are escaped.
     """
-    line = mend(line)
+    line = replace_surrogates(line)
     found: list[tuple[int, int]] = []
     budget = _WORK * len(line) + _CHUNK
     # `clean`: everything before `edge` was complete records, so an object at `edge` is not nested in another one.
@@ -194,7 +194,7 @@ def leading_objects(data: bytes) -> list[tuple[int, int]]:
     after a torn one are left out, because later bytes may show that they are parts of it (`salvage` judges whole lines
     only).
     """
-    data = mend(data)
+    data = replace_surrogates(data)
     found: list[tuple[int, int]] = []
     at = 0
     while True:

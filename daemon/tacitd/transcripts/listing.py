@@ -57,7 +57,7 @@ def top_of(root: str | os.PathLike[str]) -> str:
     return os.path.join(os.fspath(root), "projects")  # noqa: PTH118 - str on purpose, see above
 
 
-def scan(root: str | os.PathLike[str]) -> Listing:
+def scan_root(root: str | os.PathLike[str]) -> Listing:
     """Given a root, return all transcripts below its `projects`. A missing directory gives an empty listing.
 
     Takes about 100 ms for 20,000 files. Raises nothing: what cannot be read is in `.unreadable`.

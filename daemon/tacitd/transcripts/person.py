@@ -24,21 +24,21 @@ from tacitd.transcripts.person_text import (
 from tacitd.transcripts.records import (
     Attachment,
     Block,
-    Glance,
-    GlanceMessage,
-    GlanceResult,
-    Line,
-    Message,
+    HeaderMessage,
+    HeaderResult,
+    LineHeader,
+    LineMessage,
     Origin,
     ToolResult,
+    TranscriptLine,
+    is_present,
     object_of,
-    present,
     text_of,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnCalls:
     """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
 
     cwd: str = ""
@@ -48,7 +48,7 @@ class Own:
     sessions: Container[str] = field(default_factory=frozenset)
     """Its own session ids; may be a set that grows."""
 
-    def holds(self, session: str, cwd: str) -> bool:
+    def is_own_record(self, session: str, cwd: str) -> bool:
         """Whether a record of this session, from this directory, is the daemon's own."""
         if session and session in self.sessions:
             return True
@@ -56,7 +56,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PersonWords:
     """A person's words in one record."""
 
     kind: PromptKind
@@ -68,27 +68,27 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PromptVerdict:
     """The number of the rule that decided, the words, and the reason in a sentence for a person."""
 
     rule: int
-    words: tuple[Words, ...]
+    words: tuple[PersonWords, ...]
     reason: str
 
 
-def _no(rule: int, reason: str) -> Verdict:
-    return Verdict(rule, (), reason)
+def _no_words(rule: int, reason: str) -> PromptVerdict:
+    return PromptVerdict(rule, (), reason)
 
 
-_SIDECHAIN = _no(1, "a sub-agent's record: its prompts are the main model's")
-_OTHER_TYPE = _no(2, "a record type without a person's words, or with copies of them")
-_TOOL_RESULT = _no(8, "a tool's result")
-_NO_TEXT = _no(14, "no text in it")
+_SIDECHAIN = _no_words(1, "a sub-agent's record: its prompts are the main model's")
+_OTHER_TYPE = _no_words(2, "a record type without a person's words, or with copies of them")
+_TOOL_RESULT = _no_words(8, "a tool's result")
+_NO_TEXT = _no_words(14, "no text in it")
 
 _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 
 
-def judge(line: Line, own: Own) -> Verdict:
+def judge_line(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Given a record and what identifies the daemon's own calls, return what the person said in it."""
     if line.is_sidechain or line.agent_id:
         return _SIDECHAIN
@@ -96,7 +96,7 @@ def judge(line: Line, own: Own) -> Verdict:
         return _OTHER_TYPE
     program = _program(line, own)
     if program:
-        return _no(3, program)
+        return _no_words(3, program)
     if line.type == "queue-operation":
         return _queued(line, own)
     if line.type == "attachment":
@@ -104,19 +104,19 @@ def judge(line: Line, own: Own) -> Verdict:
     return _flagged(line) or _user(line, own)
 
 
-def plain_tool_result(line: Glance) -> bool:
+def is_plain_tool_result(line: LineHeader) -> bool:
     """Whether a user record is certainly one tool's result and nothing else (rule 8). 86 % of them are."""
     message, result = line.message, line.tool_use_result
-    if isinstance(result, GlanceResult) and present(result.answers):
+    if isinstance(result, HeaderResult) and is_present(result.answers):
         return False
-    content = message.content if isinstance(message, GlanceMessage) else None
+    content = message.content if isinstance(message, HeaderMessage) else None
     if not isinstance(content, list) or len(content) != 1:
         return False
     block = content[0]
     return block.type == "tool_result" and not block.is_error
 
 
-def headless(line: Line) -> bool | None:
+def is_headless(line: TranscriptLine) -> bool | None:
     """Whether a program wrote this session's prompts (rule 3); None if the record does not tell."""
     if line.entrypoint:
         return line.entrypoint.startswith("sdk")
@@ -125,53 +125,53 @@ def headless(line: Line) -> bool | None:
     return None
 
 
-def _program(line: Line, own: Own) -> str:
-    if own.holds(line.session_id or "", line.cwd or ""):
+def _program(line: TranscriptLine, own: OwnCalls) -> str:
+    if own.is_own_record(line.session_id or "", line.cwd or ""):
         return "tacitd's own call"
-    if headless(line):
+    if is_headless(line):
         return f"a program's prompt ({line.entrypoint or line.prompt_source or line.turn_origin})"
     return ""
 
 
-def _queued(line: Line, own: Own) -> Verdict:
+def _queued(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     if line.operation != "enqueue":
-        return _no(4, f"the queue's bookkeeping: {line.operation}")
+        return _no_words(4, f"the queue's bookkeeping: {line.operation}")
     return _mid_turn(4, text_of(line.content), own)
 
 
-def _attached(line: Line, own: Own) -> Verdict:
+def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     attachment = line.attachment
     if attachment is None or attachment.type != "queued_command":
-        return _no(5, "an attachment that the client made")
+        return _no_words(5, "an attachment that the client made")
     if (attachment.command_mode or "prompt") != "prompt":
-        return _no(5, f"queued by the client: {attachment.command_mode}")
+        return _no_words(5, f"queued by the client: {attachment.command_mode}")
     if line.is_meta or attachment.is_meta:
-        return _no(5, "queued by the client: isMeta")
+        return _no_words(5, "queued by the client: isMeta")
     kind = _origin(attachment) or _origin(line)
     if kind not in ("", "human"):
-        return _no(5, f"not from a person: {kind}")
+        return _no_words(5, f"not from a person: {kind}")
     return _mid_turn(5, text_of(attachment.prompt), own)
 
 
-def _mid_turn(rule: int, text: str, own: Own) -> Verdict:
+def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
     if own.sentinel and text.startswith(own.sentinel):
-        return _no(3, "tacitd's own call")
+        return _no_words(3, "tacitd's own call")
     if text.lstrip().startswith(NOTIFICATIONS):
-        return _no(rule, "a task's notification")
+        return _no_words(rule, "a task's notification")
     return _words(rule, "queued", text, "typed while the model worked")
 
 
-def _flagged(line: Line) -> Verdict | None:
+def _flagged(line: TranscriptLine) -> PromptVerdict | None:
     flag = _flag(line)
     if flag:
-        return _no(6, f"not typed: {flag}")
+        return _no_words(6, f"not typed: {flag}")
     kind = _origin(line)
     if kind not in ("", "human"):
-        return _no(7, f"not from a person: {kind}")
-    return _no(7, "not from a person: system") if line.prompt_source == "system" else None
+        return _no_words(7, f"not from a person: {kind}")
+    return _no_words(7, "not from a person: system") if line.prompt_source == "system" else None
 
 
-def _flag(line: Line) -> str:
+def _flag(line: TranscriptLine) -> str:
     if line.is_meta:
         return "isMeta"
     if line.is_compact_summary:
@@ -180,22 +180,22 @@ def _flag(line: Line) -> str:
         return "isVisibleInTranscriptOnly"
     if line.is_virtual:
         return "isVirtual"
-    if present(line.text_not_typed):
+    if is_present(line.text_not_typed):
         return "textNotTyped"
-    if present(line.handed_off):
+    if is_present(line.handed_off):
         return "handedOff"
-    if present(line.wakeup_source):
+    if is_present(line.wakeup_source):
         return "wakeupSource"
-    return "scheduledTaskId" if present(line.scheduled_task_id) else ""
+    return "scheduledTaskId" if is_present(line.scheduled_task_id) else ""
 
 
-def _origin(holder: Line | Attachment) -> str:
+def _origin(holder: TranscriptLine | Attachment) -> str:
     origin = holder.origin
     return (origin.kind or "") if isinstance(origin, Origin) else origin or ""
 
 
-def _user(line: Line, own: Own) -> Verdict:
-    content = line.message.content if isinstance(line.message, Message) else None
+def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    content = line.message.content if isinstance(line.message, LineMessage) else None
     if isinstance(content, str):
         return _typed([content], line, own)
     blocks = content or []
@@ -205,9 +205,9 @@ def _user(line: Line, own: Own) -> Verdict:
     return _typed(texts, line, own)
 
 
-def _beside_tools(blocks: list[Block], texts: list[str], line: Line) -> Verdict:
+def _beside_tools(blocks: list[Block], texts: list[str], line: TranscriptLine) -> PromptVerdict:
     """Rule 8. One record may contain words of all three kinds; each kind is kept."""
-    words: list[Words] = []
+    words: list[PersonWords] = []
     for block in blocks:
         if block.type == "tool_result" and block.is_error:
             words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
@@ -215,19 +215,21 @@ def _beside_tools(blocks: list[Block], texts: list[str], line: Line) -> Verdict:
     for text in texts:
         if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
             words += _words(8, "steer", text, "").words
-    return Verdict(8, tuple(words), "a person's words beside a tool's result") if words else _TOOL_RESULT
+    return (
+        PromptVerdict(8, tuple(words), "a person's words beside a tool's result") if words else _TOOL_RESULT
+    )
 
 
-def _answers(line: Line) -> list[Words]:
+def _answers(line: TranscriptLine) -> list[PersonWords]:
     result = line.tool_use_result
-    if not isinstance(result, ToolResult) or not present(result.answers):
+    if not isinstance(result, ToolResult) or not is_present(result.answers):
         return []
     notes = object_of(result.annotations)
-    words: list[Words] = []
+    words: list[PersonWords] = []
     for question, answer in object_of(result.answers).items():
         text, pasted = own_words("\n".join(filter(None, (_choice(answer), _note(notes.get(question))))))
         if text:
-            words.append(Words("answers", text, pasted, question))
+            words.append(PersonWords("answers", text, pasted, question))
     return words
 
 
@@ -242,14 +244,14 @@ def _note(annotation: Any) -> str:
     return note if isinstance(note, str) else ""
 
 
-def _typed(texts: list[str], line: Line, own: Own) -> Verdict:
+def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
     if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
-        return _no(3, "tacitd's own call")
+        return _no_words(3, "tacitd's own call")
     said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
     if not said:
-        return _no(9, "context that the client added") if texts else _NO_TEXT
+        return _no_words(9, "context that the client added") if texts else _NO_TEXT
     first = said[0].lstrip()
     if first.startswith(("<", "[")):
         args, shell = command_args(first), bash_command(first)
@@ -258,19 +260,21 @@ def _typed(texts: list[str], line: Line, own: Own) -> Verdict:
         if shell is not None:
             return _words(11, "bash", shell, "a shell command")
     if first.startswith(MACHINE_STARTS):
-        return _no(12, f"written by the client: {first[:40].splitlines()[0]}")
-    if first.startswith(PLAN_START) or present(line.plan_content):
-        return _no(13, "a plan that the model wrote and the person accepted")
+        return _no_words(12, f"written by the client: {first[:40].splitlines()[0]}")
+    if first.startswith(PLAN_START) or is_present(line.plan_content):
+        return _no_words(13, "a plan that the model wrote and the person accepted")
     if len(said) > 1:
         said = [text for text in said if not text.lstrip().startswith(MACHINE_STARTS)]
     return _words(14, "typed", "\n".join(said), "typed at the prompt")
 
 
-def _words(rule: int, kind: PromptKind, text: str, reason: str, without: str = "no text in it") -> Verdict:
+def _words(
+    rule: int, kind: PromptKind, text: str, reason: str, without: str = "no text in it"
+) -> PromptVerdict:
     """The verdict on a person's text, after pastes and private parts are removed."""
     own, pasted = own_words(text)
     if own:
-        return Verdict(rule, (Words(kind, own, pasted),), reason)
+        return PromptVerdict(rule, (PersonWords(kind, own, pasted),), reason)
     if not text.strip():
-        return _no(rule, without)
-    return _no(rule, "only a marked paste" if pasted else "only a private part")
+        return _no_words(rule, without)
+    return _no_words(rule, "only a marked paste" if pasted else "only a private part")

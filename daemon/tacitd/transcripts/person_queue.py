@@ -11,61 +11,61 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacitd.transcripts.person import Verdict
+from tacitd.transcripts.person import PromptVerdict
 
 _MOST = 1000
 """How many messages may wait; beyond it the oldest count as said."""
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class QueuedPrompt:
     """A message in the queue: its line's offsets, and the verdict when it was typed."""
 
     start: int
     end: int
     text: str
-    verdict: Verdict
+    verdict: PromptVerdict
     session: str
     stamp: str
     context: str
     uuid: str = ""
-    given: bool = False
+    given_out: bool = False
     """Whether its words became a prompt already (`release`)."""
 
 
-class Queue:
+class PromptQueue:
     """The waiting messages, oldest first."""
 
     def __init__(self) -> None:
-        self._waiting: list[Entry] = []
+        self._waiting: list[QueuedPrompt] = []
         self._due = 0
         """How many dequeues wait for their user line; below 0, how many user lines came before their dequeue."""
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing waits."""
         return not self._waiting
 
-    def pin(self, start: int) -> int | None:
+    def find_pin(self, start: int) -> int | None:
         """The offset of the oldest message, from `start` on, that may still be taken back or delivered; None if there is none.
 
         A position must not pass it: after a restart the message would not be read again, although it was not decided.
         """
         return next(
-            (e.start for e in self._waiting if e.start >= start and e.verdict.words and not e.given), None
+            (e.start for e in self._waiting if e.start >= start and e.verdict.words and not e.given_out), None
         )
 
-    def enqueue(self, entry: Entry) -> list[Entry]:
+    def enqueue(self, entry: QueuedPrompt) -> list[QueuedPrompt]:
         """Add a typed message. Returns the oldest ones beyond the limit, which count as said."""
         self._waiting.append(entry)
         late, self._waiting = self._waiting[:-_MOST], self._waiting[-_MOST:]
         return late
 
-    def remove(self, text: str) -> Entry | None:
+    def remove_delivered(self, text: str) -> QueuedPrompt | None:
         """Remove a message that was delivered in the middle of the turn. Without text, the oldest. None if it is not there."""
         return self._take(text) if text else self._first()
 
-    def pop_all(self, text: str) -> list[Entry]:
+    def pop_all(self, text: str) -> list[QueuedPrompt]:
         """Remove messages that were taken back for editing: the one with this text (one record for each), otherwise all."""
         named = self._take(text) if text else None
         if named is not None:
@@ -74,18 +74,18 @@ class Queue:
         self._due = 0
         return taken
 
-    def dequeue(self, text: str) -> Entry | None:
+    def dequeue(self, text: str) -> QueuedPrompt | None:
         """A message will follow as a user line. Returns it if the record names it; otherwise the next user line decides."""
         named = self._take(text) if text else None
         if named is None:
             self._due += 1
         return named
 
-    def attached(self, text: str) -> Entry | None:
+    def take_attached(self, text: str) -> QueuedPrompt | None:
         """An attachment with this text was written. Returns the waiting message with that text, if any."""
         return self._take(text)
 
-    def delivered(self, text: str) -> list[Entry]:
+    def take_delivered(self, text: str) -> list[QueuedPrompt]:
         """A user line with this text was written. Returns the messages that it delivered, which no longer wait."""
         same = self._take(text)
         if same is not None:
@@ -100,24 +100,24 @@ class Queue:
         self._due -= max(1, len(taken))
         return taken
 
-    def release(self) -> tuple[list[Entry], list[Entry]]:
+    def release_all(self) -> tuple[list[QueuedPrompt], list[QueuedPrompt]]:
         """Nothing more is expected for now. Returns (those that were dequeued, those that count as said).
 
         The latter are kept, so that a user line that follows later is recognised as theirs.
         """
         gone, self._waiting = self._waiting[: max(self._due, 0)], self._waiting[max(self._due, 0) :]
         self._due = 0
-        said = [entry for entry in self._waiting if not entry.given]
+        said = [entry for entry in self._waiting if not entry.given_out]
         for entry in said:
-            entry.given = True
+            entry.given_out = True
         return gone, said
 
-    def _take(self, text: str) -> Entry | None:
+    def _take(self, text: str) -> QueuedPrompt | None:
         text = text.strip()
         found = next((e for e in self._waiting if e.text.strip() == text), None)
         if found is not None:
             self._waiting.remove(found)
         return found
 
-    def _first(self) -> Entry | None:
+    def _first(self) -> QueuedPrompt | None:
         return self._waiting.pop(0) if self._waiting else None

@@ -48,7 +48,7 @@ def position_at(path: Path, offset: int) -> Position:
         os.close(fd)
 
 
-def valid(path: Path, position: Position) -> bool:
+def is_valid(path: Path, position: Position) -> bool:
     """Whether the bytes before the position are unchanged: the file is not shorter, and the mark is equal.
 
     Raises FileNotFoundError, FileRefusedError.
@@ -60,7 +60,7 @@ def valid(path: Path, position: Position) -> bool:
         os.close(fd)
 
 
-def baseline(path: Path) -> Position:
+def find_baseline(path: Path) -> Position:
     """The position after the last newline that the file has now; offset 0 if it has none.
 
     Used at the first start, when everything before it counts as read. Reads backwards in small chunks, so memory is

@@ -20,7 +20,7 @@ LARGEST = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SessionClaim:
     """The content of a session file: this process runs this session."""
 
     pid: int
@@ -30,7 +30,7 @@ class Claim:
     """Whether a person uses it, according to the file."""
 
 
-def claims(config_dir: Path) -> list[Claim]:
+def read_claims(config_dir: Path) -> list[SessionClaim]:
     """Given `~/.claude`, return the claims of its session files. Files that cannot be read or parsed are left out."""
     try:
         with os.scandir(config_dir / "sessions") as entries:
@@ -76,7 +76,7 @@ def _start_from_ps(pid: int) -> str | None:
     return done.stdout.decode("ascii", "replace").strip() or None
 
 
-def _read_claim(path: str) -> Claim | None:
+def _read_claim(path: str) -> SessionClaim | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -91,7 +91,7 @@ def _read_claim(path: str) -> Claim | None:
     return parse_claim(data)
 
 
-def parse_claim(data: bytes) -> Claim | None:
+def parse_claim(data: bytes) -> SessionClaim | None:
     """Given the bytes of a session file, return its claim; None if it is half written or unknown."""
     try:
         said = json.loads(data)
@@ -103,4 +103,4 @@ def parse_claim(data: bytes) -> Claim | None:
     if type(pid) is not int or not isinstance(session, str) or not session:
         return None
     interactive = said.get("kind", "interactive") == "interactive"
-    return Claim(pid, session, cwd if isinstance(cwd, str) else "", interactive)
+    return SessionClaim(pid, session, cwd if isinstance(cwd, str) else "", interactive)

@@ -36,7 +36,7 @@ def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.realpath(one)) for one in every if one.startswith("/")))
 
 
-class Projects:
+class ProjectFinder:
     """Finds projects with `of(cwd)`; answers are cached.
 
     `excludes`: paths (with everything below) and globs; `~` is allowed; a pattern without `/` matches the name of any
@@ -63,12 +63,12 @@ class Projects:
         self._system = [Path(path) for path in system]
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
-    def exclude(self, excludes: Sequence[str]) -> None:
+    def set_excludes(self, excludes: Sequence[str]) -> None:
         """Replace the configured exclusions."""
         self._excludes = [_pattern(text, self._given) for text in excludes]
         self._answers = {}
 
-    def of(self, cwd: str) -> Project | NoProject:
+    def find_project(self, cwd: str) -> Project | NoProject:
         """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
         now = self._clock.monotonic()
         kept = self._answers.get(cwd)
@@ -88,7 +88,7 @@ class Projects:
         place = _real(Path(cwd))
         try:
             there, standing = place.is_dir(), _existing(place)
-            repository = git.find(standing)
+            repository = git.find_repository(standing)
         except OSError as error:
             return NoProject(cwd, f"the working directory cannot be looked at ({error.strerror})")
         if not there and (repository is None or (reason := self._refusal(standing, repository.top, True))):

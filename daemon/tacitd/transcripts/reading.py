@@ -12,20 +12,27 @@ from functools import lru_cache
 
 from tacitd.clock import parse_utc
 from tacitd.events import Prompt, Record
-from tacitd.transcripts.dedupe import Seen
-from tacitd.transcripts.keeping import Kept
-from tacitd.transcripts.person import Own, Verdict, Words, headless, judge, plain_tool_result
-from tacitd.transcripts.person_queue import Entry, Queue
+from tacitd.transcripts.dedupe import SeenPrompts
+from tacitd.transcripts.keeping import RecordBuffer
+from tacitd.transcripts.person import (
+    OwnCalls,
+    PersonWords,
+    PromptVerdict,
+    is_headless,
+    is_plain_tool_result,
+    judge_line,
+)
+from tacitd.transcripts.person_queue import PromptQueue, QueuedPrompt
 from tacitd.transcripts.person_text import command_name
 from tacitd.transcripts.records import (
     KNOWN_TYPES,
     TEXT_LIMIT,
-    Glance,
-    Line,
-    Message,
+    LineHeader,
+    LineMessage,
+    TranscriptLine,
     text_of,
 )
-from tacitd.transcripts.spoken import CONTEXT, HELD, Speech, says, spoken_record
+from tacitd.transcripts.spoken import CONTEXT, HELD, RecentSpeech, classify_speech, spoken_record
 
 _SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
@@ -34,7 +41,7 @@ _UNKNOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedLine:
     """A line that might contain a person's words, with its verdict and its prompts."""
 
     start: int
@@ -45,40 +52,40 @@ class Judged:
     time: float | None
     """Seconds since 1970, UTC."""
     cwd: str
-    verdict: Verdict
+    verdict: PromptVerdict
     """Without `words` if they were left out; `reason` has the cause."""
     prompts: tuple[Prompt, ...]
 
 
-class Reading:
+class RecordAssembler:
     """The state after the records taken so far."""
 
-    def __init__(self, own: Own, start: int = 0, explain: bool = False) -> None:
+    def __init__(self, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
         self.own = own
         self.start = start
         self.session = ""
         self.cwd = ""
         self.stamp = ""
-        self.headless = False
-        self.prompted = False
+        self.is_headless = False
+        self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
-        self.kept = Kept(own, start)
-        self.judged: list[Judged] | None = [] if explain else None
-        self._queue = Queue()
-        self._seen = Seen()
-        self.copies = False
-        self._speech = Speech(own)
+        self.buffer = RecordBuffer(own, start)
+        self.judged: list[JudgedLine] | None = [] if explain else None
+        self._queue = PromptQueue()
+        self._seen = SeenPrompts()
+        self.copies_history = False
+        self._speech = RecentSpeech(own)
         self._entrypoint: str | None = None
         self._own_cwd = False
-        self._passed: Glance | None = None
+        self._skipped_header: LineHeader | None = None
 
     @property
-    def pin(self) -> int | None:
+    def pinned_offset(self) -> int | None:
         """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
-        return self._queue.pin(self.start)
+        return self._queue.find_pin(self.start)
 
-    def settle(self, start: int, raw: memoryview, line: Glance) -> bool:
+    def try_fast_path(self, start: int, raw: memoryview, line: LineHeader) -> bool:
         """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `take`.
 
         This is the fast path: nine of ten lines end here, so it does only what it must. An assistant's line is kept undecoded
@@ -91,40 +98,40 @@ class Reading:
             self.catch_up(line)
             return True
         if kind == "user":
-            if self.judged is not None or not plain_tool_result(line):
+            if self.judged is not None or not is_plain_tool_result(line):
                 return False
         elif kind == "assistant":
-            said = says(line)
+            said = classify_speech(line)
             if said:
                 if len(raw) > HELD:
                     return False
                 held = bytes(raw)
                 if said == "text":
-                    self._speech.hear(held)
-                self.kept.hold(start, start + len(held) + 1, held)
+                    self._speech.add_speech(held)
+                self.buffer.hold_line(start, start + len(held) + 1, held)
         elif kind == "attachment":
             attachment = line.attachment
             if attachment is None or attachment.type == "queued_command":
                 return False
         elif kind == "queue-operation" or kind not in KNOWN_TYPES:
             return False
-        self._passed = line
+        self._skipped_header = line
         return True
 
-    def catch_up(self, line: Glance | Line | None = None) -> None:
+    def catch_up(self, line: LineHeader | TranscriptLine | None = None) -> None:
         """Take the session, directory and time from the last line of the fast path, then from this one."""
-        passed, self._passed = self._passed, None
+        passed, self._skipped_header = self._skipped_header, None
         if passed is not None:
-            self._neighbours(passed)
+            self._take_context(passed)
         if line is not None:
-            self._neighbours(line)
+            self._take_context(line)
 
-    def take(self, start: int, end: int, line: Line) -> None:
+    def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take the next record. `start` and `end` are the offsets of its line."""
         self.catch_up(line)
-        driven = headless(line)
+        driven = is_headless(line)
         if driven is not None:
-            self.headless = driven
+            self.is_headless = driven
         if line.is_sidechain or line.agent_id:
             self._judge_only(start, line)
         elif line.type == "assistant":
@@ -134,33 +141,33 @@ class Reading:
         elif line.type == "attachment":
             self._attachment(start, end, line)
         elif line.type == "queue-operation":
-            self._operation(start, end, line)
+            self._queue_operation(start, end, line)
         elif line.type not in KNOWN_TYPES and start >= self.start:
             self._count_unknown(line.type)
 
-    def release(self) -> None:
+    def release_queued(self) -> None:
         """The session is over or idle: messages that still wait in the queue count as said."""
-        gone, said = self._queue.release()
+        gone, said = self._queue.release_all()
         for entry in gone:
             self._drop(entry, "delivered as a prompt of its own")
         for entry in said:
-            self._say(entry, "typed while the model worked, and left in the queue")
+            self._give_out(entry, "typed while the model worked, and left in the queue")
 
     # --- context ---------------------------------------------------------------------------------------
 
-    def _neighbours(self, line: Glance | Line) -> None:
+    def _take_context(self, line: LineHeader | TranscriptLine) -> None:
         if line.session_id is not None:
             self.session = line.session_id
         if line.cwd is not None and line.cwd != self.cwd:
             self.cwd = line.cwd
-            self._own_cwd = self.own.holds("", line.cwd)
+            self._own_cwd = self.own.is_own_record("", line.cwd)
         if line.timestamp is not None:
             self.stamp = line.timestamp
         if line.entrypoint is not None and line.entrypoint != self._entrypoint:
             self._entrypoint = line.entrypoint
-            self.headless = line.entrypoint.startswith("sdk")
+            self.is_headless = line.entrypoint.startswith("sdk")
 
-    def _mine(self, session: str) -> bool:
+    def _is_own(self, session: str) -> bool:
         return self._own_cwd or session in self.own.sessions
 
     def _count_unknown(self, kind: str | None) -> None:
@@ -171,50 +178,50 @@ class Reading:
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def _assistant(self, start: int, end: int, line: Line) -> None:
+    def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         record = spoken_record(start, end, line, self.session, self.cwd, self.own)
         if record.text:
-            self._speech.hear(record.text[-CONTEXT:])
+            self._speech.add_speech(record.text[-CONTEXT:])
         if record.text or record.tools:
-            self.kept.add(record)
+            self.buffer.add_record(record)
 
-    def _user(self, start: int, end: int, line: Line) -> None:
-        verdict = judge(line, self.own)
+    def _user(self, start: int, end: int, line: TranscriptLine) -> None:
+        verdict = judge_line(line, self.own)
         given = False
         # A typed line delivers a queued message; the client's lines (rule 6) and tools' results (rule 8) do not.
-        if verdict.rule not in (6, 8) and not self._queue.empty:
-            delivered = self._queue.delivered(_raw_text(line))
-            given = any(entry.given for entry in delivered)
+        if verdict.rule not in (6, 8) and not self._queue.is_empty:
+            delivered = self._queue.take_delivered(_raw_text(line))
+            given = any(entry.given_out for entry in delivered)
             for entry in delivered:
                 self._drop(entry, "delivered as a prompt of its own")
         if given and verdict.words:
-            verdict = Verdict(verdict.rule, (), "the same words were given out when they were queued")
+            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         if line.is_compact_summary and verdict.rule == 6:
-            self.kept.add(self._record(start, end, line, summary=_raw_text(line)[:TEXT_LIMIT]))
+            self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[:TEXT_LIMIT]))
         self._judge(start, end, line, verdict, line.uuid or "")
 
-    def _attachment(self, start: int, end: int, line: Line) -> None:
+    def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
         attachment = line.attachment
         if attachment is None or attachment.type != "queued_command":
             return
-        waited = None if self._queue.empty else self._queue.attached(text_of(attachment.prompt))
+        waited = None if self._queue.is_empty else self._queue.take_attached(text_of(attachment.prompt))
         if waited is not None:
             self._drop(waited, "delivered as an attachment")
-        verdict = judge(line, self.own)
-        if waited is not None and waited.given and verdict.words:
-            verdict = Verdict(verdict.rule, (), "the same words were given out when they were queued")
+        verdict = judge_line(line, self.own)
+        if waited is not None and waited.given_out and verdict.words:
+            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         self._judge(start, end, line, verdict, attachment.source_uuid or line.uuid or "")
 
-    def _operation(self, start: int, end: int, line: Line) -> None:
+    def _queue_operation(self, start: int, end: int, line: TranscriptLine) -> None:
         text = text_of(line.content)
         if line.operation == "enqueue":
-            entry = self._entry(start, end, line, text, judge(line, self.own))
+            entry = self._entry(start, end, line, text, judge_line(line, self.own))
             for late in self._queue.enqueue(entry):
-                self._say(late, "typed while the model worked")
+                self._give_out(late, "typed while the model worked")
             if not entry.verdict.words:
                 self._explain(start, line, entry.verdict)
             return
-        self._explain(start, line, judge(line, self.own))
+        self._explain(start, line, judge_line(line, self.own))
         if line.operation == "popAll":
             for taken in self._queue.pop_all(text):
                 self._drop(taken, "taken back for editing")
@@ -225,27 +232,29 @@ class Reading:
         elif line.operation == "remove":
             self._removed(start, end, line, text)
 
-    def _removed(self, start: int, end: int, line: Line, text: str) -> None:
-        entry = self._queue.remove(text)
+    def _removed(self, start: int, end: int, line: TranscriptLine, text: str) -> None:
+        entry = self._queue.remove_delivered(text)
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
             # and may be nowhere else, so they are taken from this record. `Seen` drops them if they are.
-            typed = Line(type="queue-operation", operation="enqueue", content=line.content)
-            entry = self._entry(start, end, line, text, judge(typed, self.own))
-        if entry is not None and not entry.given:
+            typed = TranscriptLine(type="queue-operation", operation="enqueue", content=line.content)
+            entry = self._entry(start, end, line, text, judge_line(typed, self.own))
+        if entry is not None and not entry.given_out:
             entry.uuid = line.command_uuid or ""
-            self._say(entry, "typed while the model worked, delivered in mid-turn")
+            self._give_out(entry, "typed while the model worked, delivered in mid-turn")
 
     # --- prompts ---------------------------------------------------------------------------------------
 
-    def _entry(self, start: int, end: int, line: Line, text: str, verdict: Verdict) -> Entry:
+    def _entry(
+        self, start: int, end: int, line: TranscriptLine, text: str, verdict: PromptVerdict
+    ) -> QueuedPrompt:
         session, stamp = line.session_id or self.session, line.timestamp or ""
-        return Entry(start, end, text, verdict, session, stamp, self._speech.end())
+        return QueuedPrompt(start, end, text, verdict, session, stamp, self._speech.get_context())
 
-    def _say(self, entry: Entry, reason: str) -> None:
+    def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
         if not entry.verdict.words:
             return
-        line = Line(
+        line = TranscriptLine(
             type="queue-operation",
             session_id=entry.session,
             timestamp=entry.stamp,
@@ -253,42 +262,48 @@ class Reading:
             uuid=entry.uuid,
         )
         verdict = replace(entry.verdict, reason=reason)
-        if self._mine(entry.session):
-            verdict = Verdict(3, (), "tacitd's own call")
-        elif self.headless:
-            verdict = Verdict(3, (), "queued in a program's session")
+        if self._is_own(entry.session):
+            verdict = PromptVerdict(3, (), "tacitd's own call")
+        elif self.is_headless:
+            verdict = PromptVerdict(3, (), "queued in a program's session")
         self._judge(entry.start, entry.end, line, verdict, entry.uuid, entry.context)
 
-    def _drop(self, entry: Entry, reason: str) -> None:
-        if entry.verdict.words and not entry.given:
-            line = Line(type="queue-operation", session_id=entry.session, timestamp=entry.stamp)
-            self._explain(entry.start, line, Verdict(4, (), reason))
+    def _drop(self, entry: QueuedPrompt, reason: str) -> None:
+        if entry.verdict.words and not entry.given_out:
+            line = TranscriptLine(type="queue-operation", session_id=entry.session, timestamp=entry.stamp)
+            self._explain(entry.start, line, PromptVerdict(4, (), reason))
 
     def _judge(
-        self, start: int, end: int, line: Line, verdict: Verdict, uuid: str, context: str | None = None
+        self,
+        start: int,
+        end: int,
+        line: TranscriptLine,
+        verdict: PromptVerdict,
+        uuid: str,
+        context: str | None = None,
     ) -> None:
         """Make prompts of a verdict's words, without those that came before, and keep them."""
         command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
         if not verdict.words:
             if command:
-                self.kept.add(self._record(start, end, line, command=command))
+                self.buffer.add_record(self._record(start, end, line, command=command))
             self._explain(start, line, verdict)
             return
-        context = self._speech.end() if context is None else context
+        context = self._speech.get_context() if context is None else context
         time = parse_utc(line.timestamp)
         made = tuple(self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words))
-        fresh = tuple(prompt for prompt in made if self._seen.first(prompt))
+        fresh = tuple(prompt for prompt in made if self._seen.add_if_new(prompt))
         if fresh:
-            self.copies = _copies(line.version or "")
-            self._speech.answered()
-            self.prompted = True
-            self.kept.add(self._record(start, end, line, prompts=fresh, command=command))
+            self.copies_history = _copies(line.version or "")
+            self._speech.mark_answered()
+            self.has_prompts = True
+            self.buffer.add_record(self._record(start, end, line, prompts=fresh, command=command))
         else:
-            verdict = Verdict(verdict.rule, (), "the same words, or the same record, came before")
+            verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
         self._explain(start, line, verdict, fresh)
 
     def _prompt(
-        self, words: Words, n: int, line: Line, uuid: str, time: float | None, context: str
+        self, words: PersonWords, n: int, line: TranscriptLine, uuid: str, time: float | None, context: str
     ) -> Prompt:
         return Prompt(
             kind=words.kind,
@@ -301,16 +316,18 @@ class Reading:
             pasted=words.pasted,
         )
 
-    def _judge_only(self, start: int, line: Line) -> None:
+    def _judge_only(self, start: int, line: TranscriptLine) -> None:
         if self.judged is not None and line.type in ("user", "attachment"):
-            self._explain(start, line, judge(line, self.own))
+            self._explain(start, line, judge_line(line, self.own))
 
-    def _explain(self, start: int, line: Line, verdict: Verdict, prompts: tuple[Prompt, ...] = ()) -> None:
+    def _explain(
+        self, start: int, line: TranscriptLine, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()
+    ) -> None:
         if self.judged is None:
             return
         session, cwd, time = line.session_id or self.session, line.cwd or self.cwd, parse_utc(line.timestamp)
         self.judged.append(
-            Judged(start, line.type or "", line.uuid or "", session, time, cwd, verdict, prompts)
+            JudgedLine(start, line.type or "", line.uuid or "", session, time, cwd, verdict, prompts)
         )
 
     # --- keeping ---------------------------------------------------------------------------------------
@@ -319,7 +336,7 @@ class Reading:
         self,
         start: int,
         end: int,
-        line: Line,
+        line: TranscriptLine,
         prompts: tuple[Prompt, ...] = (),
         summary: str = "",
         command: str = "",
@@ -338,8 +355,8 @@ class Reading:
         )
 
 
-def _raw_text(line: Line) -> str:
-    content = line.message.content if isinstance(line.message, Message) else None
+def _raw_text(line: TranscriptLine) -> str:
+    content = line.message.content if isinstance(line.message, LineMessage) else None
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content or () if block.type == "text")

@@ -68,7 +68,7 @@ class Block(Struct, gc=False):
     content: Raw = _NONE
 
 
-class Message(Struct, gc=False):
+class LineMessage(Struct, gc=False):
     """A message of any role, with its content."""
 
     content: str | list[Block] | None = None
@@ -99,7 +99,7 @@ class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_me
     is_meta: bool | None = None
 
 
-class Line(Struct, gc=False, rename="camel"):
+class TranscriptLine(Struct, gc=False, rename="camel"):
     """A record of a transcript: the fields that are used, with Claude Code's names in snake case."""
 
     type: str | None = None
@@ -123,7 +123,7 @@ class Line(Struct, gc=False, rename="camel"):
     scheduled_task_id: Raw = _NONE
     plan_content: Raw = _NONE
     origin: Origin | str | None = None
-    message: Message | str | None = None
+    message: LineMessage | str | None = None
     tool_use_result: ToolResult | str | list[Raw] | None = None
     attachment: Attachment | None = None
     is_api_error_message: bool | None = None
@@ -132,32 +132,32 @@ class Line(Struct, gc=False, rename="camel"):
     command_uuid: str | None = None
 
 
-class GlanceBlock(Struct, gc=False):
+class HeaderBlock(Struct, gc=False):
     """The kind of a block."""
 
     type: str = ""
     is_error: bool | None = None
 
 
-class GlanceMessage(Struct, gc=False):
+class HeaderMessage(Struct, gc=False):
     """The kinds of a message's blocks."""
 
-    content: str | list[GlanceBlock] | None = None
+    content: str | list[HeaderBlock] | None = None
 
 
-class GlanceResult(Struct, gc=False):
+class HeaderResult(Struct, gc=False):
     """Whether a tool's result may contain a person's answers."""
 
     answers: Raw = _NONE
 
 
-class GlanceAttachment(Struct, gc=False):
+class HeaderAttachment(Struct, gc=False):
     """The kind of an attachment."""
 
     type: str | None = None
 
 
-class Glance(Struct, gc=False, rename="camel"):
+class LineHeader(Struct, gc=False, rename="camel"):
     """The fields that are enough for most lines. A `Line` is decoded only if a person may have said something in it.
 
     Two structs, because each field of a struct costs a comparison with every unknown key of every line.
@@ -167,20 +167,20 @@ class Glance(Struct, gc=False, rename="camel"):
     cwd: str | None = None
     session_id: str | None = None
     type: str | None = None
-    message: GlanceMessage | str | None = None
-    attachment: GlanceAttachment | None = None
+    message: HeaderMessage | str | None = None
+    attachment: HeaderAttachment | None = None
     timestamp: str | None = None
-    tool_use_result: GlanceResult | str | list[Raw] | None = None
+    tool_use_result: HeaderResult | str | list[Raw] | None = None
     entrypoint: str | None = None
 
 
-glance = msgspec.json.Decoder(Glance).decode
+decode_header = msgspec.json.Decoder(LineHeader).decode
 """Given a line, return its header. Raises ValueError or RecursionError; then `decode` it."""
 
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(TranscriptLine)
 
 
-def decode(raw: bytes | memoryview) -> Line | None:
+def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
     """Given one line, return its record; None if it is JSON but not an object.
 
     Raises ValueError (msgspec's, or UnicodeDecodeError) or RecursionError if it is not complete JSON; then
@@ -192,24 +192,24 @@ def decode(raw: bytes | memoryview) -> Line | None:
         return _tolerant(raw)
 
 
-def decode_damaged(raw: bytes) -> Line | None:
+def decode_damaged(raw: bytes) -> TranscriptLine | None:
     """Given the bytes of a record, return it with invalid UTF-8 replaced; None if it is not a record."""
     for attempt in (raw, raw.decode("utf-8", "replace").encode()):
         try:
-            return decode(attempt)
+            return decode_line(attempt)
         except (ValueError, RecursionError):
             continue
     return None
 
 
-def spoken_text(message: Message) -> str:
+def spoken_text(message: LineMessage) -> str:
     """Given an assistant's message, return its text blocks, without thinking."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(block.text for block in message.content or () if block.type == "text" and block.text)
 
 
-def called_tools(message: Message) -> tuple[ToolUse, ...]:
+def called_tools(message: LineMessage) -> tuple[ToolUse, ...]:
     """Given an assistant's message, return its tool calls, with inputs that no longer refer to the line."""
     if isinstance(message.content, str):
         return ()
@@ -221,7 +221,7 @@ def _called(block: Block) -> ToolUse:
     return ToolUse(block.id, block.name, given if 0 < len(given) <= INPUT_LIMIT else b"{}")
 
 
-def present(raw: Raw) -> bool:
+def is_present(raw: Raw) -> bool:
     """Whether a rarely used field is present and neither null nor false nor empty."""
     return raw is not _NONE and bytes(raw) not in (b"", b"null", b"false", b'""')
 
@@ -252,15 +252,15 @@ def _fields(kind: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
 
-_KINDS: tuple[type[Struct], ...] = (Line, Message, Block, Attachment, ToolResult)
+_KINDS: tuple[type[Struct], ...] = (TranscriptLine, LineMessage, Block, Attachment, ToolResult)
 _LOOSE: dict[type[Struct], tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]] = {
     kind: (_loose(kind), _fields(kind)) for kind in _KINDS
 }
 
 
-def _tolerant(raw: bytes | memoryview) -> Line | None:
-    line = _struct(raw, Line)
-    return line if isinstance(line, Line) else None
+def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
+    line = _struct(raw, TranscriptLine)
+    return line if isinstance(line, TranscriptLine) else None
 
 
 def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
@@ -286,13 +286,13 @@ def _value(kind: type[Struct], name: str, raw: Raw, expected: Any) -> Any:
     nested = _NESTED.get((kind, name))
     if nested is not None and memoryview(raw).nbytes:
         return _struct(raw, nested)
-    return _blocks(raw) if (kind, name) == (Message, "content") else None
+    return _blocks(raw) if (kind, name) == (LineMessage, "content") else None
 
 
 _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
-    (Line, "message"): Message,
-    (Line, "attachment"): Attachment,
-    (Line, "tool_use_result"): ToolResult,
+    (TranscriptLine, "message"): LineMessage,
+    (TranscriptLine, "attachment"): Attachment,
+    (TranscriptLine, "tool_use_result"): ToolResult,
 }
 
 

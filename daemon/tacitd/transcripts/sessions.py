@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from tacitd.clock import Clock
-from tacitd.transcripts.processes import Claim, claims
+from tacitd.transcripts.processes import SessionClaim, read_claims
 
 GONE_FOR = 120.0
 """Seconds for which a process must be gone before its session counts as ended."""
@@ -32,7 +32,7 @@ FORGET = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """A session ended."""
 
     session: str
@@ -44,7 +44,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class SessionEnding:
     """When a live session will have ended, if nothing more happens."""
 
     session: str
@@ -91,7 +91,7 @@ class Sessions:
         self._clients: dict[str, dict[int, _Client]] = {}
         self._looked = -math.inf
 
-    def grew(
+    def note_growth(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
     ) -> None:
         """A session's transcript grew. `last_time`: the time of its newest record, seconds since 1970.
@@ -99,39 +99,40 @@ class Sessions:
         `mtime` (seconds since 1970) means that the growth was not observed but found when the daemon started. The idle time
         then counts from it; a time in the future counts as now.
         """
-        session = self._begun(session_id, watched=mtime is None)
+        session = self._get_or_begin(session_id, watched=mtime is None)
         session.path, session.cwd = path, cwd or session.cwd
         now = self._clock.now()
         session.at = max(session.at, min(now, last_time if last_time is not None else mtime or now))
-        self._alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
+        self._mark_alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
 
-    def touched(self, session_id: str) -> None:
+    def note_subagent(self, session_id: str) -> None:
         """A sub-agent of this session worked: the session is live, although its own transcript did not grow."""
-        session = self._begun(session_id, watched=True)
+        session = self._get_or_begin(session_id, watched=True)
         session.at = max(session.at, self._clock.now())
-        self._alive(session, 0.0)
+        self._mark_alive(session, 0.0)
 
-    def client(self, session_id: str) -> str:
+    def get_client(self, session_id: str) -> str:
         """Identifies the interactive client that was seen alive running this session; "" if there was none."""
         return next(
-            (f"{pid}:{one.start}" for pid, one in self._of(session_id).items() if one.interactive), ""
+            (f"{pid}:{one.start}" for pid, one in self._get_clients(session_id).items() if one.interactive),
+            "",
         )
 
-    def endings(self) -> list[Ending]:
+    def list_endings(self) -> list[SessionEnding]:
         """When each live session with a transcript will have ended, soonest first."""
         wall, monotonic = self._clock.now(), self._clock.monotonic()
         found = [
-            Ending(name, one.path, one.cwd, wall + max(0.0, self._ends_at(name, one) - monotonic))
+            SessionEnding(name, one.path, one.cwd, wall + max(0.0, self._ends_at(name, one) - monotonic))
             for name, one in list(self._sessions.items())
             if one.path is not None and not one.ended
         ]
         return sorted(found, key=lambda ending: ending.at)
 
-    def tick(self) -> list[Ended]:
+    def take_ended(self) -> list[EndedSession]:
         """The sessions that ended since the last call. Each is reported once until it grows again."""
         now = self._clock.monotonic()
         if self._worth_a_look() and now - self._looked >= LOOK_AT_MOST_EVERY:
-            self._look(now)
+            self._check_clients(now)
         ended = [one for name, session in self._sessions.items() if (one := self._end(name, session, now))]
         self._forget(now)
         return ended
@@ -151,7 +152,7 @@ class Sessions:
         ahead = [at for at in gone if at > now]
         return max(0.0, min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY]) - now)
 
-    def live(self, session_id: str) -> bool:
+    def is_live(self, session_id: str) -> bool:
         """Whether the session grew within the idle time, or a client that was seen alive still runs it.
 
         A session that did not grow since the daemon started is not live, whatever a session file contains: after a reboot its
@@ -161,16 +162,16 @@ class Sessions:
         if session is None:
             return False
         quiet = math.inf if session.ended else self._clock.monotonic() - session.grown
-        return quiet < self.idle or self._runs(session_id)
+        return quiet < self.idle or self._is_running(session_id)
 
-    def live_in(self, within: Callable[[str], bool]) -> bool:
+    def is_live_in(self, within: Callable[[str], bool]) -> bool:
         """Whether any live session has a working directory for which `within` is true."""
         return any(
-            self.live(name) and any(cwd and within(cwd) for cwd in self._places(name, session))
+            self.is_live(name) and any(cwd and within(cwd) for cwd in self._places(name, session))
             for name, session in list(self._sessions.items())
         )
 
-    def _begun(self, name: str, *, watched: bool) -> _Session:
+    def _get_or_begin(self, name: str, *, watched: bool) -> _Session:
         """The session; its client is searched if the session begins now.
 
         It is not searched for growth that was only found at the start, because there may be thousands of such sessions, and
@@ -181,14 +182,16 @@ class Sessions:
         if not (session.ended and watched):
             return session
         if now - self._looked >= LOOK_AT_MOST_EVERY:
-            self._look(now)
+            self._check_clients(now)
             return session
-        for claim in claims(self._config_dir):  # many may begin at once: do not check all processes for each
+        for claim in read_claims(
+            self._config_dir
+        ):  # many may begin at once: do not check all processes for each
             if claim.session == name:
                 self._remember_client(claim, self._process_start(claim.pid))
         return session
 
-    def _remember_client(self, claim: Claim, start: str | None) -> None:
+    def _remember_client(self, claim: SessionClaim, start: str | None) -> None:
         """Record a client. Its first start time is kept, because a different one belongs to another process."""
         if start is not None:
             clients = self._clients.setdefault(claim.session, {})
@@ -196,7 +199,7 @@ class Sessions:
 
     def _ends_at(self, name: str, session: _Session) -> float:
         """The monotonic time at which a session ends if nothing more happens."""
-        idle, clients = session.grown + self.idle, list(self._of(name).values())
+        idle, clients = session.grown + self.idle, list(self._get_clients(name).values())
         if not clients or any(one.gone_since is None or session.grown > one.gone_since for one in clients):
             return idle
         return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
@@ -212,45 +215,45 @@ class Sessions:
         ]
         return self._clock.now() + max(ends) - self._clock.monotonic() if ends else None
 
-    def _alive(self, session: _Session, quiet: float) -> None:
+    def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
         session.ended = False
 
-    def _of(self, name: str) -> dict[int, _Client]:
+    def _get_clients(self, name: str) -> dict[int, _Client]:
         return self._clients.get(name, {})
 
-    def _runs(self, name: str) -> bool:
-        return any(client.gone_since is None for client in list(self._of(name).values()))
+    def _is_running(self, name: str) -> bool:
+        return any(client.gone_since is None for client in list(self._get_clients(name).values()))
 
     def _places(self, name: str, session: _Session) -> set[str]:
-        return {session.cwd, *(client.cwd for client in list(self._of(name).values()))}
+        return {session.cwd, *(client.cwd for client in list(self._get_clients(name).values()))}
 
     def _worth_a_look(self) -> bool:
         """Whether a session is live, or a client of an ended one still runs."""
-        return any(not session.ended or self._runs(name) for name, session in self._sessions.items())
+        return any(not session.ended or self._is_running(name) for name, session in self._sessions.items())
 
     def _live_ones(self) -> list[_Session]:
         return [session for session in self._sessions.values() if not session.ended]
 
-    def _end(self, name: str, session: _Session, now: float) -> Ended | None:
+    def _end(self, name: str, session: _Session, now: float) -> EndedSession | None:
         """Mark a session as ended if it is; return the end to report. One without a transcript of its own is not reported."""
         why = None if session.ended else self._why(name, session, now)
         if why is None:
             return None
         session.ended = True
-        return Ended(name, session.path, why, session.at) if session.path is not None else None
+        return EndedSession(name, session.path, why, session.at) if session.path is not None else None
 
     def _why(self, name: str, session: _Session, now: float) -> Literal["idle", "gone"] | None:
-        clients = self._of(name).values()
-        if clients and all(_gone(client, session, now) for client in clients):
+        clients = self._get_clients(name).values()
+        if clients and all(_is_gone(client, session, now) for client in clients):
             return "gone"
         return "idle" if now - session.grown >= self.idle else None
 
-    def _look(self, now: float) -> None:
+    def _check_clients(self, now: float) -> None:
         """Check which clients are alive, and record since when the others are not."""
         self._looked = now
         start_of = cache(self._process_start)
-        for claim in claims(self._config_dir):
+        for claim in read_claims(self._config_dir):
             if claim.session in self._sessions:
                 self._remember_client(claim, start_of(claim.pid))
         for clients in self._clients.values():
@@ -262,12 +265,12 @@ class Sessions:
     def _forget(self, now: float) -> None:
         """Drop sessions that ended long ago and that no client runs."""
         for name, session in list(self._sessions.items()):
-            if session.ended and now - session.grown > FORGET + self.idle and not self._runs(name):
+            if session.ended and now - session.grown > FORGET + self.idle and not self._is_running(name):
                 del self._sessions[name]
                 self._clients.pop(name, None)
 
 
-def _gone(client: _Client, session: _Session, now: float) -> bool:
+def _is_gone(client: _Client, session: _Session, now: float) -> bool:
     """Whether a client is gone for long enough, and the session did not grow since.
 
     Trigger: the session grew after its client was gone.

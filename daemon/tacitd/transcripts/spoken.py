@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from tacitd.clock import parse_utc
 from tacitd.events import Record, ToolUse
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.records import (
     TEXT_LIMIT,
-    Glance,
-    GlanceMessage,
-    Line,
-    Message,
+    HeaderMessage,
+    LineHeader,
+    LineMessage,
+    TranscriptLine,
     called_tools,
     decode_damaged,
     spoken_text,
@@ -34,7 +34,7 @@ _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
 
 
-class Spoken(Struct, gc=False):
+class AssistantLine(Struct, gc=False):
     """An assistant's line that is not decoded yet. It contains its session and directory."""
 
     start: int
@@ -42,10 +42,10 @@ class Spoken(Struct, gc=False):
     raw: bytes
 
 
-def says(line: Glance) -> str:
+def classify_speech(line: LineHeader) -> str:
     """`text` or `tool_use` if the assistant says or calls something in this record, otherwise ""."""
     message = line.message
-    if line.is_sidechain or not isinstance(message, GlanceMessage):
+    if line.is_sidechain or not isinstance(message, HeaderMessage):
         return ""
     if isinstance(message.content, str):
         return "text"
@@ -58,48 +58,54 @@ def says(line: Glance) -> str:
     return found
 
 
-def record_of(spoken: Spoken, own: Own) -> Record:
+def decode_spoken(spoken: AssistantLine, own: OwnCalls) -> Record:
     """Given a kept line, return its record; an empty one if the daemon or the client wrote the message."""
-    line = decode_damaged(spoken.raw) or Line()
+    line = decode_damaged(spoken.raw) or TranscriptLine()
     return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
 
 
-def spoken_record(start: int, end: int, line: Line, session: str, cwd: str, own: Own) -> Record:
+def spoken_record(
+    start: int, end: int, line: TranscriptLine, session: str, cwd: str, own: OwnCalls
+) -> Record:
     """Given an assistant's line, return its text and tool calls, at most `TEXT_LIMIT` characters."""
     text = ""
     tools: tuple[ToolUse, ...] = ()
     message = line.message
-    if isinstance(message, Message) and not _synthetic(line, message) and not own.holds(session, cwd):
+    if (
+        isinstance(message, LineMessage)
+        and not _synthetic(line, message)
+        and not own.is_own_record(session, cwd)
+    ):
         text, tools = spoken_text(message)[:TEXT_LIMIT], called_tools(message)
     time = parse_utc(line.timestamp)
     return Record(start, end, "assistant", line.uuid or "", session, time, cwd, (), text, tools)
 
 
-def _synthetic(line: Line, message: Message) -> bool:
+def _synthetic(line: TranscriptLine, message: LineMessage) -> bool:
     """Whether the client wrote this in the assistant's name, as it does for API errors."""
     return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
 
 
-class Speech:
+class RecentSpeech:
     """The end of the assistant's text in the turn that a prompt answers."""
 
-    def __init__(self, own: Own) -> None:
+    def __init__(self, own: OwnCalls) -> None:
         self._own = own
         self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
         self._answered = False
 
-    def hear(self, said: bytes | str) -> None:
+    def add_speech(self, said: bytes | str) -> None:
         """Add an assistant's message: an undecoded line, or its text."""
         if self._answered:
             self._recent.clear()
             self._answered = False
         self._recent.append(said)
 
-    def answered(self) -> None:
+    def mark_answered(self) -> None:
         """A person said something, so the assistant's next message begins another turn."""
         self._answered = True
 
-    def end(self) -> str:
+    def get_context(self) -> str:
         """At most the last `CONTEXT` characters of the assistant's text since the last prompt, or before it."""
         end = ""
         for at in range(len(self._recent) - 1, -1, -1):
@@ -114,7 +120,7 @@ class Speech:
     def _text(self, raw: bytes) -> str:
         line = decode_damaged(raw)
         message = line.message if line is not None else None
-        if line is None or not isinstance(message, Message) or _synthetic(line, message):
+        if line is None or not isinstance(message, LineMessage) or _synthetic(line, message):
             return ""
-        own = self._own.holds(line.session_id or "", line.cwd or "")
+        own = self._own.is_own_record(line.session_id or "", line.cwd or "")
         return "" if own else spoken_text(message)[-CONTEXT:]

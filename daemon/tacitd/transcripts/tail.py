@@ -15,10 +15,17 @@ from pathlib import Path
 from tacitd.clock import parse_utc
 from tacitd.events import Prompt, Record
 from tacitd.transcripts import lines
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.position import mark_at
-from tacitd.transcripts.reading import Reading
-from tacitd.transcripts.records import SKIPPED, Line, decode, decode_damaged, glance, never_matters
+from tacitd.transcripts.reading import RecordAssembler
+from tacitd.transcripts.records import (
+    SKIPPED,
+    TranscriptLine,
+    decode_damaged,
+    decode_header,
+    decode_line,
+    never_matters,
+)
 
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
@@ -28,7 +35,7 @@ _ADDRESSES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class ReadStep:
     """The result of one slice."""
 
     read: int
@@ -48,13 +55,13 @@ class Tail:
     """A transcript from an offset on, as far as it was read."""
 
     def __init__(
-        self, path: Path, start: int, own: Own, explain: bool = False, longest: int = lines.LONGEST
+        self, path: Path, start: int, own: OwnCalls, explain: bool = False, longest: int = lines.LONGEST
     ) -> None:
         """`start` is 0, or after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests."""
         self.path = path
         self.long_lines: list[tuple[int, int]] = []
         """(start, end) in bytes of the lines above `longest`."""
-        self.reading = Reading(own, start, explain)
+        self.assembler = RecordAssembler(own, start, explain)
         self._explain = explain
         self._longest = longest
         self._read_end = start
@@ -70,18 +77,18 @@ class Tail:
     @property
     def safe_end(self) -> int:
         """The byte offset up to which everything is final: no undecided message before it is in the queue."""
-        pin = self.reading.pin
+        pin = self.assembler.pinned_offset
         return self._read_end if pin is None else min(pin, self._read_end)
 
     @property
     def session(self) -> str:
         """The session of the newest record that names one; "" before that."""
-        return self.reading.session
+        return self.assembler.session
 
     @property
     def cwd(self) -> str:
         """The working directory of the newest record that names one; "" before that."""
-        return self.reading.cwd
+        return self.assembler.cwd
 
     @property
     def last_time(self) -> float | None:
@@ -89,33 +96,33 @@ class Tail:
         return self._last_time
 
     @property
-    def begun(self) -> bool:
+    def is_new_session(self) -> bool:
         """Whether the transcript was read from its first byte, and contains a person's words."""
-        return self.reading.start == 0 and self.reading.prompted
+        return self.assembler.start == 0 and self.assembler.has_prompts
 
     @property
-    def headless(self) -> bool:
+    def is_headless(self) -> bool:
         """Whether a program drives the session now (`claude -p`, an SDK)."""
-        return self.reading.headless
+        return self.assembler.is_headless
 
     @property
-    def copies(self) -> bool:
+    def copies_history(self) -> bool:
         """Whether the client of the newest prompt copied histories with new uuids (up to 1.0.83), for `Seen`."""
-        return self.reading.copies
+        return self.assembler.copies_history
 
     @property
     def kept_bytes(self) -> int:
         """Roughly the memory that the kept records use, in bytes."""
-        return self.reading.kept.bytes
+        return self.assembler.buffer.held_bytes
 
     @property
     def counts(self) -> Counter[str]:
         """The number of lines from `start` on, by kind: `damaged`, `salvaged`, `long`, `failed`, `no object`, `no type`,
         `unknown type: …`.
         """
-        return self.reading.counts
+        return self.assembler.counts
 
-    def advance(self, limit: int = 1 << 20) -> Advance:
+    def read_next_slice(self, limit: int = 1 << 20) -> ReadStep:
         """Read the next slice of about `limit` bytes.
 
         Raises FileNotFoundError if the file does not exist, FileRefusedError if it is not a readable regular file.
@@ -123,15 +130,15 @@ class Tail:
         fd = lines.open_transcript(self.path)
         try:
             if self._other_file(fd):
-                self._begin_anew()
-                return Advance(0, os.fstat(fd).st_size > 0, True)
+                self._restart()
+                return ReadStep(0, os.fstat(fd).st_size > 0, True)
             if self._mark is None:
                 self._look_behind(fd)
             done = self._slice(fd, max(limit, 1))
             self._mark = mark_at(fd, self._read_end)
         finally:
             os.close(fd)
-        self._last_time = parse_utc(self.reading.stamp) or self._last_time
+        self._last_time = parse_utc(self.assembler.stamp) or self._last_time
         return done
 
     def take_unterminated(self) -> int:
@@ -157,24 +164,24 @@ class Tail:
             self._mark = mark_at(fd, self._read_end)
         finally:
             os.close(fd)
-        self._last_time = parse_utc(self.reading.stamp) or self._last_time
+        self._last_time = parse_utc(self.assembler.stamp) or self._last_time
         return len(data[taken:].strip(b"\0 \t\r"))
 
-    def records(self, after: int) -> tuple[Record, ...]:
+    def list_records(self, after: int) -> tuple[Record, ...]:
         """The kept final records with start >= after, in file order."""
-        return self.reading.kept.records(after, self.safe_end)
+        return self.assembler.buffer.list_records(after, self.safe_end)
 
-    def prompts(self, after: int) -> tuple[Prompt, ...]:
+    def list_prompts(self, after: int) -> tuple[Prompt, ...]:
         """The prompts of `records(after)`, without decoding the assistant's lines."""
-        return self.reading.kept.prompts(after, self.safe_end)
+        return self.assembler.buffer.list_prompts(after, self.safe_end)
 
-    def release(self) -> None:
+    def release_queued(self) -> None:
         """The session is over or idle: messages that wait in its queue count as said, and everything is final."""
-        self.reading.release()
+        self.assembler.release_queued()
 
-    def forget(self, before: int) -> None:
+    def forget_before(self, before: int) -> None:
         """Drop the records that begin before this offset."""
-        self.reading.kept.forget(before)
+        self.assembler.buffer.forget_before(before)
 
     def _other_file(self, fd: int) -> bool:
         """Whether the file is not the one that was read: it is shorter, or the bytes before the offset differ."""
@@ -182,8 +189,8 @@ class Tail:
             return True
         return self._mark is not None and mark_at(fd, self._read_end) != self._mark
 
-    def _begin_anew(self) -> None:
-        self.reading = Reading(self.reading.own, 0, self._explain)
+    def _restart(self) -> None:
+        self.assembler = RecordAssembler(self.assembler.own, 0, self._explain)
         self._read_end, self._mark, self._scanned = 0, 0, None
         self.long_lines.clear()
 
@@ -202,7 +209,7 @@ class Tail:
             self._take(piece)
             at = piece.end
 
-    def _slice(self, fd: int, limit: int) -> Advance:
+    def _slice(self, fd: int, limit: int) -> ReadStep:
         if self._scanned is not None:
             return self._pass_over(fd, self._scanned, limit)
         piece = lines.read_slice(fd, self._read_end, limit, self._longest)
@@ -210,9 +217,9 @@ class Tail:
             return self._pass_over(fd, self._read_end + self._longest, limit)
         self._take(piece)
         self._read_end = piece.end
-        return Advance(piece.cut, piece.size > piece.start + len(piece.data), False)
+        return ReadStep(piece.cut, piece.size > piece.start + len(piece.data), False)
 
-    def _pass_over(self, fd: int, at: int, limit: int) -> Advance:
+    def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
         """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""
         reached, found = lines.skip_line(fd, at, limit)
         if found:
@@ -222,12 +229,18 @@ class Tail:
             self._read_end, self._scanned = reached, None
         else:
             self._scanned = reached
-        return Advance(reached - at, os.fstat(fd).st_size > reached, False)
+        return ReadStep(reached - at, os.fstat(fd).st_size > reached, False)
 
-    def _take(self, piece: lines.Slice) -> None:
+    def _take(self, piece: lines.LineChunk) -> None:
         # Most of the reader's time is spent in this loop, so its names are local and most lines end in `settle`.
         data, cut, first, view = piece.data, piece.cut, piece.start, memoryview(piece.data)
-        find, begins, settle, look, skipped = data.find, data.startswith, self.reading.settle, glance, SKIPPED
+        find, begins, settle, look, skipped = (
+            data.find,
+            data.startswith,
+            self.assembler.try_fast_path,
+            decode_header,
+            SKIPPED,
+        )
         at = 0
         while at < cut:
             begin, at = at, find(b"\n", at) + 1
@@ -240,34 +253,34 @@ class Tail:
                 settled = False
             if not settled:
                 self._look_closer(first + begin, first + at, bytes(raw))
-        self.reading.catch_up()
+        self.assembler.catch_up()
 
     def _take_objects(self, first: int, data: bytes) -> int:
         """Take the complete records at the beginning of these bytes; return their length in bytes."""
         spans = lines.leading_objects(data)
         for start, end in spans:
             self._look_closer(first + start, first + end, data[start:end])
-        self.reading.catch_up()
+        self.assembler.catch_up()
         return spans[-1][1] if spans else 0
 
     def _look_closer(self, start: int, end: int, raw: bytes) -> None:
         try:
-            line = decode(raw)
+            line = decode_line(raw)
         except (ValueError, RecursionError):
             self._salvage(start, end, raw)
             return
         if line is not None:
-            self._hear(start, end, line)
+            self._take_record(start, end, line)
         else:
             self._count("no object", start)
 
-    def _hear(self, start: int, end: int, line: Line) -> None:
+    def _take_record(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take a record. If it raises, only this record is lost.
 
         A raised error would occur again at each growth, and nothing after the record would ever be read.
         """
         try:
-            self.reading.take(start, end, line)
+            self.assembler.add_line(start, end, line)
         except Exception as error:  # noqa: BLE001
             from loguru import logger  # imported here, because fast commands read transcripts too
 
@@ -278,26 +291,26 @@ class Tail:
     def _salvage(self, start: int, end: int, raw: bytes) -> None:
         if not raw.strip(b"\0 \t\r"):
             return
-        whole = lines.mend(raw)
+        whole = lines.replace_surrogates(raw)
         line = decode_damaged(whole) if whole != raw else None
         if line is not None:
-            self._hear(start, end, line)
+            self._take_record(start, end, line)
             return
         self._count("damaged", start)
-        found = list(salvaged(whole))
+        found = list(iter_salvaged(whole))
         for number, (first, last, line) in enumerate(found, 1):
             self._count("salvaged", start)
             # Each has offsets of its own, because a handler may have taken the first one before the second one was written.
-            self._hear(start + first, end if number == len(found) else start + last, line)
+            self._take_record(start + first, end if number == len(found) else start + last, line)
 
     def _count(self, what: str, start: int) -> None:
-        if start >= self.reading.start:
+        if start >= self.assembler.start:
             self.counts[what] += 1
 
 
-def salvaged(raw: bytes) -> Iterator[tuple[int, int, Line]]:
+def iter_salvaged(raw: bytes) -> Iterator[tuple[int, int, TranscriptLine]]:
     """Given a line that does not parse, yield (start, end, record) for every complete record in it that is not skipped."""
-    for start, end in lines.salvage(raw):
+    for start, end in lines.salvage_records(raw):
         span = raw[start:end]
         if span.startswith(SKIPPED):
             continue

@@ -53,19 +53,19 @@ class Watcher(Protocol):
         """Stop all threads. May be called twice."""
         ...
 
-    def drain(self) -> set[Path]:
+    def drain_hints(self) -> set[Path]:
         """Transcripts that may have changed, and new directories, since the last call."""
         ...
 
-    def check(self) -> bool:
+    def repair_watching(self) -> bool:
         """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
         ...
 
-    def unwatched(self, directories: Collection[str]) -> list[str]:
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
         """Those of the directories that give no hints."""
         ...
 
-    def problems(self) -> list[Degradation]:
+    def list_problems(self) -> list[Degradation]:
         """The present problems, each with a hint."""
         ...
 
@@ -88,19 +88,19 @@ class SilentWatcher:
         """Set `alive` to False."""
         self.alive = False
 
-    def drain(self) -> set[Path]:
+    def drain_hints(self) -> set[Path]:
         """Always empty."""
         return set()
 
-    def check(self) -> bool:
+    def repair_watching(self) -> bool:
         """Always False: no hints can be lost."""
         return False
 
-    def unwatched(self, directories: Collection[str]) -> list[str]:
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
         """Always empty, so that comparing keeps its ordinary pace."""
         return []
 
-    def problems(self) -> list[Degradation]:
+    def list_problems(self) -> list[Degradation]:
         """Always empty."""
         return []
 
@@ -141,22 +141,22 @@ class WatchdogWatcher:
         """Whether the observer and all its threads run."""
         return self._observer is not None and all(thread.is_alive() for thread in _threads(self._observer))
 
-    def drain(self) -> set[Path]:
+    def drain_hints(self) -> set[Path]:
         """The hints since the last call."""
         with self._lock:
             hints, self._hints = self._hints, set()
         return {Path(self._as_asked(hint)) for hint in hints}
 
-    def check(self) -> bool:
+    def repair_watching(self) -> bool:
         """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
         stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
         if self.alive and not stale and _identity(self._top) == self._identity:
-            return self._complaints.take()
+            return self._complaints.take_warning()
         had = self._observer is not None
         self._take_down()
         return self._build() or had
 
-    def unwatched(self, directories: Collection[str]) -> list[str]:
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
         """The directories without a watch; all of them if nothing is watched."""
         if self._observer is None:
             return list(directories)
@@ -167,7 +167,7 @@ class WatchdogWatcher:
         self._remember(missing, directories)
         return missing
 
-    def problems(self) -> list[Degradation]:
+    def list_problems(self) -> list[Degradation]:
         """The degradation while the root cannot be watched; [] otherwise."""
         if self._failed is None:
             return []
@@ -199,7 +199,7 @@ class WatchdogWatcher:
         """Stop the observer, if there is one."""
         observer, self._observer, self._identity = self._observer, None, None
         if observer is not None:
-            _end(observer)
+            _stop_observer(observer)
 
     def _add(self, path: str) -> None:
         """Called by watchdog's thread. Nothing here may raise, because that would end the thread."""
@@ -227,7 +227,7 @@ class _Complaints(logging.Handler):
         """Record that there was a warning."""
         self._heard.set()
 
-    def take(self) -> bool:
+    def take_warning(self) -> bool:
         """Whether there was a warning since the last call."""
         heard = self._heard.is_set()
         self._heard.clear()
@@ -278,12 +278,12 @@ def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
         observer.schedule(Collect(), path, recursive=True, event_filter=wanted)
         observer.start()
     except _REFUSALS:
-        _end(observer)
+        _stop_observer(observer)
         raise
     return observer
 
 
-def _end(observer: BaseObserver) -> None:
+def _stop_observer(observer: BaseObserver) -> None:
     """Stop an observer, also one that never ran or failed at its start."""
     observer.stop()
     if observer.is_alive():

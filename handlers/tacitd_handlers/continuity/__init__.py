@@ -9,24 +9,24 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
-    from tacitd.handler import Slice
+    from tacitd.handler import Plugin
 
 __all__ = ["slice"]
 
 
-def slice() -> Slice:
+def slice() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.handler import Job, Slice
+    from tacitd.handler import Job, Plugin
     from tacitd_handlers.continuity.handler import PRUNE, Continuity
     from tacitd_handlers.continuity.settings import ContinuitySettings
     from tacitd_handlers.usermemory.memory_files import sessions_footprint
 
-    return Slice(
+    return Plugin(
         "continuity",
         Continuity,
         settings={"continuity": ContinuitySettings},
         jobs=(Job(PRUNE, 86400.0, at_start=True),),
-        pays=False,
+        uses_model=False,
         lanes=2,
         footprint=sessions_footprint,
     )

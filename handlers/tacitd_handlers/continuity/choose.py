@@ -23,5 +23,5 @@ def _root(cwd: str) -> str:
     real = Path(os.path.realpath(cwd))
     # A removed directory still belongs to the repository of its nearest existing parent.
     standing = next((path for path in (real, *real.parents) if path.is_dir()), real)
-    found = git.find(standing)
+    found = git.find_repository(standing)
     return str(found.top if found is not None else real)

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli import Ordered
-from tacitd.cli.places import data, directory, talk
+from tacitd.cli import OrderedGroup
+from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import changes, resuming
@@ -21,7 +21,7 @@ from tacitd_handlers.continuity.store import Session, Store, open_tasks
 from tacitd_handlers.continuity.words import plain
 
 
-@click.group(cls=Ordered, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
+@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
 def sessions() -> None:
     """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
 
@@ -47,18 +47,18 @@ def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
     found = store().all()
     if project is not None:
-        found = of_project(found, directory(project))
+        found = of_project(found, resolve_directory(project))
     if as_json:
-        data([_row(one) for one in found])
+        echo_json([_row(one) for one in found])
         return
     for one in found:
         left = len(open_tasks(one.document))
         about = plain(one.document.get("summary"), 80) or one.project
         click.echo(f"{_when(one)}  {one.id[:8]:<8}  {left} open  {about}")
     for what in store().broken():
-        talk(f"cannot read: {what}")
+        echo_message(f"cannot read: {what}")
     if not found:
-        talk("there are no sessions yet")
+        echo_message("there are no sessions yet")
 
 
 @sessions.command(epilog="\b\nExample: tacitd sessions show 0fae0449 --json")
@@ -68,7 +68,7 @@ def show(id: str | None, as_json: bool) -> None:
     """Show a session; the default is the newest one of this project."""
     one = _session(id)
     if as_json:
-        data(one.document)
+        echo_json(one.document)
         return
     click.echo(f"{one.id}  {one.project}")
     if summary := one.document.get("summary"):
@@ -87,11 +87,11 @@ def show(id: str | None, as_json: bool) -> None:
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
     at = store()
-    for one in of_project(at.all(), directory(project)):
+    for one in of_project(at.all(), resolve_directory(project)):
         if said := resuming.text(one.document, at.clock.now()):
             click.echo(said)
             return
-    talk("there is no session to resume here")
+    echo_message("there is no session to resume here")
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions task "Add users table" --blocked-by "DBA approval"')
@@ -145,7 +145,7 @@ def _edit(id: str | None, text: str, make: Any) -> None:
         raise UsageError("there is nothing to record")
     at, one = store(), _session(id)
     at.edit(one.id, lambda document: make(document, at.clock.now()))
-    talk(f"recorded in {one.id}")
+    echo_message(f"recorded in {one.id}")
 
 
 def _session(id: str | None) -> Session:
@@ -153,7 +153,7 @@ def _session(id: str | None) -> Session:
     at = store()
     if id is not None:
         return at.find(id)
-    found = of_project(at.all(), directory(None))
+    found = of_project(at.all(), resolve_directory(None))
     if not found:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
@@ -182,4 +182,4 @@ def _warn(one: Session) -> None:
     from tacitd_handlers.continuity.schema import dangling
 
     for child in dangling(one.document):
-        talk(f"warning: {child!r} is listed in `children` and is not a task of the session")
+        echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")

@@ -20,7 +20,7 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, SessionEnded, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
-from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import answer, material, render
 from tacitd_handlers.continuity.progress import Progress, folded, over
 from tacitd_handlers.continuity.results import answers
@@ -167,7 +167,9 @@ class Continuity:
         key = f"summary:{event.session}:{upto}"
         # The key changes when the session goes on; what was paid for with it is counted for each prompt.
         parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
-        ask = Ask(material.prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session")
+        ask = ModelRequest(
+            material.prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session"
+        )
         said = tools.model.ask(ask)
         if isinstance(said, NoAnswer):
             return self._unanswered(said, now, upto)

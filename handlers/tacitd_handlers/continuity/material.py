@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Record
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.tail import Tail
 from tacitd_handlers.continuity.tasks import Items
 from tacitd_handlers.continuity.words import fence, plain
@@ -28,20 +28,22 @@ _FIRST = 3
 def records(path: Path, start: int, upto: int) -> list[Record]:
     """Return the records between two byte offsets of a transcript; none if it is gone or cannot be read."""
     made: list[Record] = []
-    tail = Tail(path, start, Own())
+    tail = Tail(path, start, OwnCalls())
     try:
         while tail.read_end < upto:
-            step = tail.advance()
+            step = tail.read_next_slice()
             # A step may return records of an earlier one again.
-            made += (record for record in tail.records(start) if not made or record.start > made[-1].start)
-            tail.forget(tail.safe_end)
+            made += (
+                record for record in tail.list_records(start) if not made or record.start > made[-1].start
+            )
+            tail.forget_before(tail.safe_end)
             if not step.more or step.shrunk:
                 break
         tail.take_unterminated()
     except (OSError, FileRefusedError):
         return made
-    tail.release()
-    made += (record for record in tail.records(start) if not made or record.start > made[-1].start)
+    tail.release_queued()
+    made += (record for record in tail.list_records(start) if not made or record.start > made[-1].start)
     return [record for record in made if record.end <= upto]
 
 

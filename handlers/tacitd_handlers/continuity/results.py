@@ -51,7 +51,7 @@ def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[st
             continue
         if not piece.cut:
             break
-        for line in piece.lines():
+        for line in piece.split_lines():
             # Most lines are excluded by this search, which is much faster than parsing.
             if b"tool_result" in line and any(id in line for id in wanted):
                 found |= _results(line, wanted)

@@ -17,7 +17,7 @@ from zlib import crc32
 from tacitd.clock import Clock, SystemClock, parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.replaced import UNGUARDED, EditGuards, replace
+from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.paths import state_dir
 from tacitd_handlers.continuity import names, progress
 from tacitd_handlers.continuity.progress import Progress
@@ -177,7 +177,7 @@ class Store:
     def remember(self, now: Progress) -> None:
         """Store the state of a session. Raises OSError."""
         data = json.dumps(progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
-        replace(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
+        replace_file(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
 
     # pruning
 
@@ -193,8 +193,8 @@ class Store:
             for one in self.all(patient=False):
                 if parse_utc(one.document.get("lastActiveAt")) is not None and one.last < oldest:
                     self.disk.unlink(one.path)
-                    if self._guards.busy is not None:
-                        self._guards.busy.note_removed(self.disk.resolve(one.path))
+                    if self._guards.busy_files is not None:
+                        self._guards.busy_files.note_removed(self.disk.resolve(one.path))
                     gone += 1
         self._forget(oldest)
         return gone

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten
+from tacitd.text.shorten import shorten_line
 
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
@@ -18,7 +18,7 @@ def plain(text: object, limit: int) -> str:
     """
     if not isinstance(text, str):
         return ""
-    return shorten(redact(sanitize_line(text[: 8 * limit]))[0], limit)
+    return shorten_line(redact_secrets(sanitize_line(text[: 8 * limit]))[0], limit)
 
 
 def sentences(text: str, most: int) -> str:

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # not imported from typing, which would slow down `tacitd learner context`
 if TYPE_CHECKING:
-    from tacitd.handler import Slice
+    from tacitd.handler import Plugin
 
 __all__ = ["slice"]
 
 
-def slice() -> Slice:
+def slice() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
-    from tacitd.handler import Job, Slice
+    from tacitd.handler import Job, Plugin
     from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
     from tacitd_handlers.learner.learner_files import learner_footprint
     from tacitd_handlers.learner.settings import LearnerSettings
 
-    return Slice(
+    return Plugin(
         "learner",
         Learner,
         settings={"learner": LearnerSettings},
         jobs=(Job(LOOK, 60.0, at_start=True), Job(RETESTS, 86400.0, at_start=True)),
-        pays=False,
+        uses_model=False,
         footprint=learner_footprint,
     )

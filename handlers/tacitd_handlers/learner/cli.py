@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.places import data, talk
+from tacitd.cli.places import echo_json, echo_message
 from tacitd.errors import FAILED, PARKED, UsageError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
                 made.append(write(store, said, sitting_of(store, said.session, said.stamp), plan))
     finally:  # the records before a refused one are written, so report them
         if as_json:
-            data([_as_data(one) for one in made])
+            echo_json([_as_data(one) for one in made])
         else:
             for one in made:
                 _tell(one)
@@ -114,19 +114,19 @@ def _tell(one: Recorded) -> None:
     was = "was already recorded" if one.again else "recorded"
     click.echo(f"{row.problem} ({row.mode}, {row.verdict}) {was}; review on {row.review}")
     if one.result is None:
-        talk(f"the profile will be updated later: {one.trouble}")
+        echo_message(f"the profile will be updated later: {one.trouble}")
         if one.hint:
-            talk(f"hint: {one.hint}")
+            echo_message(f"hint: {one.hint}")
         return
     for tag in one.result.vague:
-        talk(
+        echo_message(
             f"{tag}: its description names no input class or code pattern, so the entry refers to the session"
         )
     for move in one.result.moves:
         if move.what == "waits":
-            talk(f"{move.tag} waits for room: Known Weaknesses is full")
+            echo_message(f"{move.tag} waits for room: Known Weaknesses is full")
         elif move.what == "promoted":
-            talk(f"{move.tag} is resolved (long-term)")
+            echo_message(f"{move.tag} is resolved (long-term)")
 
 
 @learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
@@ -142,12 +142,12 @@ def due_(on: str | None, as_json: bool) -> None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
     found = due(_rows(_store()), when)
     if as_json:
-        data([as_data(one) for one in found])
+        echo_json([as_data(one) for one in found])
         return
     for one in found:
         click.echo(f"{one.review}  {one.problem}: {one.reason}")
     if not found:
-        talk("nothing is due")
+        echo_message("nothing is due")
 
 
 @learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
@@ -160,12 +160,12 @@ def retests_(as_json: bool) -> None:
     profile = _profile(_store())
     found = retests(profile, _now()) if profile is not None else []
     if as_json:
-        data([as_data(one) for one in found])
+        echo_json([as_data(one) for one in found])
         return
     for one in found:
         click.echo(one.line)
     if not found:
-        talk("no retests are due")
+        echo_message("no retests are due")
 
 
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
@@ -180,7 +180,7 @@ def review_(as_json: bool) -> None:
     store = _store()
     document = review(_rows(store), _profile(store), _now(), store.notes.known().cap)
     if as_json:
-        data(document)
+        echo_json(document)
         return
     for line in told(document, bars=sys.stdout.isatty()):
         click.echo(line)
@@ -197,7 +197,7 @@ def gaps_(as_json: bool) -> None:
     left = [one for one in patterns(rows, date.fromisoformat(_now()[:10])) if one.untouched]
     seen = gaps(rows, _profile(store))
     if as_json:
-        data({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
+        echo_json({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
         return
     for one in left:
         click.echo(f"{one.pattern}: untouched for {one.days // 7} weeks, since {one.last[:10]}")
@@ -206,7 +206,7 @@ def gaps_(as_json: bool) -> None:
             f"{gap.tag}: seen {gap.seen}, last on {gap.last[:10]}{f', {gap.status}' if gap.status else ''}"
         )
     if not rows:
-        talk("nothing is recorded yet")
+        echo_message("nothing is recorded yet")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner check --fix")
@@ -224,13 +224,13 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
             store.look(force=True)
         found = findings(store.profile(), store.ledger().data, store.state())
     if as_json:
-        data([as_data(one) for one in found])
+        echo_json([as_data(one) for one in found])
     else:
         for one in found:
             where = f", {one.where}" if one.where else ""
             click.echo(f"{one.file}{where}: {one.what}{' (--fix repairs it)' if one.fixable else ''}")
         if not found:
-            talk("no problems found")
+            echo_message("no problems found")
     ctx.exit(FAILED if found else 0)
 
 
@@ -244,7 +244,7 @@ def forget(tag: str, back: bool) -> None:
     store = _store()
     with store.locked():
         name = forgetting.undo(store, tag) if back else forgetting.forget(store, tag)
-    talk(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
+    echo_message(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
@@ -270,7 +270,7 @@ def context(session_id: str) -> None:
     said = text_of(configured(os.environ), session, SystemClock())
     sys.stdout.buffer.write(said.text.encode("utf-8", "surrogateescape"))
     if said.trouble:
-        talk(said.trouble)
+        echo_message(said.trouble)
 
 
 def _store() -> Store:
@@ -290,7 +290,7 @@ def _rows(store: Store) -> list[Row]:
 
     table = store.ledger().rows()
     if table.bad:
-        talk(f"{len(table.bad)} lines of the ledger are not rows; `tacitd learner check` lists them")
+        echo_message(f"{len(table.bad)} lines of the ledger are not rows; `tacitd learner check` lists them")
     return in_order(table.rows)
 
 

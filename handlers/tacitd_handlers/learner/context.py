@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd.files.replaced import edit
+from tacitd.files.replaced import edit_file
 from tacitd_handlers.learner.ledger_md import HEADER
 from tacitd_handlers.learner.notes import Known, Notes
 from tacitd_handlers.learner.places import Places
@@ -111,9 +111,9 @@ def _prepare(places: Places) -> Ready:
 
     try:
         new = not os.path.lexists(places.profile)
-        edit(places.profile, whole, mode=0o600 if new else None)
+        edit_file(places.profile, whole, mode=0o600 if new else None)
         if made and not os.path.lexists(places.ledger):
-            edit(places.ledger, lambda data: HEADER if data is None else None, mode=0o600)
+            edit_file(places.ledger, lambda data: HEADER if data is None else None, mode=0o600)
     except (OSError, FileRefusedError) as error:
         trouble, restored = str(error), []
     try:

@@ -27,7 +27,7 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.files.busy import retry_while_changing
-from tacitd.files.replaced import UNGUARDED, replace
+from tacitd.files.replaced import UNGUARDED, replace_file
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
 from tacitd_handlers.learner.asked import asked
 from tacitd_handlers.learner.context import session_state
@@ -174,7 +174,7 @@ class Learner:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp."""
         where: Places = self._store.places
         text = state_text(self._sitting(session, "", began), short(where.profile, where.user))
-        replace(where.session_state, text.encode(), mode=0o600)
+        replace_file(where.session_state, text.encode(), mode=0o600)
 
     # scheduled jobs
 

@@ -38,7 +38,7 @@ def places(
     environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
 ) -> Places:
     """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
-    base, user = paths.config_dir(environ), paths.home(environ)
+    base, user = paths.config_dir(environ), paths.find_home(environ)
     return Places(
         _named(profile, user) or base / PROFILE,
         _named(ledger, user) or base / LEDGER,

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, regular
-from tacitd.files.locks import private_dir
+from tacitd.files.disk import Disk, RealDisk, is_regular
+from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit, replace
-from tacitd.files.temporary import look as look_at
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
+from tacitd.files.temporary import read_snapshot as look_at
 from tacitd.files.text import append_text
 from tacitd_handlers.learner import intents as intent_log
 from tacitd_handlers.learner.healing import orphans, unheard
@@ -76,7 +76,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock between processes, and wait for it. Raises OSError."""
-        private_dir(self.places.home, self._disk)
+        make_private_dir(self.places.home, self._disk)
         fd = self._disk.open_append(self.places.home / "lock", 0o600)
         try:
             self._disk.lock(fd, wait=True)
@@ -99,7 +99,7 @@ class Store:
         """
         target = self._disk.resolve(self.places.ledger)
         try:
-            if not regular(self._disk.stat(target)):
+            if not is_regular(self._disk.stat(target)):
                 raise FileRefusedError(f"{target} is not an ordinary file", "move it away")
             fd = self._disk.open_read(target)
         except FileNotFoundError:
@@ -139,7 +139,7 @@ class Store:
 
     def check_editable(self) -> None:
         """Raise FileBusyError if an editor has the ledger or the profile open."""
-        busy = self._guards.busy
+        busy = self._guards.busy_files
         if busy is None:
             return
         for path in (self.places.ledger, self.places.profile):
@@ -148,7 +148,7 @@ class Store:
                 seen = self._disk.stat(target)
             except FileNotFoundError:
                 seen = None
-            busy.check(target, seen)
+            busy.check_file(target, seen)
 
     def add(self, intent: Intent, ledger: Ledger, *, whole: bool) -> Result:
         """Record one problem in the ledger, then in the profile. Call with the lock held.
@@ -179,9 +179,9 @@ class Store:
         end = newline_of(ledger.data)
         text = b"".join(format_row(row).encode() + end for row in rows)
         append_text(self.places.ledger, text, begin=HEADER, newline=end, disk=self._disk)
-        if self._guards.busy is not None:
+        if self._guards.busy_files is not None:
             target = self._disk.resolve(self.places.ledger)
-            self._guards.busy.note_written(target, self._disk.stat(target))
+            self._guards.busy_files.note_written(target, self._disk.stat(target))
 
     def finish(self) -> list[Row]:
         """Write the rows that a crash cut off (SPEC L-37), and return them.
@@ -301,7 +301,9 @@ class Store:
 
         new = self._looked(self.places.profile) is None
         fresh = (load(remembered) or State()).fresh if new else False
-        edit(self.places.profile, change, mode=0o600 if new else None, disk=self._disk, guards=self._guards)
+        edit_file(
+            self.places.profile, change, mode=0o600 if new else None, disk=self._disk, guards=self._guards
+        )
         result = results[0]
         if new and result.data is not None and not fresh:
             result.repaired = list(SECTIONS)
@@ -318,7 +320,7 @@ class Store:
         result.state.records = self._intents.size
         data = dump(result.state)
         if data != before:
-            replace(self._state_file, data, mode=0o600, disk=self._disk)
+            replace_file(self._state_file, data, mode=0o600, disk=self._disk)
 
     def say(self, lines: Iterable[str]) -> None:
         """Print these lines at the next session start. Durable on return."""
@@ -329,7 +331,7 @@ class Store:
 
     def change(self, state: State) -> None:
         """Save a state that a person's command changed. Call with the lock held."""
-        replace(self._state_file, dump(state), mode=0o600, disk=self._disk)
+        replace_file(self._state_file, dump(state), mode=0o600, disk=self._disk)
 
 
 def added(rows: Sequence[Row], ledger: Ledger) -> bytes:

@@ -4,19 +4,19 @@ Two stages: prompts become facts (`extract.py`), facts become lines (`synthesize
 `handler.py` says which event leads to which.
 """
 
-from tacitd.handler import Job, Slice
+from tacitd.handler import Job, Plugin
 
 __all__ = ["slice"]
 
 
-def slice() -> Slice:
+def slice() -> Plugin:
     """The entry point."""
     from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, Learning
     from tacitd_handlers.learning.project_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
     from tacitd_handlers.learning.synthesize import SYNTHESIZE
 
-    return Slice(
+    return Plugin(
         "learning",
         Learning,
         settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},

@@ -23,4 +23,4 @@ def begin(project: Project, tools: Tools) -> None:
         hidden = reach.excludes(project, reach.created(project, [learned, *(p.path for p in pointers)]))
     operations = [*hidden, MakeFile(learned, f"# {TITLE}\n"), *pointers]
     cause, key = {"by": "person", "what": "init"}, f"init:{project.root}:{tools.clock.now()}"
-    tools.history.run(project.root, operations, cause, key, also=reach.allowed(project))
+    tools.history.run_transaction(project.root, operations, cause, key, also=reach.allowed(project))

@@ -19,8 +19,8 @@ from tacitd.events import Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
-from tacitd.model.port import Ask, NoAnswer
-from tacitd.text.redact import redact
+from tacitd.model.port import ModelRequest, NoAnswer
+from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.known import Documents, Part, read_documents
@@ -134,9 +134,11 @@ class Bootstrap:
         made = self._distilled.get(part.fingerprint)
         if made or (made == "" and not at_once) or not self._may_ask(project, part, tools, at_once):
             return None
-        texts = {name: redact(text)[0] for name, text in part.texts}
+        texts = {name: redact_secrets(text)[0] for name, text in part.texts}
         key = f"summary:{part.fingerprint}"
-        answer = tools.model.ask(Ask(prompting.summary_prompt(texts), "smart", key, purpose="summary"))
+        answer = tools.model.ask(
+            ModelRequest(prompting.summary_prompt(texts), "smart", key, purpose="summary")
+        )
         if isinstance(answer, NoAnswer):
             return answer
         text = parse_summary_answer(answer.text, [text for _, text in part.texts])
@@ -182,6 +184,6 @@ def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
     if missing:
         cause = {"by": "learning", "what": "kept out of git"}
         key = f"exclude:{project.root}:{','.join(missing)}:{tools.clock.now()}"
-        tools.history.run(
+        tools.history.run_transaction(
             project.root, reach.excludes(project, missing), cause, key, also=reach.allowed(project)
         )

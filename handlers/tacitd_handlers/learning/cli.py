@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from tacitd.cli.control import tell_reasons
+from tacitd.cli.control import echo_reasons
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import data, directory, paths, somewhere, talk
+from tacitd.cli.places import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
 from tacitd.errors import PARKED, UsageError
 
 
@@ -33,14 +33,14 @@ def learned(project: str | None, as_json: bool, offered: bool, refused: bool) ->
     from tacitd_handlers.learning.inventory import inventory
 
     if refused:
-        _refused(directory(project), as_json)
+        _refused(resolve_directory(project), as_json)
         return
     if offered:
-        _withheld(directory(project), as_json)
+        _withheld(resolve_directory(project), as_json)
         return
-    found = inventory(directory(project), paths().state_dir)
+    found = inventory(resolve_directory(project), get_paths().state_dir)
     if as_json:
-        data([entry.as_data() for entry in found])
+        echo_json([entry.as_data() for entry in found])
         return
     at = ("", "")
     for entry in found:
@@ -49,21 +49,21 @@ def learned(project: str | None, as_json: bool, offered: bool, refused: bool) ->
             click.echo(f"{entry.file} · {entry.heading}" if entry.heading else entry.file)
         click.echo(f"  - {entry.line}")
     if not found:
-        talk("nothing was learned here yet")
+        echo_message("nothing was learned here yet")
 
 
 def _withheld(project: Path, as_json: bool) -> None:
     """They are offered, not written: put one back by hand, and it stays."""
     from tacitd_handlers.learning.inventory import withheld
 
-    found = withheld(project, paths().state_dir)
+    found = withheld(project, get_paths().state_dir)
     if as_json:
-        data([{"line": one, "file": file} for one, file in found.items()])
+        echo_json([{"line": one, "file": file} for one, file in found.items()])
         return
     for one, file in found.items():
         click.echo(f"{file}: {one}")
     if not found:
-        talk("nothing is withheld here")
+        echo_message("nothing is withheld here")
 
 
 def _refused(project: Path, as_json: bool) -> None:
@@ -71,9 +71,9 @@ def _refused(project: Path, as_json: bool) -> None:
     from tacitd.clock import utc_seconds
     from tacitd_handlers.learning.inventory import refusals
 
-    found = refusals(project, paths().state_dir)
+    found = refusals(project, get_paths().state_dir)
     if as_json:
-        data([{**one, "at": utc_seconds(float(one["at"]))} for one in found])
+        echo_json([{**one, "at": utc_seconds(float(one["at"]))} for one in found])
         return
     for one in found:
         click.echo(f"{utc_seconds(float(one['at']))}  {one['verdict']}  {one['kind']}: {one['text']}")
@@ -81,9 +81,9 @@ def _refused(project: Path, as_json: bool) -> None:
         for words in one["words"]:
             click.echo(f"  from: {words}")
     if found:
-        talk("to accept one, write it into LEARNED.md by hand")
+        echo_message("to accept one, write it into LEARNED.md by hand")
     else:
-        talk("nothing was refused here in the last 90 days")
+        echo_message("nothing was refused here in the last 90 days")
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")
@@ -94,15 +94,15 @@ def init(ctx: click.Context, project: str | None) -> None:
 
     Asks the model once where there are directives or an AGENTS.md; without a model the documents' own lines are taken.
     """
-    root = directory(project)
-    with somewhere() as call:
+    root = resolve_directory(project)
+    with connect_or_run() as call:
         where = call("due", job="init", project=str(root))["project"]
         said = call("sync")
     code = _tell(said, where)
     if not code and not (Path(where) / "LEARNED.md").exists():
         raise UsageError(f"{where} is excluded: nothing was written", f"`tacitd exclude --undo {where}`")
     if not code:
-        talk(f"{where}/LEARNED.md and its summary are there")
+        echo_message(f"{where}/LEARNED.md and its summary are there")
     ctx.exit(code)
 
 
@@ -111,8 +111,8 @@ def init(ctx: click.Context, project: str | None) -> None:
 @click.pass_context
 def synthesize(ctx: click.Context, project: str | None) -> None:
     """Make lines of the facts that wait in a project, without waiting for its session to end; say which."""
-    root = directory(project)
-    with somewhere() as call:
+    root = resolve_directory(project)
+    with connect_or_run() as call:
         said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
     where = said["jobs"][0]["project"]
     code = _tell(said, where)
@@ -125,21 +125,21 @@ def tell_lines(said: Mapping[str, Any], where: str) -> int:
     Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
     """
     for one in said["made"]:
-        talk(one["line"])
+        echo_message(one["line"])
     waited, waits = (_list_facts(said[key], where) for key in ("waited", "waits"))
     if waits:
         facts = ", ".join(waits)
         verb = "waits" if facts.startswith("1 ") else "wait"
-        talk(f"{facts} still {verb} in {where}")
-        tell_reasons(said, [where])
+        echo_message(f"{facts} still {verb} in {where}")
+        echo_reasons(said, [where])
         return PARKED
     if not waited and not said["made"]:
-        talk(f"no facts wait in {where}: nothing to do")
+        echo_message(f"no facts wait in {where}: nothing to do")
     elif not said["made"]:
         unmade = said.get("unmade", ())  # an older daemon does not answer it
         why = "; ".join(dict.fromkeys(one["text"] for one in unmade if one["where"] == where))
         why = why or "it is written there already, or the model made no line of it"
-        talk(f"{', '.join(waited)} made no new line in {where}: {why}")
+        echo_message(f"{', '.join(waited)} made no new line in {where}: {why}")
     return 0
 
 
@@ -152,9 +152,9 @@ def _tell(said: Mapping[str, Any], where: str) -> int:
     """Only what concerns this project decides how the command ends."""
     parked = [one for one in said["parked"] if one.get("project", where) == where]
     for text, hint in parked_lines(parked):
-        talk(f"parked: {text}")
+        echo_message(f"parked: {text}")
         if hint:
-            talk(f"hint: {hint}")
+            echo_message(f"hint: {hint}")
     return PARKED if parked else 0
 
 

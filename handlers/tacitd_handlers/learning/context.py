@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.git import find
+from tacitd.git import find_repository
 from tacitd_handlers.learning.plain import leads_out, plain_bytes
 
 LIMIT = 200_000
@@ -49,13 +49,13 @@ def documents(cwd: Path) -> Iterator[tuple[Path, str]]:
 def root_of(cwd: Path) -> Path:
     """The git top level (the main worktree's), else the directory itself. Also where it does not exist."""
     here = _standing(cwd)
-    found = find(Path(os.path.realpath(here)))
+    found = find_repository(Path(os.path.realpath(here)))
     return found.top if found is not None else Path(os.path.realpath(cwd))
 
 
 def _tree(cwd: Path) -> Path | None:
     """The top level of the work tree itself, a linked one's too."""
-    found = find(_standing(cwd))
+    found = find_repository(_standing(cwd))
     return found.here if found is not None else None
 
 

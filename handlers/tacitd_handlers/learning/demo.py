@@ -13,13 +13,13 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.app import App, build
-from tacitd.cli.status import told
+from tacitd.app import App, build_app
+from tacitd.cli.status import format_status
 from tacitd.paths import Paths
-from tacitd.slices import Found
+from tacitd.slices import FoundPlugins
 from tacitd.testing import ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import snapshot, verbs
+from tacitd.verbs import build_methods, take_status
 from tacitd_handlers.learning import slice
 
 TYPED = (
@@ -53,10 +53,10 @@ def _play(box: Path) -> Iterator[str]:
     transcript.parent.mkdir(parents=True)
     places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
-    app = build(
+    app = build_app(
         places,
         {"TACITD_EXTRACTION__SETTLE": "0s"},
-        found=Found((slice(),)),
+        found=FoundPlugins((slice(),)),
         model=lambda config, budget: model,
         watcher_for=SilentWatcher,
     )
@@ -66,7 +66,7 @@ def _play(box: Path) -> Iterator[str]:
         try:
             yield from _watched(app, project, transcript, model)
         finally:
-            app.leave()
+            app.request_stop()
             thread.join()
     yield ""
     yield "The directory is gone again. `tacitd run` does this for your own sessions."
@@ -81,7 +81,7 @@ def _project(box: Path) -> Path:
 
 
 def _watched(app: App, project: Path, transcript: Path, model: ScriptedModel) -> Iterator[str]:
-    table = verbs(app)
+    table = build_methods(app)
     yield "\n1. Somebody types into Claude Code; its transcript grows:"
     with transcript.open("ab") as file:
         for number, (words, before) in enumerate(TYPED):
@@ -96,7 +96,7 @@ def _watched(app: App, project: Path, transcript: Path, model: ScriptedModel) ->
     yield f"   {project.name}/LEARNED.md:"
     yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
     yield "\n4. `tacitd status` says:"
-    yield from (f"     {text}" for text in told(app.engine.call(lambda: snapshot(app))))
+    yield from (f"     {text}" for text in format_status(app.engine.call(lambda: take_status(app))))
 
 
 def _records(number: int, words: str, before: str, project: Path) -> bytes:

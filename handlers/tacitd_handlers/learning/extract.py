@@ -14,8 +14,8 @@ from typing import Any
 
 from tacitd.events import NoProject, Project, Prompt, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
-from tacitd.model.port import Ask, NoAnswer, Why
-from tacitd.text.redact import redact
+from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd.transcripts.spoken import CONTEXT
 from tacitd_handlers.learning import prompting
@@ -87,10 +87,10 @@ def _ask(
     messages = [_message(p, settings.max_bytes) for p in gathered.prompts]
     aboard = riders(EXTRACTION)
     prompt = prompting.extraction_prompt(documents.summary, messages)
-    prompt = redact(laden(prompt, aboard, str(project.root)))[0]
+    prompt = redact_secrets(laden(prompt, aboard, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"
     parts = tuple(prompt.id for prompt in gathered.prompts)
-    answer = tools.model.ask(Ask(prompt, "fast", key, parts=parts, purpose="extraction"))
+    answer = tools.model.ask(ModelRequest(prompt, "fast", key, parts=parts, purpose="extraction"))
     if isinstance(answer, NoAnswer):
         return unanswered(answer, _last(event, answer.repeated) or gathered.upto)
     said = parted(answer.text, aboard)
@@ -128,8 +128,8 @@ def _message(prompt: Prompt, limit: int) -> prompting.Message:
 
     Hidden characters are removed before that: they hide a secret, and the text shrinks without them.
     """
-    text = redact(shortened(sanitize_text(prompt.text), 4 * limit))[0]
-    return prompting.Message(shortened(text, limit), redact(_whole(prompt.context))[0])
+    text = redact_secrets(shortened(sanitize_text(prompt.text), 4 * limit))[0]
+    return prompting.Message(shortened(text, limit), redact_secrets(_whole(prompt.context))[0])
 
 
 def _whole(context: str) -> str:

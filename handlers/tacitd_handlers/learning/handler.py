@@ -65,7 +65,7 @@ class Touched:
         uses = [use for record in event.records if record.start >= mark for use in record.tools]
         self._read[event.transcript] = max(mark, event.end)
         cwd = next((r.cwd for r in reversed(event.records) if r.cwd), "")
-        here = git.find(Path(cwd)) if cwd.startswith("/") and uses else None
+        here = git.find_repository(Path(cwd)) if cwd.startswith("/") and uses else None
         worktrees = [str(here.here)] if here is not None and here.top == project.root else []
         for use in uses:
             self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
@@ -316,7 +316,7 @@ class Learning:
         self._load_refusals(tools)
         finish(tools)
         for project in self._known_projects(tools):
-            if self._has_facts(project.root) and not tools.live(project):
+            if self._has_facts(project.root) and not tools.has_live_session(project):
                 tools.post(Due(SYNTHESIZE, project))
 
     def _has_facts(self, root: Path) -> bool:

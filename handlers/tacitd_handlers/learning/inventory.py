@@ -61,7 +61,7 @@ def inventory(directory: Path, state_dir: Path) -> list[Entry]:
     """Given a directory in the project, return its learned lines, in the files' order."""
     root, now = root_of(directory), SystemClock().now()
     history = History(Log(state_dir / "history.jsonl"), SystemClock())
-    state, ours = state_of(state_dir), history.lines(root)
+    state, ours = state_of(state_dir), history.list_lines(root)
     standings = state.standings.get(root, {})
     found: list[Entry] = []
     for path in dict.fromkeys(path for path, _ in ours):

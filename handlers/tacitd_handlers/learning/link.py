@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from tacitd.choices import Choices
-from tacitd.cli.places import directory, paths, talk
+from tacitd.choices import WriteModes
+from tacitd.cli.places import echo_message, get_paths, resolve_directory
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.log import Log
-from tacitd.files.names import remove
-from tacitd.files.replaced import edit
+from tacitd.files.names import remove_files
+from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
-from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.projects import ProjectFinder
 from tacitd_handlers.learning.plain import leads_out, plain_bytes
 from tacitd_handlers.learning.reach import (
     POINTER,
@@ -50,15 +50,15 @@ def link(project: str | None, yes: bool) -> None:
             f"{target} is a link that leads out of the project", "make it a file of the project's own"
         )
     if refers(target, root):
-        talk(f"{target} refers to LEARNED.md already")
+        echo_message(f"{target} refers to LEARNED.md already")
         return
     before = _bytes(target)
     after = with_line(before, line)
     click.echo(_diff(target, before or b"", after), nl=False)
     if not yes:
         click.confirm(f"Write this into {target}?", abort=True, err=True)
-    edit(target, lambda now: with_line(now, line))
-    talk(f"{target} refers to LEARNED.md now")
+    edit_file(target, lambda now: with_line(now, line))
+    echo_message(f"{target} refers to LEARNED.md now")
     if line != SEE_ALSO:
         _without_pointer(root)
 
@@ -102,8 +102,8 @@ def _without_pointer(root: Path) -> None:
     """The pointer would have LEARNED.md loaded twice now. It is ours, as long as it says what we wrote."""
     path = root / POINTER
     if not path.is_symlink() and text_of(path, root) == POINTER_TEXT:
-        remove([path])
-        talk(f"{path} was removed: it said the same")
+        remove_files([path])
+        echo_message(f"{path} was removed: it said the same")
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -129,19 +129,19 @@ def share(project: str | None) -> None:
     Nothing is added or committed; from then on git shows them, and new ones, as any other file.
     """
     place = _project(project)
-    if _choices().mode(place) == "off":
+    if _choices().get_mode(place) == "off":
         raise UsageError(f"{place.root} is excluded", f"tacitd exclude --undo {place.root}")
     path = exclude_file(place)
     if path is not None and path.exists():
-        history = History(Log(paths().state_dir / "history.jsonl"), SystemClock())
+        history = History(Log(get_paths().state_dir / "history.jsonl"), SystemClock())
         ours = {line.encode() for line in hidden_by_us(history, place) - set(temporary(place))}
-        edit(path, lambda data: _without(data or b"", ours))
-    _choices().choose(place.root, "shared")
+        edit_file(path, lambda data: _without(data or b"", ours))
+    _choices().set_mode(place.root, "shared")
     learned = place.root / LEARNED
     if learned.exists():
-        talk(f"git shows {learned} now; add and commit it as you like")
+        echo_message(f"git shows {learned} now; add and commit it as you like")
     else:
-        talk(f"git will show {learned} once something is learned")
+        echo_message(f"git will show {learned} once something is learned")
 
 
 def _without(data: bytes, ours: set[bytes]) -> bytes:
@@ -159,26 +159,26 @@ def exclude(project: str, undo: bool) -> None:
     root = _project(project).root
     choices = _choices()
     if undo:
-        choices.choose(root, choices.before(root, "off"))
+        choices.set_mode(root, choices.get_previous(root, "off"))
     else:
-        choices.choose(root, "off")
-    talk(f"{root} is {'learned from again' if undo else 'excluded'}")
+        choices.set_mode(root, "off")
+    echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
     if not undo and text_of(root / POINTER, root) == POINTER_TEXT:
-        talk(
+        echo_message(
             f"hint: {root / POINTER} still shows LEARNED.md to new sessions; delete it if you do not want that"
         )
 
 
 def _project(given: str | None) -> Project:
     """The project that a directory belongs to. Raises UsageError where it is none."""
-    places = paths()
-    wanted = directory(given)
+    places = get_paths()
+    wanted = resolve_directory(given)
     private = [places.state_dir, places.config_dir]
-    place = Projects(places.home, SystemClock(), private=private).of(str(wanted))
+    place = ProjectFinder(places.home, SystemClock(), private=private).find_project(str(wanted))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is no project: {place.reason}", "name a directory that you work in")
     return place
 
 
-def _choices() -> Choices:
-    return Choices(Log(paths().state_dir / "projects.jsonl"), SystemClock())
+def _choices() -> WriteModes:
+    return WriteModes(Log(get_paths().state_dir / "projects.jsonl"), SystemClock())

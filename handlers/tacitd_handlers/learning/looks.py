@@ -12,7 +12,7 @@ from typing import Any
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files.transaction import History
-from tacitd.git import head
+from tacitd.git import read_head
 from tacitd_handlers.learning.state import Look, State
 from tacitd_handlers.learning.tombstones import judge
 from tacitd_handlers.learning.view import git_view, read_shared
@@ -21,7 +21,7 @@ from tacitd_handlers.learning.view import git_view, read_shared
 def ours(history: History, project: Project) -> dict[str, dict[str, float]]:
     """Every line that tacitd wrote and did not take back, by file: with when (seconds since 1970, UTC)."""
     found: dict[str, dict[str, float]] = {}
-    for (path, line), past in history.lines(project.root).items():
+    for (path, line), past in history.list_lines(project.root).items():
         if past.put_at is not None and past.taken_at is None and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.put_at
     return found
@@ -32,7 +32,7 @@ def look(project: Project, state: State, history: History, now: float) -> dict[s
     removed: dict[str, list[str]] = {}
     lifted: dict[str, list[str]] = {}
     looks: dict[str, Any] = {}
-    known_head = head(project.root) if project.git else ""
+    known_head = read_head(project.root) if project.git else ""
     for name, lines in ours(history, project).items():
         verdict, seen = _judge(project, state, name, lines, now)
         looks[name] = seen

@@ -223,7 +223,7 @@ def done_batches(history: History, root: Path) -> set[str]:
 
 def _written(history: History, project: Project) -> _Written:
     found = _Written()
-    for entry in history.entries(project.root):
+    for entry in history.list_transactions(project.root):
         if entry.state != "done":
             continue
         batches = [str(id) for id in entry.cause.get("batches", ())]

@@ -30,7 +30,7 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
     reasons: dict[Path, str] = {}
     for root in state_of(state).since:
         files = Files(root)
-        written = list(dict.fromkeys(path for path, _ in history.lines(root)))
+        written = list(dict.fromkeys(path for path, _ in history.list_lines(root)))
         if _is_a_file_of_the_project(files.summary, root):
             removed.append(files.summary)
         raw = [files.raw, *sorted(files.tmp.glob("learning-raw.*.jsonl"))]

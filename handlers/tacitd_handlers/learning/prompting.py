@@ -20,8 +20,8 @@ from typing import Literal
 
 from tacitd.errors import TacitdError
 from tacitd.model.guard import SENTINEL
-from tacitd.model.port import Ask
-from tacitd.text.redact import redact
+from tacitd.model.port import ModelRequest
+from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answers import flat, without_marks
 
 PromptName = Literal["extraction", "synthesis", "summary"]
@@ -81,7 +81,7 @@ def fence(data: str) -> str:
 def extraction_prompt(known_facts: str, messages: Sequence[Message]) -> str:
     """The whole prompt of Stage 1 (SPEC S-01): the summary, and the messages in order."""
     parts = [_numbered(number, message) for number, message in enumerate(messages, 1)]
-    known_facts = redact(known_facts.strip())[0]
+    known_facts = redact_secrets(known_facts.strip())[0]
     values = {
         "known_facts_summary": fence(known_facts) if known_facts else _NOTHING,
         "user_message": "\n\n" + "\n\n".join(parts),
@@ -122,7 +122,7 @@ def instructions(name: PromptName) -> tuple[str, ...]:
     Short lines ("Architectural principles") are left out: a person may well say those.
     """
     mine = [line for line in template(name).splitlines() if _is_instruction(name, line)]
-    return sentences_of([SENTINEL, Ask("", "fast", "").system, *mine])
+    return sentences_of([SENTINEL, ModelRequest("", "fast", "").system, *mine])
 
 
 def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
@@ -141,17 +141,17 @@ def _filled(name: PromptName, values: Mapping[str, str]) -> str:
 
 
 def _numbered(number: int, message: Message) -> str:
-    text, context = redact(message.text)[0], redact(message.context)[0]
+    text, context = redact_secrets(message.text)[0], redact_secrets(message.context)[0]
     said = f"What the assistant had just said:\n{fence(context)}\n" if context.strip() else ""
     return f"Message {number}\n{said}What the person wrote:\n{fence(text)}"
 
 
 def _fenced_lines(lines: Iterable[str]) -> str:
-    text = "\n".join("- " + redact(" ".join(line.split()))[0] for line in lines)
+    text = "\n".join("- " + redact_secrets(" ".join(line.split()))[0] for line in lines)
     return fence(text) if text else _NOTHING
 
 
 def _documents(documents: Mapping[str, str]) -> str:
-    blanked = [(redact(name)[0], redact(text.strip())[0]) for name, text in documents.items()]
+    blanked = [(redact_secrets(name)[0], redact_secrets(text.strip())[0]) for name, text in documents.items()]
     shown = [f"{name}:\n{fence(text)}" for name, text in blanked if text]
     return "\n\n".join(shown) if shown else _NOTHING

@@ -81,7 +81,7 @@ class RawOwnership:
     known_since: Mapping[Path, float] = field(default_factory=dict)
     """Projects that were written in before first sights were noted, and since when: what lies there counts as ours."""
     disk: Disk | None = None
-    read: git.Read = git.read_git
+    read: git.ReadGit = git.read_git
     _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
     _made: dict[Path, set[str]] = field(default_factory=dict, init=False)
     """Names of claimed files that are ours whatever git says."""
@@ -184,7 +184,7 @@ class RawOwnership:
 
     def _list_tracked(self, files: Files, tmp: Path) -> Tracked:
         """What git tracks in `tmp/`, the real path, from memory while the index stays the same."""
-        repository, within = git.find(files.root), git.find(tmp)
+        repository, within = git.find_repository(files.root), git.find_repository(tmp)
         if repository is None or within is None:
             return frozenset() if repository is within else None
         if repository.here != within.here or not tmp.is_relative_to(repository.here):

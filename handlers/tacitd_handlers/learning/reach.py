@@ -147,7 +147,7 @@ def _may_make(path: Path, root: Path) -> bool:
 
 
 def _done(history: History, project: Project) -> Iterator[tuple[Operation, Effect]]:
-    for entry in history.entries(project.root):
+    for entry in history.list_transactions(project.root):
         if entry.state == "done":
             yield from zip(entry.operations, entry.effects, strict=True)
 

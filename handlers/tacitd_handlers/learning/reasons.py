@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.cli.places import paths
+from tacitd.cli.places import get_paths
 from tacitd.files.log import Log
 from tacitd_handlers.learning.inventory import Entry, inventory
 
@@ -16,7 +16,7 @@ SHORTEST = 3
 
 def reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     """Given a part of a line, return each learned line of the project that holds it, with its origin."""
-    wanted, state_dir = asked.strip().removeprefix("- ").casefold(), paths().state_dir
+    wanted, state_dir = asked.strip().removeprefix("- ").casefold(), get_paths().state_dir
     if len(wanted) < SHORTEST:
         return []
     found = [entry for entry in inventory(cwd, state_dir) if wanted in entry.line.casefold()]

@@ -20,7 +20,7 @@ from tacitd.errors import LogDamagedError
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.answers import shortened
 
@@ -79,10 +79,10 @@ class RefusalLog:
         `words`: the messages they come from. `at`: seconds since 1970, UTC. Returns why the log cannot be written, ""
         where it can; what could not be written is written with the next refusal.
         """
-        said = [shortened(redact(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]]
+        said = [shortened(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]]
         with self._lock:
             for one in refusals:
-                text = shortened(redact(sanitize_line(one.text))[0], _TEXT_LIMIT)
+                text = shortened(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
                 key = hashlib.sha256(
                     f"{project}\0{cause}\0{one.kind}\0{text}".encode(errors="replace")
                 ).hexdigest()[:16]
@@ -91,7 +91,7 @@ class RefusalLog:
                 self._seen[key] = (at, one.waits)
                 made = {"at": int(at), "key": key, "project": str(project), "kind": one.kind}
                 made["verdict"] = "waits" if one.waits else "refused"
-                made |= {"text": text, "reason": redact(sanitize_line(one.reason))[0], "words": said}
+                made |= {"text": text, "reason": redact_secrets(sanitize_line(one.reason))[0], "words": said}
                 self._unwritten.append(made)
             return self._write()
 

@@ -17,16 +17,23 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import Call, data, directory, paths, somewhere, talk
+from tacitd.cli.places import (
+    CallMethod,
+    connect_or_run,
+    echo_json,
+    echo_message,
+    get_paths,
+    resolve_directory,
+)
 from tacitd.clock import SystemClock
 from tacitd.durations import parse_duration
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.files.log import Log
-from tacitd.transcripts.dedupe import Seen
-from tacitd.transcripts.explain import prompts_of
-from tacitd.transcripts.person import Own
-from tacitd.transcripts.projects import Projects
+from tacitd.transcripts.dedupe import SeenPrompts
+from tacitd.transcripts.explain import judge_transcript
+from tacitd.transcripts.person import OwnCalls
+from tacitd.transcripts.projects import ProjectFinder
 from tacitd.transcripts.tail import is_subagent
 from tacitd.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, Sitting, estimate
@@ -65,7 +72,7 @@ def scan(
     if not yes:
         click.confirm("Go on?", abort=True, err=True)
     roots = sorted({sitting.project for sittings in found.values() for sitting in sittings})
-    with somewhere() as call:
+    with connect_or_run() as call:
         ctx.exit(_work(call, [str(path) for path in found], floor, roots))
 
 
@@ -92,17 +99,17 @@ def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitti
     """Transcripts with prompts from since then, and how much is in each."""
     from tacitd.model.guard import SENTINEL
 
-    places = paths()
+    places = get_paths()
     config = _config()
-    own = Own(str(places.state_dir / "model" / "work"), SENTINEL)
+    own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
     private = [places.state_dir, places.config_dir]
-    projects = Projects(places.home, SystemClock(), excludes=config.projects.exclude, private=private)
-    wanted = projects.of(str(directory(project))) if project else None
+    projects = ProjectFinder(places.home, SystemClock(), excludes=config.projects.exclude, private=private)
+    wanted = projects.find_project(str(resolve_directory(project))) if project else None
     if project and not isinstance(wanted, Project):
         raise click.BadParameter(
             f"{project} is no project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen, handled = Seen(), handled_prompts(places.state_dir)
+    seen, handled = SeenPrompts(), handled_prompts(places.state_dir)
     for path in _transcripts(places.config_dir / "projects", floor):
         sittings = _sittings(
             path, own, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
@@ -111,13 +118,13 @@ def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitti
             yield path, sittings
 
 
-def handled_prompts(state_dir: Path) -> Seen:
+def handled_prompts(state_dir: Path) -> SeenPrompts:
     """The prompts that learning has put to the model or passed over: a scan skips them, and they cost nothing again."""
-    handled = Seen()
+    handled = SeenPrompts()
     for record in Log(state_dir / "handlers" / "learning" / "log.jsonl").read():
         if record.get("k") in ("done", "ids") and isinstance(record.get("ids"), list):
             with suppress(ValueError):  # a newer version's: not ours to judge
-                handled.load(map(str, record["ids"]))
+                handled.load_keys(map(str, record["ids"]))
     return handled
 
 
@@ -138,75 +145,88 @@ def _transcripts(root: Path, floor: float) -> list[Path]:
 
 
 def _sittings(
-    path: Path, own: Own, projects: Projects, seen: Seen, handled: Seen, floor: float, wanted: Project | None
+    path: Path,
+    own: OwnCalls,
+    projects: ProjectFinder,
+    seen: SeenPrompts,
+    handled: SeenPrompts,
+    floor: float,
+    wanted: Project | None,
 ) -> list[Sitting]:
     counts: dict[str, list[int]] = defaultdict(list)
     known: Counter[str] = Counter()
     try:
-        for judged in prompts_of(path, own):
+        for judged in judge_transcript(path, own):
             for prompt in judged.prompts:
-                place = projects.of(prompt.cwd)
+                place = projects.find_project(prompt.cwd)
                 old = prompt.time is not None and prompt.time < floor
-                if old or seen.has(prompt) or not isinstance(place, Project) or wanted not in (None, place):
+                if (
+                    old
+                    or seen.has_prompt(prompt)
+                    or not isinstance(place, Project)
+                    or wanted not in (None, place)
+                ):
                     continue
-                seen.add(prompt)
-                if handled.has(prompt):
+                seen.add_prompt(prompt)
+                if handled.has_prompt(prompt):
                     known[str(place.root)] += 1
                     continue
                 counts[str(place.root)].append(
                     len(prompt.text.encode(errors="replace")) + len(prompt.context)
                 )
     except (OSError, TacitdError) as error:
-        talk(f"{path}: {error}")
+        echo_message(f"{path}: {error}")
     roots = dict.fromkeys([*counts, *known])
     return [Sitting(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
 
 
 def _config() -> Config:
-    from tacitd.config import load
-    from tacitd.slices import find
+    from tacitd.config import load_config
+    from tacitd.slices import find_plugins
 
-    return load(paths().config_file, os.environ, find().sections())
+    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 
 
 def _estimated(sittings: list[Sitting]) -> Estimate:
-    gathering: ExtractionSettings = _config().section("extraction")
+    gathering: ExtractionSettings = _config().get_section("extraction")
     return estimate(sittings, gathering.max_prompts, gathering.max_bytes)
 
 
 def _say(est: Estimate, handled: int, as_json: bool) -> None:
     """`handled`: prompts that were handled before."""
     if as_json:
-        data(asdict(est) | {"handled": handled})
+        echo_json(asdict(est) | {"handled": handled})
     if not est.prompts and handled:
-        talk(
+        echo_message(
             f"nothing new was typed since then: {handled} prompts were handled before, and cost nothing again"
         )
         return
     if not est.prompts:
-        talk("nothing was typed since then that could be learned from")
+        echo_message("nothing was typed since then that could be learned from")
         return
     cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
     new = "new prompts" if handled else "prompts"
-    talk(f"{est.prompts} {new} in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}")
+    echo_message(
+        f"{est.prompts} {new} in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}"
+    )
     if handled:
-        talk(f"{handled} more were handled before, and cost nothing again")
+        echo_message(f"{handled} more were handled before, and cost nothing again")
 
 
-def _work(call: Call, transcripts: list[str], floor: float, roots: list[str]) -> int:
+def _work(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
     call("scan", since=floor, transcripts=transcripts, projects=roots)
     _watch(call, transcripts)
     said = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
     for one in said["made"]:
-        talk(one["line"])
+        echo_message(one["line"])
     for text, _ in parked_lines(said["parked"]):
-        talk(f"parked: {text}")
+        echo_message(f"parked: {text}")
     for text in describe_waiting(row for row in said["waits"] if row["project"] in roots):
-        talk(f"waits: {text}")
+        echo_message(f"waits: {text}")
     return PARKED if said["parked"] else 0
 
 
-def _watch(call: Call, transcripts: list[str]) -> None:
+def _watch(call: CallMethod, transcripts: list[str]) -> None:
     """A progress bar on a terminal, until everything is handled or something is parked."""
     if not sys.stderr.isatty():
         return

@@ -21,8 +21,8 @@ from tacitd.clock import utc_seconds
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
-from tacitd.files.names import move, remove
-from tacitd.files.replaced import replace
+from tacitd.files.names import remove_files, rename_file
+from tacitd.files.replaced import replace_file
 from tacitd_handlers.learning.plain import leads_out, plain_bytes, real
 from tacitd_handlers.learning.raw import Raw, encode, parse
 from tacitd_handlers.learning.state import Extracted
@@ -197,7 +197,7 @@ def claim(files: Files, now: float, access: RawAccess) -> int:
     if access.raw == "appended":
         return _copy_appended(files, access)
     if access.raw == "own" and _is_plain(files.raw):
-        move(files.raw, _new_claim(files, now), files.disk)
+        rename_file(files.raw, _new_claim(files, now), files.disk)
     return 0
 
 
@@ -216,7 +216,7 @@ def _copy_appended(files: Files, access: RawAccess) -> int:
     lines = data[: data.rfind(b"\n") + 1]
     if not lines:
         return 0
-    replace(target, lines, disk=files.disk)
+    replace_file(target, lines, disk=files.disk)
     return access.begin + len(lines)
 
 
@@ -232,7 +232,7 @@ def release(files: Files, read: Mapping[Path, int]) -> list[Path]:
     Outcome: it stays as a claimed one, and what was added is read the next time. Raises OSError.
     """
     grown = [path for path, size in read.items() if _size(path) > size]
-    remove([path for path in read if path not in grown], files.disk)
+    remove_files([path for path in read if path not in grown], files.disk)
     return grown
 
 
@@ -248,7 +248,7 @@ def put_aside(files: Files, paths: Iterable[Path]) -> list[Path]:
     aside = []
     for path in paths:
         target = path.with_name(path.name.replace(CLAIMED, ".dead.jsonl"))
-        move(path, target, files.disk)
+        rename_file(path, target, files.disk)
         aside.append(target)
     return aside
 
@@ -258,7 +258,7 @@ def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path
     same file is written again after a crash. Raises OSError."""
     target = files.tmp / f"learning-raw.{id}.dead.jsonl"
     make_dirs(files.tmp, files.disk or RealDisk(), private=False)
-    replace(target, b"".join(encode_batch(made, aside=True) for made in batches), disk=files.disk)
+    replace_file(target, b"".join(encode_batch(made, aside=True) for made in batches), disk=files.disk)
     return target
 
 
@@ -269,7 +269,7 @@ def take_back(files: Files, names: Iterable[str], now: float, note_made: Callabl
     if claims:
         note_made([target.name for target in claims.values()])
     for path, target in claims.items():
-        move(path, target, files.disk)
+        rename_file(path, target, files.disk)
     return bool(claims)
 
 
@@ -292,4 +292,4 @@ def write_summary(files: Files, text: str) -> bool:
     if (why := refused(files)) is not None:
         raise FileRefusedError(why)
     make_dirs(files.tmp, files.disk or RealDisk(), private=False)
-    return replace(files.summary, text.encode("utf-8", "replace"), disk=files.disk)
+    return replace_file(files.summary, text.encode("utf-8", "replace"), disk=files.disk)

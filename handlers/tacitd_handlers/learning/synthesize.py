@@ -18,8 +18,8 @@ from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
-from tacitd.model.port import Ask, NoAnswer
-from tacitd.text.redact import redact
+from tacitd.model.port import ModelRequest, NoAnswer
+from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.bootstrap import Bootstrap
@@ -220,7 +220,7 @@ class Synthesis:
             operations = [*_reach(project, operations, tools), *operations]
             key = f"synthesis:{material.id}"
             also = reach.allowed(project)
-            done = tools.history.run(project.root, operations, _cause(material), key, also=also)
+            done = tools.history.run_transaction(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
         learned = _learned(decision, desk)
@@ -274,7 +274,7 @@ class Synthesis:
                 tools.clear(id)
             return
         for bad in material.bad:
-            line = redact(bad[:20_000].decode("utf-8", "replace"))[0][:2000]
+            line = redact_secrets(bad[:20_000].decode("utf-8", "replace"))[0][:2000]
             self._quarantine.append({"project": str(project.root), "line": line})
         self._quarantine.flush()
         what = f"{len(material.bad)} lines of {Files(project.root).raw} are no facts"
@@ -331,9 +331,9 @@ def _asked(
     folders += [folder for folder in desk.closed if folder not in folders]
     aboard = riders(SYNTHESIS)
     prompt = prompting.synthesis_prompt(folders, _existing(desk), facts, _repeated(state, facts))
-    prompt = redact(laden(prompt, aboard, str(desk.project.root)))[0]
+    prompt = redact_secrets(laden(prompt, aboard, str(desk.project.root)))[0]
     parts = desk.material.parts(facts)
-    answer = tools.model.ask(Ask(prompt, "smart", key, parts=tuple(parts), purpose="synthesis"))
+    answer = tools.model.ask(ModelRequest(prompt, "smart", key, parts=tuple(parts), purpose="synthesis"))
     if isinstance(answer, NoAnswer):
         no = unanswered(answer)
         if isinstance(no, Rejected) and answer.repeated:
@@ -358,7 +358,7 @@ def _existing(desk: Desk) -> dict[str, str]:
     made: dict[str, str] = {}
     left = EXISTING_BYTES
     for name, one in desk.shared.items():
-        data = redact(one.text)[0][:EXISTING_LIMIT].encode("utf-8", "replace")[:left]
+        data = redact_secrets(one.text)[0][:EXISTING_LIMIT].encode("utf-8", "replace")[:left]
         left -= len(data)
         made[name] = data.decode("utf-8", "ignore")
     return made
@@ -366,7 +366,7 @@ def _existing(desk: Desk) -> dict[str, str]:
 
 def _blanked(shared: Shared) -> list[str]:
     """The file's lines with a secret as the model saw them: it may say them again, and they are not new."""
-    return [text for line in shared.said if (text := redact(line)[0]) != line]
+    return [text for line in shared.said if (text := redact_secrets(line)[0]) != line]
 
 
 def _paid_for(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:

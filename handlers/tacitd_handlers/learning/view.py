@@ -49,7 +49,7 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
     parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
     if any((p / ".git").exists() for p in parents):
         return "submodule"
-    if project.git and git.ignored(project.root, project.root / folder):
+    if project.git and git.is_ignored(project.root, project.root / folder):
         return "ignored"
     return "folder"
 
@@ -152,7 +152,7 @@ def git_view(project: Project, name: str, data: bytes | None, head_then: str | N
         return None
     return GitView(
         head_then=head_then,
-        head_now=git.head(project.root) or None,
+        head_now=git.read_head(project.root) or None,
         in_progress=git.in_progress(project.root),
         known_blob=data is not None and git.knows_blob(project.root, data),
         tracked=git.is_tracked(project.root, project.root / name),

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing takes longer than loading the lessons
 if TYPE_CHECKING:
-    from tacitd.handler import Slice
+    from tacitd.handler import Plugin
 
 __all__ = ["slice"]
 
 
-def slice() -> Slice:
+def slice() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
-    from tacitd.handler import Job, Slice
+    from tacitd.handler import Job, Plugin
     from tacitd_handlers.lessons.handler import TIDY, Lessons
     from tacitd_handlers.lessons.lesson_files import lessons_footprint
     from tacitd_handlers.lessons.settings import LessonsSettings
 
-    return Slice(
+    return Plugin(
         "lessons",
         Lessons,
         settings={"lessons": LessonsSettings},
         jobs=(Job(TIDY, 3600.0, at_start=True),),
-        pays=False,
+        uses_model=False,
         footprint=lessons_footprint,
     )

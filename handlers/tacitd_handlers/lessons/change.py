@@ -163,11 +163,11 @@ def _directories() -> tuple[Path, Path]:
 
     They are as configured (`lessons.skills`, `lessons.tools`), otherwise in Claude Code's directory.
     """
-    from tacitd.paths import config_dir, home
+    from tacitd.paths import config_dir, find_home
 
     root, said = config_dir(os.environ), settings()
     named = [
-        str(home(os.environ)) + each[1:] if each.startswith("~/") else each
+        str(find_home(os.environ)) + each[1:] if each.startswith("~/") else each
         for each in (said.skills, said.tools)
     ]
     return Path(named[0] or root / "skills"), Path(named[1] or root / "tools")

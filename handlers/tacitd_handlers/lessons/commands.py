@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli import Ordered
+from tacitd.cli import OrderedGroup
 from tacitd_handlers.lessons import change, look
 
 _TABLE = (
@@ -30,7 +30,7 @@ _TABLE = (
 
 
 @click.group(
-    cls=Ordered,
+    cls=OrderedGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExample: lesson load\n\n\b\nExit codes: 0 done, 1 failed, 2 wrong use.",
 )

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from tacitd.git import find
+from tacitd.git import find_repository
 from tacitd_handlers.lessons import hits, places
 from tacitd_handlers.lessons.gather import Wanted, groups
 from tacitd_handlers.lessons.index import Index
@@ -37,7 +37,7 @@ def scope_of(cwd: Path) -> str:
     "" if nothing of the name remains.
     """
     here = next((path for path in (cwd, *cwd.parents) if path.is_dir()), cwd)
-    found = find(here.resolve())
+    found = find_repository(here.resolve())
     return of_name((found.top if found is not None else cwd).name)
 
 

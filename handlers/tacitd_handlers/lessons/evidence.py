@@ -14,7 +14,7 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import hits, places
 from tacitd_handlers.lessons.folding import Lesson, number_of
@@ -35,7 +35,7 @@ class Evidence:
         `at`: seconds since 1970, UTC. `words` are redacted and cut. Repeated for one session it counts once. Raises
         OSError.
         """
-        said = redact(sanitize_line(words))[0][:LONGEST]
+        said = redact_secrets(sanitize_line(words))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
         self._log.append(record | ({"words": said} if said else {}))
         self._log.flush()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd.errors import LogDamagedError, said_by_system
+from tacitd.errors import LogDamagedError, describe_os_error
 from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
@@ -95,4 +95,4 @@ class Lessons:
 
 def _cause_and_hint(error: OSError | LogDamagedError) -> tuple[str, str]:
     """The cause and the hint that fixes it; for an OSError they depend on its errno."""
-    return said_by_system(error) if isinstance(error, OSError) else (error.what, error.hint)
+    return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)

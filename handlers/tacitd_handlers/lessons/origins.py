@@ -12,7 +12,7 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import places
 from tacitd_handlers.lessons.folding import number_of
@@ -38,7 +38,9 @@ class Provenance:
 
     def record(self) -> dict[str, Any]:
         """The record to store, redacted and cut. Idempotent."""
-        words = [redact(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][:WORDS]
+        words = [redact_secrets(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][
+            :WORDS
+        ]
         return {"at": int(self.at), "session": self.session, "project": self.project} | {
             "prompts": list(self.prompts),
             "words": words,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tacitd.cli import end
+from tacitd.cli import run_and_exit
 from tacitd_handlers.lessons.commands import lesson
 
 
 def run() -> None:
     """Run the group, and end the process with its exit code: 0, 1 failed, 2 wrong use."""
-    end(lesson, "lesson")
+    run_and_exit(lesson, "lesson")

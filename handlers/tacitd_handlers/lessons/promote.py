@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.files.markdown import put_line
-from tacitd.files.replaced import edit, replace
+from tacitd.files.replaced import edit_file, replace_file
 from tacitd_handlers.lessons import changes, places
 from tacitd_handlers.lessons.folding import PROMOTED, Lesson
 from tacitd_handlers.lessons.pattern import tidy
@@ -64,7 +64,7 @@ def promote(
         changes.in_force(change.folded, id)
         _put(into, lesson, store, create=create)
         card = store.directory / places.PROMOTED / f"{lesson.id}.md"
-        replace(
+        replace_file(
             card,
             _card(lesson, into, store.today, reason).encode("utf-8", "replace"),
             mode=0o600,
@@ -78,7 +78,7 @@ def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
         kind, _, name = into.to.partition("/")
         raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create creates the file")
     try:
-        edit(into.file, lambda data: _with_lesson(data, into, lesson), disk=store.disk)
+        edit_file(into.file, lambda data: _with_lesson(data, into, lesson), disk=store.disk)
     except FileRefusedError as error:
         raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
 

@@ -110,13 +110,13 @@ def store() -> Store:
 
 def settings() -> LessonsSettings:
     """The section `lessons` of the configuration. Raises ConfigError."""
-    from tacitd.config import load
+    from tacitd.config import load_config
     from tacitd.paths import config_file
-    from tacitd.slices import find
+    from tacitd.slices import find_plugins
     from tacitd_handlers.lessons.settings import LessonsSettings
 
-    sections: dict[str, type[BaseModel]] = {**find().sections(), "lessons": LessonsSettings}
-    made: LessonsSettings = load(config_file(os.environ), os.environ, sections).section("lessons")
+    sections: dict[str, type[BaseModel]] = {**find_plugins().collect_sections(), "lessons": LessonsSettings}
+    made: LessonsSettings = load_config(config_file(os.environ), os.environ, sections).get_section("lessons")
     return made
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from tacitd.clock import Clock, SystemClock, local_date
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
-from tacitd.files.log import Log, encode
-from tacitd.files.replaced import replace
+from tacitd.files.log import Log, encode_record
+from tacitd.files.replaced import replace_file
 from tacitd_handlers.lessons import index, places
 from tacitd_handlers.lessons.folding import DIGITS, Folded, fold, name_of
 from tacitd_handlers.lessons.index import Index
@@ -114,7 +114,7 @@ class Store:
         data = made.bound(stamp) if stamp is not None else None
         try:
             if data is not None:
-                replace(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
+                replace_file(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
         except (OSError, FileRefusedError):
             # The index is only a cache. If it cannot be stored, use the one in memory.
             return made
@@ -148,4 +148,4 @@ class Change:
         self.tried = True
         self._log.append(record, sync=sync)
         self.appended.append(record)
-        self.written += len(encode(record)) + 1
+        self.written += len(encode_record(record)) + 1

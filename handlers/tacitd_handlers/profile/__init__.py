@@ -9,21 +9,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
-    from tacitd.handler import Slice
+    from tacitd.handler import Plugin
 
 __all__ = ["slice"]
 
 
-def slice() -> Slice:
+def slice() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.handler import Job, Slice
+    from tacitd.handler import Job, Plugin
     from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, Profiles
     from tacitd_handlers.usermemory.memory_files import profile_footprint
 
-    return Slice(
+    return Plugin(
         "profile",
         Profiles,
         jobs=(Job(FADE, 3600.0, at_start=True), Job(PRUNE, 86400.0, at_start=True), Job(TURNS, 600.0)),
-        pays=False,
+        uses_model=False,
         footprint=profile_footprint,
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli import Ordered
-from tacitd.cli.places import data, line, talk
+from tacitd.cli import OrderedGroup
+from tacitd.cli.places import echo_json, echo_json_line, echo_message
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile import changelog as changelogs
@@ -26,7 +26,8 @@ from tacitd_handlers.profile.store import Store
 
 
 @click.group(
-    cls=Ordered, epilog="\b\nExample: tacitd profile show\nExample: tacitd profile set tools.editor neovim"
+    cls=OrderedGroup,
+    epilog="\b\nExample: tacitd profile show\nExample: tacitd profile set tools.editor neovim",
 )
 def profile() -> None:
     """Show and change what tacitd knows about you: profile.json, its confidences and its changelog.
@@ -47,13 +48,13 @@ def show(as_json: bool) -> None:
     """Show the profile."""
     found = store().profile()
     if as_json:
-        data(found)
+        echo_json(found)
         return
     rows = look.rows(found)
     for row in rows:
         click.echo(row)
     if not rows:
-        talk("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
+        echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
@@ -106,13 +107,13 @@ def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, and the days until it is removed unless it is said again."""
     rows = standing(store())
     if as_json:
-        data(rows)
+        echo_json(rows)
         return
     width = max((len(row["path"]) for row in rows), default=0)
     for row in rows:
         click.echo(_row(row, width, sys.stdout.isatty()))
     if not rows:
-        talk("the profile is empty")
+        echo_message("the profile is empty")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile decay --dry-run")
@@ -126,7 +127,7 @@ def decay(dry_run: bool) -> None:
     made = at.preview() if dry_run else at.fade(forced=True)
     for path in made.removed:
         click.echo(path)
-    talk("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
+    echo_message("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile changelog -n 5")
@@ -143,7 +144,7 @@ def changelog(count: int, as_json: bool) -> None:
     """Show what changed, when and through what; the newest entry last."""
     for entry in changelogs.entries(store().log.path, count):
         if as_json:
-            line(entry)
+            echo_json_line(entry)
         else:
             click.echo(_entry(entry))
 
@@ -234,4 +235,4 @@ def _list(path: str, given: str) -> list[str]:
 
 
 def _tell(plan: Plan, done: str, already: str) -> None:
-    talk(done if plan.entry is not None else already)
+    echo_message(done if plan.entry is not None else already)

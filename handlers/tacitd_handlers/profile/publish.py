@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd.files.replaced import edit
+from tacitd.files.replaced import edit_file
 from tacitd.paths import config_dir
 from tacitd_handlers.profile import turns
 from tacitd_handlers.usermemory import document
@@ -63,7 +63,7 @@ class Turns:
             return text.encode() if text or before is not None else None
 
         with document.locked(self._file.parent):
-            edit(self._file, changed, mode=0o600)
+            edit_file(self._file, changed, mode=0o600)
         self._stale = False
 
 

@@ -18,9 +18,9 @@ from zlib import crc32
 
 from tacitd.clock import Clock, SystemClock, utc_millis
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.log import Log, encode
+from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards
-from tacitd.files.replaced import replace as replace_file
+from tacitd.files.replaced import replace_file as replace_file
 from tacitd.paths import state_dir
 from tacitd_handlers.profile import beside as besides
 from tacitd_handlers.profile import meta as metas
@@ -166,9 +166,9 @@ class Store:
 
     def _check_editors(self) -> None:
         """Raise FileBusyError if an editor has one of the two documents open, before anything is written."""
-        if self._guards.busy is not None:
+        if self._guards.busy_files is not None:
             for name in (PROFILE, META):
-                self._guards.busy.check_editors(self.disk.resolve(self.directory / name))
+                self._guards.busy_files.check_editors(self.disk.resolve(self.directory / name))
 
     def _now(self, beside: Beside) -> Now:
         at, profile, meta = self.clock.now(), self.profile(), self.meta()
@@ -232,9 +232,9 @@ class Store:
         return left
 
     def _log(self, entry: Mapping[str, Any] | None) -> None:
-        if entry is not None and encode(entry) not in document.tail(self.log.path, disk=self.disk).split(
-            b"\n"
-        ):
+        if entry is not None and encode_record(entry) not in document.tail(
+            self.log.path, disk=self.disk
+        ).split(b"\n"):
             self.log.append(entry, sync=True)
 
     def _put_back(self, beside: Beside) -> Beside:

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all
-from tacitd.files.locks import private_dir
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit
-from tacitd.files.temporary import look
+from tacitd.files.locks import make_private_dir
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
+from tacitd.files.temporary import read_snapshot
 
 LOCK = ".tacitd.lock"
 """Locked (flock) while files of the directory are changed. The file itself stays and has no contents."""
@@ -44,7 +44,7 @@ def locked(directory: Path, disk: Disk | None = None) -> Iterator[None]:
     Waits without a limit while another process has the lock. Raises OSError.
     """
     disk = disk or RealDisk()
-    private_dir(directory, disk)
+    make_private_dir(directory, disk)
     fd = disk.open_append(directory / LOCK, 0o600)
     try:
         disk.lock(fd, wait=True)
@@ -62,7 +62,7 @@ def read(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json 
     disk = disk or RealDisk()
 
     def once() -> Json | None:
-        seen = look(disk.resolve(path), disk)
+        seen = read_snapshot(disk.resolve(path), disk)
         return None if seen is None else parse(seen.data, path)
 
     return patiently(once) if patient else once()
@@ -138,7 +138,7 @@ def change(
         new = make(old)
         return None if new is None or (old is not None and _same(new, old)) else dump(new, before)
 
-    return patiently(lambda: edit(path, bytes_of, mode=0o600, disk=disk, guards=guards))
+    return patiently(lambda: edit_file(path, bytes_of, mode=0o600, disk=disk, guards=guards))
 
 
 def patiently(work: Callable[[], T]) -> T:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tacitd.paths import config_dir, home
+from tacitd.paths import config_dir, find_home
 
 
 def memory_dir(env: Mapping[str, str]) -> Path:
@@ -17,5 +17,5 @@ def memory_dir(env: Mapping[str, str]) -> Path:
     named = env.get("USER_MEMORY_DIR", "")
     if not named:
         return config_dir(env) / "user-memory"
-    whole = os.fspath(home(env)) + named[1:] if named == "~" or named.startswith("~/") else named
+    whole = os.fspath(find_home(env)) + named[1:] if named == "~" or named.startswith("~/") else named
     return Path(os.path.abspath(whole))  # noqa: PTH100 - symlinks are not resolved: the directory may not exist yet

@@ -12,9 +12,9 @@ from test_cli_status import DOCUMENT
 
 from support_cli import Cli
 from support_examples import examples
-from tacitd.cli.control import tell_sync
+from tacitd.cli.control import echo_sync
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.status import told
+from tacitd.cli.status import format_status
 from tacitd.errors import PARKED
 from tacitd.waiting_lines import describe_waiting, local_time
 
@@ -65,12 +65,12 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     ]
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
-    assert f"waits     {first}" in list(told(DOCUMENT | {"waits": waits}))
+    assert f"waits     {first}" in list(format_status(DOCUMENT | {"waits": waits}))
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": waits}
-    tell_sync(said)
+    echo_sync(said)
     text = capsys.readouterr().err
     assert f"waits: {first}" in text and "tacitd sync --write" in text and "all handled" not in text
-    tell_sync(said | {"waits": [], "made": [{"line": "learned: Use pnpm"}]})
+    echo_sync(said | {"waits": [], "made": [{"line": "learned: Use pnpm"}]})
     assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
 
 
@@ -115,10 +115,10 @@ def test_open_sessions_wait_in_the_same_form() -> None:
     expected = ["1 fact in /b: until its session ends", first]
     assert list(describe_waiting(waits, [*sessions, *odd])) == expected
     document = DOCUMENT | {"waits": waits, "sessions": sessions}
-    assert [text[10:] for text in told(document) if text.startswith("waits ")] == expected
-    assert not any(text.startswith("sessions") for text in told(document))
+    assert [text[10:] for text in format_status(document) if text.startswith("waits ")] == expected
+    assert not any(text.startswith("sessions") for text in format_status(document))
     assert [
-        text[10:] for text in told(document | {"running": False}) if text.startswith("waits ")
+        text[10:] for text in format_status(document | {"running": False}) if text.startswith("waits ")
     ] == expected[:1]
 
 
@@ -128,12 +128,12 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     busy = {"id": "files.busy", "what": "/app/LEARNED.md is open in vim", "hint": "save and close it"}
     other = {"id": "x.y", "what": "/app2/LEARNED.md is open in vim", "hint": "save that"}
     said = {"done": True, "parked": [], "degraded": [busy, other], "made": [], "waits": waits}
-    tell_sync(said, write=True)
+    echo_sync(said, write=True)
     assert capsys.readouterr().err == (
         "waits: 1 fact in /app: until its session ends\n"
         "/app/LEARNED.md is open in vim\nhint: save and close it\nall read\n"
     )
-    tell_sync(said)
+    echo_sync(said)
     assert "is open" not in capsys.readouterr().err
 
 
@@ -158,14 +158,14 @@ def test_sync_write_ends_with_75_where_something_still_waits(
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is in the rescue log."""
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": []}
-    tell_sync(said | {"dead_letters": 1, "rescued": number})
+    echo_sync(said | {"dead_letters": 1, "rescued": number})
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
-    tell_sync(said | {"dead_letters": 1, "rescued": 0})
+    echo_sync(said | {"dead_letters": 1, "rescued": 0})
     assert capsys.readouterr().err == "all handled\n", "the rejected text was dropped by hand"
 
 
 def test_sync_groups_what_is_parked(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
     """The same lines as in `status`."""
     rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
-    tell_sync({"done": True, "parked": rows, "degraded": [], "made": [], "waits": []})
+    echo_sync({"done": True, "parked": rows, "degraded": [], "made": [], "waits": []})
     assert capsys.readouterr().err == "parked: learning: 34 transcripts: over the budget\nhint: h\n"

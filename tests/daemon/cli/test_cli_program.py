@@ -13,9 +13,9 @@ import click
 import pytest
 
 from support_cli import Cli
-from tacitd.cli import COMMANDS, program
-from tacitd.cli.places import shown
-from tacitd.control.client import call
+from tacitd.cli import COMMANDS, make_program
+from tacitd.cli.places import escape_output
+from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 from tacitd_handlers.commands import COMMANDS_OF_SLICES
 
@@ -193,7 +193,7 @@ def test_a_deaf_daemon_is_not_taken_for_an_absent_one(
     """DESIGN "Control": a call to a stopped or stuck daemon ends in time, with a hint that does not start another one."""
     path = tmp_path_factory.mktemp("s") / "s"
     cli.set(TACITD_SOCKET=str(path))
-    monkeypatch.setattr(call, "__defaults__", (None, 0.05))
+    monkeypatch.setattr(call_daemon, "__defaults__", (None, 0.05))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as deaf:
         deaf.bind(str(path))
         deaf.listen()
@@ -211,12 +211,12 @@ def _in_shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
 
 def test_text_of_others_cannot_drive_a_terminal() -> None:
     """Text in a transcript may contain any characters."""
-    assert shown("a\x1b[31m\nb\u202ec\ud800é") == "a\\x1b[31m\\nb\\u202ec\\ud800é"
+    assert escape_output("a\x1b[31m\nb\u202ec\ud800é") == "a\\x1b[31m\\nb\\u202ec\\ud800é"
 
 
 def test_commands_are_known_without_being_imported() -> None:
     """Issue "a static table of lazily imported commands"."""
-    made = program(TABLE)
+    made = make_program(TABLE)
     context = click.Context(made)
     assert made.list_commands(context) == list(TABLE) and made.get_command(context, "nonsense") is None
 
@@ -234,7 +234,7 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
         elif any(one.metavar in ("DIR", "[DIR]") for one in command.params):
             yield names
 
-    yield from below(program(TABLE), ())
+    yield from below(make_program(TABLE), ())
 
 
 @pytest.mark.parametrize("names", [*commands_with_a_directory(), ("why", "pnpm", "--cwd")], ids=" ".join)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.status import last, told
+from tacitd.cli.status import format_status, read_last_status
 
 DOCUMENT: dict[str, Any] = {
     "schema": 1,
@@ -74,12 +74,12 @@ def test_a_snapshot_that_is_none_is_no_obstacle(cli: Cli, text: str) -> None:
     (cli.state / "status.json").write_text(text, encoding="latin-1")
     said = cli.run("status")
     assert said.code == 69 and said.out == "tacitd has not run here yet\n"
-    assert last(Path("/nowhere"))["running"] is False
+    assert read_last_status(Path("/nowhere"))["running"] is False
 
 
 def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
     """DESIGN "Control": degradations are state, listed in every status with their hint."""
-    text = list(told(DOCUMENT))
+    text = list(format_status(DOCUMENT))
     assert "learning  today: 1" in text and "! look here" in text
     assert text[-2:] == ["! wrong", "  hint: mend"]
     assert "parked    learning: /t: absent" in text and "          hint: install it" in text

@@ -9,26 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.control.arriving import Arriving, Room
+from tacitd.control.arriving import BufferSpace, LineBuffer
 from tacitd.control.protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     MAX_LINE,
     PARSE_ERROR,
-    Refusal,
     Request,
-    error,
-    parse,
-    request,
-    result,
+    RequestRefusal,
+    encode_error,
+    encode_request,
+    encode_result,
+    parse_request,
 )
 
 
 def test_what_we_ask_is_what_we_understand() -> None:
     """DESIGN "Control": JSON-RPC 2.0, one message a line."""
-    line = request("sync", {"timeout": 5, "path": "/é\udcff"})
+    line = encode_request("sync", {"timeout": 5, "path": "/é\udcff"})
     assert line.endswith(b"\n") and line.count(b"\n") == 1
-    asked = parse(line)
+    asked = parse_request(line)
     assert isinstance(asked, Request) and (asked.method, asked.id, asked.params["timeout"]) == ("sync", 1, 5)
 
 
@@ -38,8 +38,8 @@ def test_what_we_ask_is_what_we_understand() -> None:
 @examples(150)
 def test_garbage_is_refused_and_never_raises(line: bytes) -> None:
     """RELIABILITY row 17: garbage."""
-    answer = parse(line)
-    assert isinstance(answer, Refusal) or answer.method is not None
+    answer = parse_request(line)
+    assert isinstance(answer, RequestRefusal) or answer.method is not None
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_garbage_is_refused_and_never_raises(line: bytes) -> None:
 )
 def test_how_a_line_is_refused(line: bytes, code: int) -> None:
     """The JSON-RPC 2.0 specification; batches are not supported."""
-    answer = parse(line)
-    assert isinstance(answer, Refusal) and answer.code == code
+    answer = parse_request(line)
+    assert isinstance(answer, RequestRefusal) and answer.code == code
 
 
 @pytest.mark.parametrize(
@@ -71,38 +71,38 @@ def test_how_a_line_is_refused(line: bytes, code: int) -> None:
 def test_ids_come_back_as_they_were(raw: str | None, id: object, notification: bool) -> None:
     """An id that JSON cannot express counts as none; a request without an id is a notification."""
     line = '{"jsonrpc":"2.0","method":"ping"' + (f',"id":{raw}' if raw is not None else "") + "}"
-    asked = parse(line.encode())
+    asked = parse_request(line.encode())
     assert isinstance(asked, Request) and (asked.id, asked.notification) == (id, notification)
-    json.loads(result(asked.id, {}), parse_constant=pytest.fail)
+    json.loads(encode_result(asked.id, {}), parse_constant=pytest.fail)
 
 
 def test_answers_are_one_line_each() -> None:
     """Also for odd text in a handler's status."""
-    line = result(1, {"text": "a\nb\u2028\udcff"})
+    line = encode_result(1, {"text": "a\nb\u2028\udcff"})
     assert line.count(b"\n") == 1 and json.loads(line)["result"]["text"].startswith("a\nb")
-    assert "data" not in json.loads(error(1, -32000, "no"))["error"]
+    assert "data" not in json.loads(encode_error(1, -32000, "no"))["error"]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=20))
 @examples(80)
 def test_lines_are_the_same_however_they_arrive(parts: list[bytes]) -> None:
     """RELIABILITY row 17: slow senders."""
-    room = Room()
-    arriving = Arriving(room)
-    lines = [line for part in parts for line in arriving.take(part) or ()]
+    room = BufferSpace()
+    arriving = LineBuffer(room)
+    lines = [line for part in parts for line in arriving.add_bytes(part) or ()]
     whole, _, rest = b"".join(parts).rpartition(b"\n")
     assert lines == [line for line in whole.split(b"\n") if line.strip()] and len(arriving) == len(rest)
-    arriving.leave()
-    assert room.left == Room().left
+    arriving.release_space()
+    assert room.left == BufferSpace().left
 
 
 def test_what_is_too_long_is_not_held() -> None:
     """RELIABILITY row 17: a 100 MB request costs no 100 MB."""
-    room = Room(1000)
-    one, other = Arriving(room), Arriving(room)
-    assert one.take(b"x" * 600) == [] and other.take(b"y" * 500) is None and len(other) == 0
-    other.leave()
-    one.leave()
+    room = BufferSpace(1000)
+    one, other = LineBuffer(room), LineBuffer(room)
+    assert one.add_bytes(b"x" * 600) == [] and other.add_bytes(b"y" * 500) is None and len(other) == 0
+    other.release_space()
+    one.release_space()
     assert room.left == 1000
-    big = Arriving(Room(1 << 30))
-    assert big.take(b"x" * MAX_LINE) == [] and big.take(b"x") is None
+    big = LineBuffer(BufferSpace(1 << 30))
+    assert big.add_bytes(b"x" * MAX_LINE) == [] and big.add_bytes(b"x") is None

@@ -17,7 +17,7 @@ import pytest
 
 from support_waiting import PATIENCE, until
 from tacitd.control import arriving, client, server
-from tacitd.control.client import CallFailedError, call
+from tacitd.control.client import CallFailedError, call_daemon
 from tacitd.control.protocol import METHOD_NOT_FOUND
 from tacitd.control.server import CONNECTIONS, Server
 from tacitd.errors import PARKED, ParkedError, UnavailableError, UsageError
@@ -85,8 +85,8 @@ PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
 def test_a_call_is_answered(served: Server) -> None:
     """Issue "Control": private directory, private socket, an answer."""
-    assert call(served.path, "ping") == {"version": "x"}
-    assert call(served.path, "echo", {"a": [1, "é"]}) == {"a": [1, "é"]}
+    assert call_daemon(served.path, "ping") == {"version": "x"}
+    assert call_daemon(served.path, "echo", {"a": [1, "é"]}) == {"a": [1, "é"]}
     assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(served.path.stat().st_mode) & 0o077 == 0
 
@@ -98,9 +98,9 @@ def test_a_call_is_answered(served: Server) -> None:
 def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code: int) -> None:
     """Issue "Command line": the error has the exit code for a command; a bug shows no detail."""
     with pytest.raises(CallFailedError) as caught:
-        call(served.path, method)
+        call_daemon(served.path, method)
     assert what in caught.value.what and caught.value.code == code and "secret" not in str(caught.value)
-    assert call(served.path, "ping"), "and the next call is answered"
+    assert call_daemon(served.path, "ping"), "and the next call is answered"
 
 
 def test_one_line_as_in_the_readme(served: Server) -> None:
@@ -148,7 +148,7 @@ def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.Monke
             pass
         said = _said(connection) if sent < 100 << 20 else []
     assert sent < 4 << 20 and [one["error"]["code"] for one in said] in ([-32600], [])
-    assert call(served.path, "ping") and served._room.left == arriving.ROOM
+    assert call_daemon(served.path, "ping") and served._space.left == arriving.BUFFER_LIMIT
 
 
 def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
@@ -159,15 +159,15 @@ def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
     try:
         with _connect(one) as slow:
             slow.sendall(PING[:10])
-            until(lambda: one._room.left == arriving.ROOM - 10, "the beginning did not arrive")
-            assert call(one.path, "ping")
-            clock.pass_(server.ARRIVE / 2)
+            until(lambda: one._space.left == arriving.BUFFER_LIMIT - 10, "the beginning did not arrive")
+            assert call_daemon(one.path, "ping")
+            clock.advance(server.ARRIVE / 2)
             slow.sendall(b" ")
-            until(lambda: one._room.left == arriving.ROOM - 11, "it was cut off too early")
-            clock.pass_(server.ARRIVE / 2)
+            until(lambda: one._space.left == arriving.BUFFER_LIMIT - 11, "it was cut off too early")
+            clock.advance(server.ARRIVE / 2)
             slow.sendall(b" ")
             assert _said(slow) == [], "it was not cut off"
-            assert one._room.left == arriving.ROOM
+            assert one._space.left == arriving.BUFFER_LIMIT
     finally:
         one.close()
 
@@ -217,7 +217,7 @@ def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
                 with suppress(BlockingIOError):
                     one.setblocking(False)
                     one.connect(str(path))
-            call(path, "ping", timeout=0.5)
+            call_daemon(path, "ping", timeout=0.5)
     assert "again" in refused.value.hint
 
 
@@ -229,7 +229,7 @@ def test_a_leftover_socket_is_replaced(short: Path) -> None:
     left.close()
     one = Server(path, METHODS)
     one.open()
-    assert call(path, "ping")
+    assert call_daemon(path, "ping")
     one.close()
     assert not path.exists()
 
@@ -253,7 +253,7 @@ def test_a_socket_on_which_somebody_answers_is_left_alone(served: Server) -> Non
     """Two daemons never share a socket."""
     with pytest.raises(UnavailableError, match="another daemon"):
         Server(served.path, METHODS).open()
-    assert call(served.path, "ping")
+    assert call_daemon(served.path, "ping")
 
 
 def test_a_socket_on_which_nobody_answers_but_somebody_listens_is_left_alone(short: Path) -> None:
@@ -283,7 +283,7 @@ def test_another_uid_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch)
     """RELIABILITY row 17: the other uid refused, whatever the directory's mode."""
     monkeypatch.setattr(server, "_peer", lambda connection: os.getuid() + 1)
     with pytest.raises(UnavailableError):
-        call(served.path, "ping")
+        call_daemon(served.path, "ping")
 
 
 def test_close_is_safe_before_open_and_twice(short: Path) -> None:
@@ -298,7 +298,7 @@ def test_close_is_safe_before_open_and_twice(short: Path) -> None:
 def test_who_asks_nobody_is_told_so(short: Path) -> None:
     """Exit code 69, with the hint."""
     with pytest.raises(UnavailableError) as caught:
-        call(short / "absent.sock", "ping")
+        call_daemon(short / "absent.sock", "ping")
     assert "tacitd run" in caught.value.hint
 
 
@@ -321,7 +321,7 @@ def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
     thread = threading.Thread(target=serve)
     thread.start()
     with pytest.raises(UnavailableError):
-        call(path, "ping")
+        call_daemon(path, "ping")
     thread.join(PATIENCE)
     other.close()
 
@@ -333,6 +333,6 @@ def test_who_does_not_answer_is_not_waited_for(short: Path) -> None:
     wedged.bind(str(path))
     wedged.listen()
     with pytest.raises(client.BusyError, match="did not answer") as refused:
-        client.call(path, "ping", timeout=0.05)
+        client.call_daemon(path, "ping", timeout=0.05)
     assert "kill -9" in refused.value.hint
     wedged.close()

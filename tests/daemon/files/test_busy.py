@@ -9,10 +9,10 @@ import pytest
 
 from support_disk import FaultyDisk
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, edit
+from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, edit_file
 from tacitd.files.busy import AGAIN, OPEN_FOR, PATIENCE, REST, RESTLESS_LIMIT, retry_while_changing
 from tacitd.files.follow_up import FollowUp
-from tacitd.files.second_look import LOOKS, SecondLook
+from tacitd.files.second_look import LOOKS, LateWrites
 from tacitd.testing import FakeClock
 
 TEXT = b"# T\n\n## A\n- one\n"
@@ -33,7 +33,7 @@ class Editing:
 
     def edit(self) -> bool:
         """Add a line to the file."""
-        return edit(
+        return edit_file(
             self.path,
             lambda data: (data or b"") + b"- ours\n",
             disk=self.disk,
@@ -45,7 +45,7 @@ class Editing:
 
     def see(self) -> None:
         """tacitd checks the file once and changes nothing."""
-        assert not edit(self.path, lambda _: None, guards=EditGuards(None, self.busy))
+        assert not edit_file(self.path, lambda _: None, guards=EditGuards(None, self.busy))
 
     def age(self) -> None:
         """Make the file an hour old by the file system's clock."""
@@ -76,7 +76,7 @@ def test_a_file_that_was_just_truncated_waits(scene: Editing) -> None:
     scene.path.write_bytes(TEXT)
     with pytest.raises(FileBusyError):
         scene.edit()
-    scene.clock.pass_(REST)
+    scene.clock.advance(REST)
     assert scene.edit() and scene.path.read_bytes() == TEXT + b"- ours\n"
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_disappeared_waits(scene: Editing) -> None:
     scene.path.unlink()
     with pytest.raises(FileBusyError):
         scene.edit()
-    scene.clock.pass_(REST)
+    scene.clock.advance(REST)
     assert scene.edit() and scene.path.read_bytes() == b"- ours\n"
 
 
@@ -106,7 +106,7 @@ def test_a_complete_save_does_not_wait(scene: Editing, size: bytes) -> None:
     scene.see()
     scene.path.write_bytes(size)
     assert scene.edit() and scene.edit()
-    assert edit(scene.path, lambda _: b"- short\n", guards=EditGuards(None, scene.busy)) and scene.edit()
+    assert edit_file(scene.path, lambda _: b"- short\n", guards=EditGuards(None, scene.busy)) and scene.edit()
 
 
 def test_a_file_that_keeps_changing_is_not_waited_for_long(scene: Editing) -> None:
@@ -121,7 +121,7 @@ def test_a_file_that_keeps_changing_is_not_waited_for_long(scene: Editing) -> No
             break
         except FileBusyError:
             waited += 1
-            scene.clock.pass_(0.5)
+            scene.clock.advance(0.5)
     assert waited == RESTLESS_LIMIT / 0.5
 
 
@@ -135,7 +135,7 @@ def test_a_clock_that_jumps_changes_nothing(scene: Editing, jump: float) -> None
     scene.clock.jump(jump)
     with pytest.raises(FileBusyError):
         scene.edit()
-    scene.clock.pass_(REST)
+    scene.clock.advance(REST)
     assert scene.edit()
 
 
@@ -157,9 +157,9 @@ def test_an_editor_is_not_waited_for_for_ever(scene: Editing) -> None:
     for _ in range(int(PATIENCE / AGAIN)):
         with pytest.raises(FileBusyError):
             scene.edit()
-        scene.clock.pass_(AGAIN)
+        scene.clock.advance(AGAIN)
     assert scene.edit() and scene.edit() and not scene.busy.list_waiting()
-    scene.clock.pass_(OPEN_FOR)
+    scene.clock.advance(OPEN_FOR)
     with pytest.raises(FileBusyError):
         scene.edit()
 
@@ -177,14 +177,14 @@ def test_a_lock_without_a_process_here_counts_while_it_is_young(scene: Editing, 
     scene.open_editor(owner)
     with pytest.raises(FileBusyError):
         scene.edit()
-    scene.clock.pass_(PATIENCE)
+    scene.clock.advance(PATIENCE)
     assert scene.edit()
-    scene.clock.pass_(OPEN_FOR * 10)
+    scene.clock.advance(OPEN_FOR * 10)
     assert scene.edit()
     at = os.stat(scene.path.parent).st_mtime_ns - AGO
     old = BusyFiles(scene.clock, host="here")
     os.utime(scene.lock, ns=(at, at), follow_symlinks=False)
-    assert edit(scene.path, lambda data: (data or b"") + b"x\n", guards=EditGuards(None, old))
+    assert edit_file(scene.path, lambda data: (data or b"") + b"x\n", guards=EditGuards(None, old))
 
 
 def test_a_leftover_of_a_save_counts_for_a_second(scene: Editing) -> None:
@@ -192,7 +192,7 @@ def test_a_leftover_of_a_save_counts_for_a_second(scene: Editing) -> None:
     (scene.path.parent / "4913").touch()
     with pytest.raises(FileBusyError):
         scene.edit()
-    scene.clock.pass_(REST)
+    scene.clock.advance(REST)
     assert scene.edit()
 
 
@@ -215,15 +215,15 @@ def test_a_moment_is_waited_for_at_once(scene: Editing) -> None:
 def test_a_transaction_waits_and_is_finished_when_the_editor_closes(scene: Editing, tmp_path: Path) -> None:
     """The transaction is recorded, survives the process, and is finished when the file is free."""
     root, log = tmp_path, tmp_path / "state" / "history.jsonl"
-    second = SecondLook(scene.clock)
+    second = LateWrites(scene.clock)
     history = History(Log(log), scene.clock, guards=EditGuards(second, scene.busy))
     scene.open_editor()
     with pytest.raises(FileBusyError, match="open in Emacs"):
-        history.run(root, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
+        history.run_transaction(root, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
     (pending,) = history.pending
     assert pending.busy and history.has_busy and scene.path.read_bytes() == TEXT
     with pytest.raises(FileBusyError):
-        history.run(root, [PutLine(scene.path, "A", "more", "T")], {}, "k2")
+        history.run_transaction(root, [PutLine(scene.path, "A", "more", "T")], {}, "k2")
     with pytest.raises(FileBusyError):
         history.check_editable(root, scene.path)
     again = History(Log(log), scene.clock, guards=EditGuards(second, scene.busy))
@@ -241,9 +241,9 @@ def test_a_refused_transaction_is_not_tried_every_few_seconds(scene: Editing, tm
     history = History(Log(tmp_path / "s" / "h.jsonl"), scene.clock, guards=EditGuards(None, scene.busy))
     scene.open_editor()
     with pytest.raises(FileBusyError):
-        history.run(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
+        history.run_transaction(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
     scene.path.write_bytes(b"<<<<<<< x\n" + TEXT)
     scene.lock.unlink()
     assert history.recover(only_busy=True) == [] and not history.has_busy and len(history.pending) == 1
     with pytest.raises(FileRefusedError, match="conflict"):
-        history.run(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
+        history.run_transaction(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")

@@ -35,13 +35,13 @@ def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, l
         given.symlink_to("AGENTS.md")
     for operation in (PutLine(given, "A", "two", "T"), TakeLine(given, "one")):
         with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
-            history(root).run(root, [operation], {}, "k")
+            history(root).run_transaction(root, [operation], {}, "k")
         assert caught.value.hint == f"ln -sf AGENTS.md {root / 'CLAUDE.md'}"
     assert not (root.parent / "state").exists()
-    history(root).run(root, [PutLine(given, "A", "one", "T")], {}, "nothing to do")
+    history(root).run_transaction(root, [PutLine(given, "A", "one", "T")], {}, "nothing to do")
     (root / "CLAUDE.md").unlink()
     (root / "CLAUDE.md").symlink_to("AGENTS.md")
-    history(root).run(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
+    history(root).run_transaction(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
     assert (root / "CLAUDE.md").read_text() == "# Ours\n\n## A\n- one\n- two\n"
 
 
@@ -49,7 +49,7 @@ def test_a_backup_by_hard_links_keeps_the_old_text(root: Path) -> None:
     """`cp -al` before a change: the copy keeps its text, and the project's file changes."""
     (root.parent / "backup").mkdir()
     os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
-    history(root).run(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
+    history(root).run_transaction(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
     assert (root.parent / "backup" / "AGENTS.md").read_text() == "# Ours\n\n## A\n- one\n"
     assert "- two" in (root / "AGENTS.md").read_text()
 
@@ -58,7 +58,7 @@ def test_files_of_ours_are_not_asked(root: Path) -> None:
     """No person edits generated files and git's excludes."""
     os.link(root / "AGENTS.md", root / "other")
     operations: list[Operation] = [WriteFile(root / "other", "x"), AppendLine(root / "AGENTS.md", "/x")]
-    done = history(root).run(root, operations, {}, "k")
+    done = history(root).run_transaction(root, operations, {}, "k")
     assert [effect.did for effect in done.effects] == ["written", "appended"]
 
 
@@ -72,7 +72,7 @@ def test_a_place_beside_the_project_is_meant_as_it_is_named(root: Path, linked: 
     link.symlink_to(outside)
     operation = AppendLine(info / "exclude", "/LEARNED.md")
     with pytest.raises(FileRefusedError, match="leads out"):
-        history(root).run(root, [operation], {}, "k", also=[info])
+        history(root).run_transaction(root, [operation], {}, "k", also=[info])
     assert list(outside.iterdir()) == [] and not (root.parent / "state").exists()
 
 
@@ -84,6 +84,8 @@ def test_a_git_directory_in_the_project_is_not_written_in(root: Path, target: st
     (root / "LEARNED.md").symlink_to(target)
     for path in (root / "LEARNED.md", root / target):
         with pytest.raises(FileRefusedError, match="git directory"):
-            history(root).run(root, [PutLine(path, "A", "one", "T")], {}, "k")
-    history(root).run(root, [AppendLine(root / target, "/x")], {}, "named", also=[(root / target).parent])
+            history(root).run_transaction(root, [PutLine(path, "A", "one", "T")], {}, "k")
+    history(root).run_transaction(
+        root, [AppendLine(root / target, "/x")], {}, "named", also=[(root / target).parent]
+    )
     assert (root / target).read_text() == "mine\n/x\n"

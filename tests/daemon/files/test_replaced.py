@@ -12,8 +12,8 @@ import pytest
 
 from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
-from tacitd.files import edit, replace
-from tacitd.files.temporary import STALE, sweep
+from tacitd.files import edit_file, replace_file
+from tacitd.files.temporary import STALE, sweep_temporary
 
 
 def add(line: bytes) -> Callable[[bytes | None], bytes]:
@@ -24,12 +24,12 @@ def test_nothing_is_touched_when_nothing_changes(tmp_path: Path) -> None:
     """DESIGN "Files": skipped when nothing changes."""
     disk = FaultyDisk()
     path = tmp_path / "a.md"
-    assert replace(path, b"one", disk=disk)
+    assert replace_file(path, b"one", disk=disk)
     calls = len(disk.trail)
-    assert not replace(path, b"one", disk=disk)
-    assert not edit(path, lambda data: data, disk=disk)
-    assert not edit(path, lambda data: None, disk=disk)
-    assert not edit(tmp_path / "none.md", lambda data: None, disk=disk)
+    assert not replace_file(path, b"one", disk=disk)
+    assert not edit_file(path, lambda data: data, disk=disk)
+    assert not edit_file(path, lambda data: None, disk=disk)
+    assert not edit_file(tmp_path / "none.md", lambda data: None, disk=disk)
     assert len(disk.trail) == calls and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -41,13 +41,13 @@ def test_modes(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     before = os.umask(0o077)
     try:
-        replace(tmp_path / "p" / "new.md", b"x")
-        edit(tmp_path / "p" / "edited.md", add(b"x"))
-        replace(tmp_path / "own" / "x.json", b"x", mode=0o600)
+        replace_file(tmp_path / "p" / "new.md", b"x")
+        edit_file(tmp_path / "p" / "edited.md", add(b"x"))
+        replace_file(tmp_path / "own" / "x.json", b"x", mode=0o600)
         (tmp_path / "kept.md").write_bytes(b"")
         (tmp_path / "kept.md").chmod(0o664)
-        replace(tmp_path / "kept.md", b"x")
-        edit(tmp_path / "kept.md", add(b"y"))
+        replace_file(tmp_path / "kept.md", b"x")
+        edit_file(tmp_path / "kept.md", add(b"y"))
     finally:
         os.umask(before)
     modes = {str(p.relative_to(tmp_path)): oct(p.stat().st_mode & 0o777) for p in tmp_path.rglob("*")}
@@ -68,8 +68,8 @@ def test_the_owner_is_kept(tmp_path: Path) -> None:
     path.write_bytes(b"1")
     os.chown(path, 1234, 2345)
     path.chmod(0o640)
-    replace(path, b"2")
-    edit(path, add(b"3"))
+    replace_file(path, b"2")
+    edit_file(path, add(b"3"))
     found = path.stat()
     assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 2345, 0o640)
 
@@ -88,7 +88,7 @@ def test_a_foreign_group_is_not_granted_the_rights_of_the_old_one(tmp_path: Path
     path.write_bytes(b"1")
     os.chown(path, 1234, 2345)
     path.chmod(0o664)
-    replace(path, b"2", disk=NotRoot())
+    replace_file(path, b"2", disk=NotRoot())
     assert path.stat().st_mode & 0o777 == 0o604
 
 
@@ -98,8 +98,8 @@ def test_a_symlink_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     real, link = tmp_path / "dotfiles" / "a.md", tmp_path / "a.md"
     real.write_bytes(b"1")
     link.symlink_to("dotfiles/a.md")
-    replace(link, b"2")
-    edit(link, add(b"3"))
+    replace_file(link, b"2")
+    edit_file(link, add(b"3"))
     assert link.is_symlink() and real.read_bytes() == b"23"
     assert sorted(os.listdir(tmp_path)) == ["a.md", "dotfiles"] and os.listdir(real.parent) == ["a.md"]
 
@@ -115,9 +115,9 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to("a.md")
     with pytest.raises(FileRefusedError, match="not an ordinary file"):
-        replace(path, b"x")
+        replace_file(path, b"x")
     with pytest.raises(FileRefusedError, match="not an ordinary file"):
-        edit(path, add(b"x"))
+        edit_file(path, add(b"x"))
     assert os.listdir(tmp_path) == ["a.md"]
 
 
@@ -154,7 +154,7 @@ def test_what_a_person_saves_in_between_wins(tmp_path: Path, how: str) -> None:
             (tmp_path / "a.swp").write_bytes(b"1\nperson\n")
             (tmp_path / "a.swp").rename(path)
 
-    assert edit(path, add(b"ours\n"), disk=Editor(save))
+    assert edit_file(path, add(b"ours\n"), disk=Editor(save))
     assert path.read_bytes() == b"1\nperson\nours\n"
     assert os.listdir(tmp_path) == ["a.md"]
 
@@ -168,11 +168,11 @@ def test_a_person_who_saves_again_while_we_put_it_back_still_wins(tmp_path: Path
         if turn <= 2:
             path.write_bytes(b"person %d\n" % turn)
 
-    assert edit(path, add(b"ours\n"), disk=Editor(save))
+    assert edit_file(path, add(b"ours\n"), disk=Editor(save))
     assert path.read_bytes() == b"person 2\nours\n"
     (kept,) = [name for name in os.listdir(tmp_path) if name != "a.md"]
     assert kept.endswith(".old") and (tmp_path / kept).read_bytes() == b"person 1\n"
-    sweep(tmp_path, 1e12, FaultyDisk())
+    sweep_temporary(tmp_path, 1e12, FaultyDisk())
     assert kept in os.listdir(tmp_path)
 
 
@@ -184,7 +184,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
         if turn == 1:
             path.write_bytes(b"person\n")
 
-    assert edit(path, add(b"ours\n"), disk=Editor(save))
+    assert edit_file(path, add(b"ours\n"), disk=Editor(save))
     assert path.read_bytes() == b"person\nours\n" and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_vanishes_meanwhile(tmp_path: Path) -> None:
     """X-07: the change is applied to what is there now, which is nothing."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
-    assert edit(path, add(b"ours\n"), disk=Editor(lambda turn: path.unlink() if turn == 1 else None))
+    assert edit_file(path, add(b"ours\n"), disk=Editor(lambda turn: path.unlink() if turn == 1 else None))
     assert path.read_bytes() == b"ours\n" and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -209,7 +209,7 @@ def test_someone_who_keeps_editing_is_left_alone(tmp_path: Path) -> None:
         return (data or b"") + b"ours\n"
 
     with pytest.raises(FileRefusedError, match="someone keeps editing"):
-        edit(path, change)
+        edit_file(path, change)
     assert path.read_bytes() == b"person 5\n" and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -217,7 +217,7 @@ def test_without_a_swap_it_compares_and_replaces(tmp_path: Path) -> None:
     """DESIGN "Files": compare-then-replace elsewhere."""
     path = tmp_path / "a.md"
     path.write_bytes(b"1\n")
-    assert edit(path, add(b"ours\n"), disk=Editor(lambda turn: None, can_swap=False))
+    assert edit_file(path, add(b"ours\n"), disk=Editor(lambda turn: None, can_swap=False))
     assert path.read_bytes() == b"1\nours\n" and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -226,10 +226,10 @@ def test_a_crash_before_any_call_leaves_the_old_or_the_new(tmp_path: Path, mode:
     """RELIABILITY row 2, for replaced and edited files: the process ended before every call, torn writes included."""
 
     def whole(path: Path, disk: FaultyDisk) -> None:
-        replace(path, b"new" * 100, mode=mode, disk=disk)
+        replace_file(path, b"new" * 100, mode=mode, disk=disk)
 
     def shared(path: Path, disk: FaultyDisk) -> None:
-        edit(path, lambda data: b"new" * 100, mode=mode, disk=disk)
+        edit_file(path, lambda data: b"new" * 100, mode=mode, disk=disk)
 
     for write in (whole, shared):
         for old in (None, b"old" * 50):
@@ -249,7 +249,7 @@ def _crash_everywhere(home: Path, write: Callable[[Path, FaultyDisk], None], old
         assert found in (old, b"new" * 100)
         write(path, FaultyDisk())
         assert path.read_bytes() == b"new" * 100
-        sweep(path.parent, 1e12, FaultyDisk())
+        sweep_temporary(path.parent, 1e12, FaultyDisk())
         assert os.listdir(path.parent) == ["a.md"]
         if not disk.dead:
             return
@@ -264,7 +264,7 @@ def test_a_failure_of_any_call_removes_the_temporary_file(tmp_path: Path) -> Non
         path.write_bytes(b"old")
         disk = FaultyDisk(fail_at=at, torn=True)
         try:
-            edit(path, lambda data: b"new", disk=disk)
+            edit_file(path, lambda data: b"new", disk=disk)
         except OSError:
             assert path.read_bytes() in (b"old", b"new")
         assert os.listdir(path.parent) == ["a.md"]
@@ -293,7 +293,7 @@ def test_a_stale_temporary_file_of_ours_is_removed(tmp_path: Path) -> None:
     for old in (".tacitd-0.new", ".tacitd-mine", "other.new"):
         disk = Tomorrow()
         disk.old = old
-        replace(tmp_path / "a.md", old.encode(), disk=disk)
+        replace_file(tmp_path / "a.md", old.encode(), disk=disk)
     assert sorted(os.listdir(tmp_path)) == [".tacitd-1.new", ".tacitd-mine", "a.md", "other.new"]
 
 
@@ -310,6 +310,6 @@ def test_a_temporary_file_that_git_tracks_stays(tmp_path: Path, below: str, lock
     subprocess.run([*git_add, "add", "--", ":(glob)**/.tacitd-theirs.new"], check=True)
     if locked:
         (tmp_path / ".git" / "index.lock").touch()
-    sweep(folder, 1e12, FaultyDisk())
+    sweep_temporary(folder, 1e12, FaultyDisk())
     left = {".tacitd-theirs.new", *([".tacitd-ours.new"] if locked else [])}
     assert {path.name for path in folder.glob(".tacitd-*")} == left

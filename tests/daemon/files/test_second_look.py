@@ -13,9 +13,9 @@ import pytest
 
 from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
-from tacitd.files import History, Log, PutLine, edit, second_look
-from tacitd.files.second_look import AT_ONCE, KEEP, Recovered, SecondLook, with_tail
-from tacitd.files.temporary import STALE, sweep
+from tacitd.files import History, Log, PutLine, edit_file, second_look
+from tacitd.files.second_look import AT_ONCE, KEEP, LateWrites, RecoveredCopy, append_lines
+from tacitd.files.temporary import STALE, sweep_temporary
 from tacitd.testing import FakeClock
 
 BEFORE = b"# T\n\n## A\n- one\n"
@@ -28,15 +28,17 @@ class Scene:
     def __init__(self, box: Path, disk: FaultyDisk | None = None) -> None:
         self.clock = FakeClock()
         self.disk = disk or FaultyDisk()
-        self.second = SecondLook(self.clock, self.disk)
+        self.second = LateWrites(self.clock, self.disk)
         self.path = box / "LEARNED.md"
         self.path.write_bytes(BEFORE)
         self.writer: BinaryIO = self.path.open("r+b", buffering=0)
 
     def swap(self) -> None:
         """Swap in tacitd's version; the writer still has the old file."""
-        assert edit(self.path, lambda data: (data or b"") + b"- ours\n", disk=self.disk, second=self.second)
-        assert self.path.read_bytes() == AFTER and self.second.waiting == 1
+        assert edit_file(
+            self.path, lambda data: (data or b"") + b"- ours\n", disk=self.disk, second=self.second
+        )
+        assert self.path.read_bytes() == AFTER and self.second.kept_count == 1
 
     def append(self, data: bytes) -> None:
         self.writer.seek(0, os.SEEK_END)
@@ -49,8 +51,8 @@ class Scene:
 
     def later(self) -> None:
         """Let the minute pass."""
-        self.clock.pass_(KEEP)
-        self.second.look()
+        self.clock.advance(KEEP)
+        self.second.check_due()
 
     @property
     def beside(self) -> list[Path]:
@@ -68,13 +70,13 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def test_nothing_came_and_the_descriptor_is_given_back(scene: Scene) -> None:
     """DESIGN "Priorities", 2: one minute, one descriptor, and nothing is written."""
     scene.swap()
-    scene.clock.pass_(KEEP - 1)
-    scene.second.look()
-    assert scene.second.waiting == 1
+    scene.clock.advance(KEEP - 1)
+    scene.second.check_due()
+    assert scene.second.kept_count == 1
     calls = len(scene.disk.trail)
-    scene.clock.pass_(1)
-    scene.second.look()
-    assert scene.second.waiting == 0 and len(scene.disk.trail) == calls
+    scene.clock.advance(1)
+    scene.second.check_due()
+    assert scene.second.kept_count == 0 and len(scene.disk.trail) == calls
     assert scene.path.read_bytes() == AFTER and not scene.beside and not scene.second.recovered
     assert not scene.disk.opened
 
@@ -92,7 +94,7 @@ def test_lines_that_were_only_added_are_added_to_the_file(scene: Scene, crlf: bo
     scene.later()
     assert scene.path.read_bytes() == AFTER + b"- late" + newline + b"- later still" + newline
     scene.later()
-    assert scene.second.waiting == 0 and not scene.disk.opened
+    assert scene.second.kept_count == 0 and not scene.disk.opened
 
 
 def test_what_came_is_put_on_top_of_what_stands_there_by_then(scene: Scene) -> None:
@@ -116,9 +118,9 @@ def test_another_version_is_kept_beside_and_said_until_it_is_gone(scene: Scene, 
     assert scene.path.read_bytes() == AFTER
     (copy,) = scene.beside
     assert copy.read_bytes() == late and copy.stat().st_mode & 0o777 == 0o640
-    assert list(scene.second.recovered) == [Recovered(copy, scene.path)]
+    assert list(scene.second.recovered) == [RecoveredCopy(copy, scene.path)]
     scene.later()
-    sweep(scene.path.parent, copy.stat().st_ctime + 10 * STALE, scene.disk)
+    sweep_temporary(scene.path.parent, copy.stat().st_ctime + 10 * STALE, scene.disk)
     assert scene.beside == [copy]
     copy.unlink()
     assert not scene.second.recovered
@@ -180,7 +182,7 @@ def test_a_backup_by_hard_links_is_a_file_of_its_own(scene: Scene) -> None:
     scene.append(b"- late\n")
     scene.later()
     assert scene.path.read_bytes() == AFTER and copy.read_bytes() == BEFORE + b"- late\n"
-    assert scene.beside == [copy] and scene.second.waiting == 0 and not scene.disk.opened
+    assert scene.beside == [copy] and scene.second.kept_count == 0 and not scene.disk.opened
 
 
 def test_without_a_swap_the_old_file_is_kept_as_well(tmp_path: Path) -> None:
@@ -205,7 +207,7 @@ def test_leaving_looks_at_all_of_them_at_once(scene: Scene) -> None:
     scene.append(b"- late\n")
     scene.second.close()
     assert scene.path.read_bytes() == AFTER + b"- late\n"
-    assert scene.second.waiting == 0 and not scene.disk.opened
+    assert scene.second.kept_count == 0 and not scene.disk.opened
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
@@ -216,8 +218,8 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
     for number in range(AT_ONCE):
         path = tmp_path / f"{number}.md"
         path.write_bytes(b"x\n")
-        edit(path, lambda data: (data or b"") + b"y\n", disk=scene.disk, second=scene.second)
-        assert scene.second.waiting <= AT_ONCE and len(scene.disk.opened) <= AT_ONCE
+        edit_file(path, lambda data: (data or b"") + b"y\n", disk=scene.disk, second=scene.second)
+        assert scene.second.kept_count <= AT_ONCE and len(scene.disk.opened) <= AT_ONCE
     assert scene.path.read_bytes() == AFTER + b"- late\n"
     scene.writer.close()
     scene.second.close()
@@ -262,8 +264,8 @@ def test_a_crash_during_the_second_look_loses_at_most_what_the_kernel_held(tmp_p
             scene.later()
         scene.writer.close()
         assert scene.path.read_bytes() == AFTER
-        after = SecondLook(scene.clock)
-        after.find([box])
+        after = LateWrites(scene.clock)
+        after.find_copies([box])
         assert [one.path for one in after.recovered] == [p for p in scene.beside if p.read_bytes()]
         if not scene.disk.dead:
             assert number > 4
@@ -286,13 +288,13 @@ def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
     (root / "LEARNED.md").write_bytes(BEFORE)
     state, disk = tmp_path / "history.jsonl", Saved()
     with suppress(Crash):
-        History(Log(state, disk), FakeClock(), disk).run(
+        History(Log(state, disk), FakeClock(), disk).run_transaction(
             root, [PutLine(root / "LEARNED.md", "A", "ours", "T")], {}, "k"
         )
     assert disk.dead
-    history, second = History(Log(state), FakeClock()), SecondLook(FakeClock())
+    history, second = History(Log(state), FakeClock()), LateWrites(FakeClock())
     history.recover()
-    second.find(history.places())
+    second.find_copies(history.list_directories())
     (left,) = second.recovered
     assert left.target is None and left.path.read_bytes() == b"# T\n\n## A\n- mine\n"
     assert (root / "LEARNED.md").read_bytes() == AFTER
@@ -306,9 +308,9 @@ def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
         path, disk = box / "a.md", FaultyDisk(crash_at=at)
         path.write_bytes(BEFORE)
         with suppress(Crash):
-            edit(path, lambda data: (data or b"") + b"- ours\n", disk=disk)
-        second = SecondLook(FakeClock())
-        second.find([box, box / "gone"])
+            edit_file(path, lambda data: (data or b"") + b"- ours\n", disk=disk)
+        second = LateWrites(FakeClock())
+        second.find_copies([box, box / "gone"])
         assert second.recovered == ()
         if not disk.dead:
             return
@@ -325,8 +327,8 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
             return super().open_read(path)
 
     scene = Scene(tmp_path, Few())
-    edit(scene.path, lambda data: (data or b"") + b"- ours\n", disk=scene.disk, second=scene.second)
-    assert scene.path.read_bytes() == AFTER and scene.second.waiting == 0 and not scene.beside
+    edit_file(scene.path, lambda data: (data or b"") + b"- ours\n", disk=scene.disk, second=scene.second)
+    assert scene.path.read_bytes() == AFTER and scene.second.kept_count == 0 and not scene.beside
     scene.writer.close()
 
 
@@ -347,15 +349,15 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
 )
 def test_adding_lines(data: bytes | None, added: bytes, after: bytes | None) -> None:
     """Once, as whole lines; a line does not match the beginning of another."""
-    assert with_tail(data, added) == after
+    assert append_lines(data, added) == after
     if after is not None:
-        assert with_tail(after, added) is None
+        assert append_lines(after, added) is None
 
 
 def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
     """RELIABILITY 18: a hundred edits, each checked twice, on the real disk."""
     path, clock = tmp_path / "a.md", FakeClock()
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     path.write_bytes(b"")
     gc.collect()
     before = len(os.listdir("/dev/fd"))
@@ -364,10 +366,10 @@ def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
         return lambda data: (data or b"") + b"- %d\n" % number
 
     for number in range(100):
-        edit(path, one(number), second=second)
-        clock.pass_(KEEP)
-        second.look()
-    assert len(os.listdir("/dev/fd")) == before and second.waiting == 0
+        edit_file(path, one(number), second=second)
+        clock.advance(KEEP)
+        second.check_due()
+    assert len(os.listdir("/dev/fd")) == before and second.kept_count == 0
     assert path.read_bytes().count(b"\n") == 100 and os.listdir(tmp_path) == ["a.md"]
 
 
@@ -379,22 +381,22 @@ def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
     not both versions in one file.
     """
     path, clock = tmp_path / "LEARNED.md", FakeClock()
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
     path.write_bytes(seen)
     with path.open("r+b", buffering=0) as writer:
         operations = [PutLine(path, "A", "ours", "T"), PutLine(path, "A", "more", "T")]
-        history.run(tmp_path, operations, {}, "k")
+        history.run_transaction(tmp_path, operations, {}, "k")
         writer.seek(len(seen) if BEFORE.startswith(seen) else 0)
         writer.write(BEFORE[len(seen) if BEFORE.startswith(seen) else 0 :])
-    clock.pass_(second_look.LOOKS[0])
-    second.look()
+    clock.advance(second_look.LOOKS[0])
+    second.check_due()
     assert b"- one" not in path.read_bytes(), "it was brought in before it was unchanged for a second"
-    clock.pass_(second_look.REST)
-    second.look()
+    clock.advance(second_look.REST)
+    second.check_due()
     assert path.read_bytes() == BEFORE + b"- ours\n- more\n" and not second.recovered
-    clock.pass_(KEEP)
-    second.look()
+    clock.advance(KEEP)
+    second.check_due()
     second.close()
     assert path.read_bytes() == BEFORE + b"- ours\n- more\n" and not second.recovered
 
@@ -402,16 +404,16 @@ def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
 def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path: Path) -> None:
     """RELIABILITY 11: the file was saved again under the name, and tacitd changed it again: the old version is kept in a copy."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
     path.write_bytes(b"")
     with path.open("r+b", buffering=0) as writer:
-        history.run(tmp_path, [PutLine(path, "A", "ours", "T")], {}, "k")
+        history.run_transaction(tmp_path, [PutLine(path, "A", "ours", "T")], {}, "k")
         path.write_bytes(BEFORE + b"- newer\n")
-        history.run(tmp_path, [PutLine(path, "A", "more", "T")], {}, "k2")
+        history.run_transaction(tmp_path, [PutLine(path, "A", "more", "T")], {}, "k2")
         writer.write(BEFORE + b"- older\n")
-    clock.pass_(KEEP)
-    second.look()
+    clock.advance(KEEP)
+    second.check_due()
     second.close()
     assert path.read_bytes() == BEFORE + b"- newer\n- more\n"
     (copy,) = second.recovered
@@ -421,14 +423,14 @@ def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path
 def test_the_rest_of_an_older_version_is_not_appended_to_a_newer_one(tmp_path: Path) -> None:
     """RELIABILITY 11: whole lines were written late, and a save under the name has some of them already."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     path.write_bytes(BEFORE)
     with path.open("ab", buffering=0) as writer:
-        edit(path, lambda data: (data or b"") + b"- ours\n", second=second)
+        edit_file(path, lambda data: (data or b"") + b"- ours\n", second=second)
         path.write_bytes(BEFORE + b"- two\n- three\n")
         writer.write(b"- two\n- four\n")
-    clock.pass_(KEEP)
-    second.look()
+    clock.advance(KEEP)
+    second.check_due()
     second.close()
     assert path.read_bytes() == BEFORE + b"- two\n- three\n"
     (copy,) = second.recovered
@@ -448,12 +450,12 @@ def test_what_was_swapped_in_and_taken_back_is_looked_at(tmp_path: Path) -> None
                 held.append(path.open("ab", buffering=0))
             return done
 
-    second = SecondLook(clock)
+    second = LateWrites(clock)
     path.write_bytes(BEFORE)
-    edit(path, lambda data: (data or b"") + b"- ours\n", disk=Saved(), second=second)
+    edit_file(path, lambda data: (data or b"") + b"- ours\n", disk=Saved(), second=second)
     held[0].write(b"- second save\n")
     held[0].close()
-    clock.pass_(KEEP)
-    second.look()
+    clock.advance(KEEP)
+    second.check_due()
     second.close()
     assert path.read_bytes() == BEFORE + b"- first save\n- ours\n- second save\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files import edit, swap
+from tacitd.files import edit_file, swap
 
 
 @pytest.fixture(params=["system call", "none"])
@@ -23,7 +23,7 @@ def test_exchange(tmp_path: Path, system: bool) -> None:
     one, other = tmp_path / "1", tmp_path / "2"
     one.write_text("one")
     other.write_text("other")
-    swapped = swap.exchange(one, other)
+    swapped = swap.exchange_names(one, other)
     assert (one.read_text(), other.read_text()) == (("other", "one") if swapped else ("one", "other"))
     assert system or not swapped
 
@@ -33,16 +33,16 @@ def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
     (tmp_path / "new").write_text("new")
     (tmp_path / "there").write_text("there")
     with pytest.raises(FileExistsError):
-        swap.place(tmp_path / "new", tmp_path / "there")
-    swap.place(tmp_path / "new", tmp_path / "free")
+        swap.rename_exclusive(tmp_path / "new", tmp_path / "there")
+    swap.rename_exclusive(tmp_path / "new", tmp_path / "free")
     assert sorted(os.listdir(tmp_path)) == ["free", "there"] and (tmp_path / "there").read_text() == "there"
     with pytest.raises(FileNotFoundError):
-        swap.place(tmp_path / "gone", tmp_path / "x")
+        swap.rename_exclusive(tmp_path / "gone", tmp_path / "x")
 
 
 @pytest.mark.usefixtures("system")
 def test_an_edit_works_either_way(tmp_path: Path) -> None:
     """DESIGN "Files": compare-then-replace elsewhere."""
     for _ in range(2):
-        assert edit(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
+        assert edit_file(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
     assert (tmp_path / "a.md").read_bytes() == b"x\nx\n" and os.listdir(tmp_path) == ["a.md"]

@@ -78,7 +78,7 @@ def content(root: Path) -> dict[str, str]:
 def test_a_transaction_changes_several_files_and_records_why(root: Path) -> None:
     """S-31, DESIGN "Files": intent and cause in one record, then the files, then done."""
     before = history(root)
-    done = before.run(root, batch(root), CAUSE, "batch-1")
+    done = before.run_transaction(root, batch(root), CAUSE, "batch-1")
     assert content(root) == dict(sorted(FINAL.items()))
     names = {"LEARNED.md", "api/AGENTS.md", "tmp/summary.md", "exclude", "raw.processing"}
     assert {str(path.relative_to(root)) for path in done.written} == names
@@ -86,16 +86,16 @@ def test_a_transaction_changes_several_files_and_records_why(root: Path) -> None
         *["put", "swapped", "put", "nothing", "written", "appended", "removed"]
     ]
     assert before.was_done("batch-1") and not before.was_done("batch-2") and before.pending == ()
-    (read,) = history(root).entries(root)
+    (read,) = history(root).list_transactions(root)
     assert read == done and read.cause == CAUSE and read.effects[1] == Effect("swapped", "Coding")
-    assert list(before.entries(root / "api")) == []
+    assert list(before.list_transactions(root / "api")) == []
 
 
 def test_operations_are_what_is_recorded(root: Path) -> None:
     """DESIGN "Files": the intent is a list of operations, never an image of the file."""
     for operation in batch(root):
         assert from_json(to_json(operation)) == operation
-    history(root).run(root, batch(root)[:1], CAUSE, "k")
+    history(root).run_transaction(root, batch(root)[:1], CAUSE, "k")
     assert "theirs" not in (root.parent / "state" / "history.jsonl").read_text()
     for broken in ({}, {"op": "burn"}, {"op": "put", "path": "/x"}, {"op": "take", "path": "/x", "line": 3}):
         with pytest.raises(ValueError):
@@ -105,11 +105,11 @@ def test_operations_are_what_is_recorded(root: Path) -> None:
 def test_the_same_key_again_writes_nothing(root: Path) -> None:
     """S-29: the same batch twice gives the same files, also if a person removed the line meanwhile."""
     first = history(root)
-    done = first.run(root, batch(root), CAUSE, "k")
+    done = first.run_transaction(root, batch(root), CAUSE, "k")
     (root / "LEARNED.md").write_text("# Learned\n")
     log = first_log(root)
     for again in (first, history(root)):
-        assert again.run(root, batch(root), CAUSE, "k") == done
+        assert again.run_transaction(root, batch(root), CAUSE, "k") == done
     assert (root / "LEARNED.md").read_text() == "# Learned\n" and first_log(root) == log
 
 
@@ -143,9 +143,9 @@ def test_paths_that_lead_out_are_refused_before_anything_is_written(root: Path, 
     bad = _escaping(root)[how]
     before = content(root)
     with pytest.raises(FileRefusedError):
-        history(root).run(root, [*batch(root), PutLine(bad, "A", "x", "T")], CAUSE, "k")
+        history(root).run_transaction(root, [*batch(root), PutLine(bad, "A", "x", "T")], CAUSE, "k")
     with pytest.raises(FileRefusedError):
-        history(root).run(root, [WriteFile(bad, "x")], CAUSE, "k")
+        history(root).run_transaction(root, [WriteFile(bad, "x")], CAUSE, "k")
     assert content(root) == before and not (root.parent / "state").exists()
 
 
@@ -154,8 +154,8 @@ def test_other_places_only_where_they_are_named(root: Path) -> None:
     exclude = root.parent / "main.git" / "info" / "exclude"
     operation = AppendLine(exclude, "/LEARNED.md")
     with pytest.raises(FileRefusedError, match="leads out"):
-        history(root).run(root, [operation], CAUSE, "k")
-    done = history(root).run(root, [operation], CAUSE, "k", also=[exclude.parent.parent])
+        history(root).run_transaction(root, [operation], CAUSE, "k")
+    done = history(root).run_transaction(root, [operation], CAUSE, "k", also=[exclude.parent.parent])
     assert exclude.read_text() == "/LEARNED.md\n" and done.also == (exclude.parent.parent,)
 
 
@@ -175,20 +175,20 @@ def test_what_cannot_be_written_is_refused_before_the_intent(root: Path) -> None
         disk = ReadOnly()
         disk.closed = closed
         with pytest.raises(FileRefusedError, match=f"{closed} is read-only"):
-            history(root, disk).run(root, ops, CAUSE, "k")
+            history(root, disk).run_transaction(root, ops, CAUSE, "k")
     (root / "LEARNED.md").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileRefusedError, match=r"LEARNED.md: the file is UTF-16"):
-        history(root).run(root, ops, CAUSE, "k")
+        history(root).run_transaction(root, ops, CAUSE, "k")
     (root / "LEARNED.md").write_text("<<<<<<< HEAD\n")
     with pytest.raises(FileRefusedError, match=r"LEARNED.md: the file has conflict markers"):
-        history(root).run(root, ops, CAUSE, "k")
+        history(root).run_transaction(root, ops, CAUSE, "k")
     for path in (root / "LEARNED.md" / "x.md", root / "api"):
         with pytest.raises(FileRefusedError):
-            history(root).run(root, [WriteFile(path, "x")], CAUSE, "k")
+            history(root).run_transaction(root, [WriteFile(path, "x")], CAUSE, "k")
     with pytest.raises(FileRefusedError, match="directory"):
-        history(root).run(root, [RemoveFile(root / "api")], CAUSE, "k")
+        history(root).run_transaction(root, [RemoveFile(root / "api")], CAUSE, "k")
     with pytest.raises(FileRefusedError, match="does not exist"):
-        history(root).run(root / "gone", [WriteFile(root / "gone" / "x", "x")], CAUSE, "k")
+        history(root).run_transaction(root / "gone", [WriteFile(root / "gone" / "x", "x")], CAUSE, "k")
     assert not (root.parent / "state").exists()
 
 
@@ -216,23 +216,23 @@ def _everywhere(root: Path, disk_for: Callable[[int], FaultyDisk]) -> set[str]:
         before, disk = content(copy), disk_for(at)
         running = history(copy, disk)
         try:
-            running.run(copy, batch(copy), CAUSE, "k")
+            running.run_transaction(copy, batch(copy), CAUSE, "k")
         except Crash:
             running = history(copy)
             running.recover()
         except OSError:
-            running.run(copy, batch(copy), CAUSE, "k")
+            running.run_transaction(copy, batch(copy), CAUSE, "k")
         if running.was_done("k"):
             outcomes.add("finished")
             assert _without_temporary(copy) == dict(sorted(FINAL.items()))
-            assert set(running.lines(copy)) == {
+            assert set(running.list_lines(copy)) == {
                 (copy / "LEARNED.md", each) for each in ("new", "old", "newer")
             } | {(copy / "api" / "AGENTS.md", "api line")}
         else:
             outcomes.add("absent")
             assert _without_temporary(copy) == before
         assert running.pending == () and history(copy).recover() == []
-        again = history(copy).run(copy, batch(copy), CAUSE, "k")
+        again = history(copy).run_transaction(copy, batch(copy), CAUSE, "k")
         assert _without_temporary(copy) == dict(sorted(FINAL.items())) and again.state == "done"
         if len(disk.trail) < at:
             return outcomes
@@ -247,7 +247,7 @@ def interrupted(root: Path, operations: Sequence[Operation], key: str = "k") -> 
     """A process that ended right after it wrote its intent."""
     log = CrashAfterOne(root.parent / "state" / "history.jsonl")
     with pytest.raises(Crash):
-        History(log, FakeClock()).run(root, operations, CAUSE, key)
+        History(log, FakeClock()).run_transaction(root, operations, CAUSE, key)
     log.close()
 
 
@@ -280,20 +280,20 @@ def test_what_cannot_be_finished_stays_and_stops_no_other(root: Path) -> None:
     assert [each.key for each in restarted.recover()] == ["two"]
     (waiting,) = restarted.pending
     assert waiting.key == "one" and "conflict markers" in waiting.reason and waiting.hint
-    assert [each.state for each in restarted.entries()] == ["done", "intent"]
+    assert [each.state for each in restarted.list_transactions()] == ["done", "intent"]
     # A newer one on the same file waits for it, so that lines are written in order.
     with pytest.raises(FileRefusedError, match=f"waits for transaction {waiting.id}"):
-        restarted.run(root, [TakeLine(root / "LEARNED.md", "one")], CAUSE, "three")
-    restarted.run(root, [WriteFile(root / "four.md", "4")], CAUSE, "four")
+        restarted.run_transaction(root, [TakeLine(root / "LEARNED.md", "one")], CAUSE, "three")
+    restarted.run_transaction(root, [WriteFile(root / "four.md", "4")], CAUSE, "four")
     (root / "LEARNED.md").write_text("# T\n")
-    restarted.run(root, [TakeLine(root / "LEARNED.md", "one")], CAUSE, "three")
+    restarted.run_transaction(root, [TakeLine(root / "LEARNED.md", "one")], CAUSE, "three")
     assert (root / "LEARNED.md").read_text() == "# T\n\n## Coding\n" and restarted.pending == ()
 
 
 def test_the_same_key_finishes_what_was_begun(root: Path) -> None:
     """S-31, replay safe: a handler that repeats its request after a restart gets the transaction that was begun."""
     interrupted(root, batch(root)[:1])
-    done = history(root).run(root, batch(root)[2:3], {"other": 1}, "k")
+    done = history(root).run_transaction(root, batch(root)[2:3], {"other": 1}, "k")
     assert done.cause == CAUSE and done.operations == tuple(batch(root)[:1])
     assert "- new\n" in (root / "LEARNED.md").read_text() and not (root / "api" / "AGENTS.md").exists()
 
@@ -304,11 +304,11 @@ def test_a_link_that_was_put_in_the_way_meanwhile_is_refused(root: Path) -> None
     (root / "tmp").symlink_to(root.parent)
     restarted = history(root)
     assert restarted.recover() == [] and "leads out" in restarted.pending[0].reason
-    restarted.drop(restarted.pending[0].id, "the folder is elsewhere now")
+    restarted.drop_transaction(restarted.pending[0].id, "the folder is elsewhere now")
     assert restarted.pending == history(root).pending == ()
     assert not (root.parent / "x.md").exists()
     with pytest.raises(UsageError):
-        restarted.drop("nothing", "")
+        restarted.drop_transaction("nothing", "")
 
 
 def test_what_a_newer_version_wrote_waits(root: Path) -> None:
@@ -319,14 +319,16 @@ def test_what_a_newer_version_wrote_waits(root: Path) -> None:
     log.append({"what": "else"})
     restarted = history(root)
     assert restarted.recover() == [] and [each.id for each in restarted.pending] == ["1", "2"]
-    assert "move" in restarted.pending[0].reason and list(restarted.entries()) == []
+    assert "move" in restarted.pending[0].reason and list(restarted.list_transactions()) == []
 
 
 def test_removing_a_link_leaves_its_target(root: Path) -> None:
     """S-24: nothing outside the project is changed, also not by a removal."""
     (root.parent / "kept.txt").write_text("kept")
     (root / "link").symlink_to(root.parent / "kept.txt")
-    done = history(root).run(root, [RemoveFile(root / "link"), RemoveFile(root / "none")], CAUSE, "k")
+    done = history(root).run_transaction(
+        root, [RemoveFile(root / "link"), RemoveFile(root / "none")], CAUSE, "k"
+    )
     assert [each.did for each in done.effects] == ["removed", "nothing"]
     assert not (root / "link").is_symlink() and (root.parent / "kept.txt").read_text() == "kept"
 
@@ -335,33 +337,37 @@ def test_lines_that_we_ever_wrote(root: Path) -> None:
     """S-28, tombstones: a line that tacitd wrote and that is missing was removed by a person; a person's line is never tacitd's."""
     learned = root / "LEARNED.md"
     running = history(root)
-    running.run(root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)[:2]], CAUSE, "1")
-    running.run(root, [TakeLine(learned, "new")], {"why": "2"}, "2")
+    running.run_transaction(root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)[:2]], CAUSE, "1")
+    running.run_transaction(root, [TakeLine(learned, "new")], {"why": "2"}, "2")
     at = FakeClock().now()
-    assert history(root).lines(root) == {
+    assert history(root).list_lines(root) == {
         (learned, "old"): LineHistory(None, at, CAUSE),
         (learned, "newer"): LineHistory(at, None, CAUSE),
         (learned, "new"): LineHistory(at, at, {"why": "2"}),
     }
-    assert running.lines(root.parent) == {}
+    assert running.list_lines(root.parent) == {}
 
 
 def test_undo_takes_back_lines_and_keeps_what_came_later(root: Path) -> None:
     """DESIGN "Files": an old one can be undone after newer ones; logs can only be appended to."""
     learned = root / "LEARNED.md"
     running = history(root)
-    first = running.run(root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)], CAUSE, "1")
-    running.run(root, [PutLine(learned, "Coding", "later", "T"), TakeLine(learned, "theirs")], CAUSE, "2")
-    undone = running.undo(first.id)
+    first = running.run_transaction(
+        root, [PutLine(learned, "Coding", "theirs", "T"), *batch(root)], CAUSE, "1"
+    )
+    running.run_transaction(
+        root, [PutLine(learned, "Coding", "later", "T"), TakeLine(learned, "theirs")], CAUSE, "2"
+    )
+    undone = running.undo_transaction(first.id)
     assert learned.read_text() == "# Learned\n\n## Coding\n- old\n- later\n"
     assert (root / "api" / "AGENTS.md").read_text() == "# api\n\n## Testing\n"
     assert undone.cause == {"undo": first.id}
-    assert running.undo(first.id) == undone
-    running.undo(undone.id)
+    assert running.undo_transaction(first.id) == undone
+    running.undo_transaction(undone.id)
     assert learned.read_text() == "# Learned\n\n## Coding\n- newer\n- later\n- new\n"
-    for id in ("nothing", running.run(root, [WriteFile(root / "x", "x")], CAUSE, "3").id):
+    for id in ("nothing", running.run_transaction(root, [WriteFile(root / "x", "x")], CAUSE, "3").id):
         with pytest.raises(UsageError):
-            running.undo(id)
+            running.undo_transaction(id)
 
 
 def test_many_threads(root: Path) -> None:
@@ -371,7 +377,7 @@ def test_many_threads(root: Path) -> None:
 
     def work(who: int) -> None:
         for number in range(5):
-            running.run(
+            running.run_transaction(
                 root,
                 [PutLine(learned, "Coding", f"line {number} of {who % 2}", "T")],
                 CAUSE,
@@ -383,5 +389,5 @@ def test_many_threads(root: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(list(running.entries())) == 10 and learned.read_text().count("- line") == 10
+    assert len(list(running.list_transactions())) == 10 and learned.read_text().count("- line") == 10
     assert sorted(os.listdir(root)) == ["LEARNED.md", "api", "raw.processing"]

@@ -56,19 +56,19 @@ def test_a_line_that_a_person_removed_meanwhile_does_not_come_back(root: Path, r
     disk = Full()
     running = history(root, disk)
     with pytest.raises(OSError, match="No space"):
-        running.run(root, operations(root), {}, "k")
+        running.run_transaction(root, operations(root), {}, "k")
     assert learned.read_text() == "# T\n\n## A\n- new\n- one\n- two\n" and running.pending
     learned.write_text("# T\n\n## A\n- two\n- mine\n")
     disk.full = False
     if restarted:
         running = history(root)
         running.recover()
-    done = running.run(root, operations(root), {}, "k")
+    done = running.run_transaction(root, operations(root), {}, "k")
     assert learned.read_text() == "# T\n\n## A\n- two\n- mine\n"
     assert (root / "api" / "AGENTS.md").read_text() == "# T\n\n## A\n- three\n"
     assert [effect.did for effect in done.effects] == ["put", "put", "swapped", "put"]
-    assert running.pending == () and list(history(root).entries()) == [done]
-    assert {line for _, line in history(root).lines(root)} == {"one", "two", "old", "new", "three"}
+    assert running.pending == () and list(history(root).list_transactions()) == [done]
+    assert {line for _, line in history(root).list_lines(root)} == {"one", "two", "old", "new", "three"}
 
 
 def test_what_was_done_of_it_is_said_once_more_where_the_log_is_full_too(root: Path) -> None:
@@ -84,9 +84,9 @@ def test_what_was_done_of_it_is_said_once_more_where_the_log_is_full_too(root: P
     running = history(root, disk)
     for _ in range(2):
         with pytest.raises(OSError, match="No space"):
-            running.run(root, operations(root), {}, "k")
+            running.run_transaction(root, operations(root), {}, "k")
     disk.full = False
-    running.run(root, operations(root), {}, "k")
+    running.run_transaction(root, operations(root), {}, "k")
     assert (root / "LEARNED.md").read_text() == "# T\n\n## A\n- one\n- two\n- new\n"
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_a_person_made_meanwhile_is_not_written_over(tmp_path: Path)
         root.mkdir(parents=True)
         disk, learned = FaultyDisk(crash_at=at), root / "LEARNED.md"
         with suppress(Crash):
-            history(root, disk).run(root, [MakeFile(learned, "# Learned Preferences\n")], {}, "k")
+            history(root, disk).run_transaction(root, [MakeFile(learned, "# Learned Preferences\n")], {}, "k")
         ours = learned.exists()
         learned.write_text("# Mine\n\nmy own words\n")
         history(root).recover()
@@ -115,6 +115,6 @@ def test_making_a_file(root: Path) -> None:
     made = MakeFile(root / "x.md", "x\n")
     assert from_json(to_json(made)) == made
     (root / "empty.md").write_bytes(b"")
-    done = history(root).run(root, [made, MakeFile(root / "empty.md", "x\n")], {}, "k")
+    done = history(root).run_transaction(root, [made, MakeFile(root / "empty.md", "x\n")], {}, "k")
     assert [effect.did for effect in done.effects] == ["written", "nothing"]
     assert (root / "x.md").read_text() == "x\n" and (root / "empty.md").read_bytes() == b""

@@ -20,7 +20,7 @@ from support_disk import FaultyDisk
 from support_examples import examples
 from tacitd.clock import local_date
 from tacitd.files.log import Log
-from tacitd.model.budget import Budget, Full, next_day, next_month
+from tacitd.model.budget import Budget, MinuteFull, next_day, next_month
 from tacitd.model.port import NoAnswer, Why
 from tacitd.model.settings import BudgetSettings
 from tacitd.model.tally import ASSUMED_USD
@@ -75,18 +75,18 @@ def call(
     of: Budget, key: str = "k", usd: float | None = 0.01, why: str = "", tier: Any = "fast"
 ) -> NoAnswer | None:
     """Begin and end one call; return the refusal, or None if it was allowed."""
-    begun = of.begin(key, tier, "extraction")
-    assert not isinstance(begun, Full)
+    begun = of.begin_call(key, tier, "extraction")
+    assert not isinstance(begun, MinuteFull)
     if isinstance(begun, NoAnswer):
         return begun
-    of.end(begun, usd=usd, tokens_in=10, tokens_out=1, why=why)
+    of.end_call(begun, usd=usd, tokens_in=10, tokens_out=1, why=why)
     return None
 
 
 def test_on_disk_before_the_child() -> None:
     """ANCHORS P1: counted before the call, durable when `begin` returns; the form of the records."""
     log = Memory()
-    begun = budget(log).begin("batch-1", "fast", "extraction")
+    begun = budget(log).begin_call("batch-1", "fast", "extraction")
     assert log.durable == 2
     assert log.records[0] == {"id": begun, "at": NOON, "state": "planned"}
     assert log.records[1] == {
@@ -115,7 +115,7 @@ def test_caps(caps: dict[str, Any], usd: float, allowed: int, until: float) -> N
     assert [call(one, f"k{n}", usd) for n in range(allowed)] == [None] * allowed
     refused = call(one)
     assert refused is not None and (refused.why, refused.retry_at) == (Why.BUDGET, until)
-    assert one.spent(NOON).calls_total == allowed
+    assert one.get_spending(NOON).calls_total == allowed
 
 
 def test_the_next_day_and_month() -> None:
@@ -144,7 +144,7 @@ def test_twelve_a_minute() -> None:
     for n in range(12):
         clock.mono = float(n)
         assert call(one, f"k{n}") is None
-    assert one.begin("k", "fast", "") == Full(12, 49.0)
+    assert one.begin_call("k", "fast", "") == MinuteFull(12, 49.0)
     clock.mono = 60.0
     assert call(one) is None
 
@@ -173,19 +173,19 @@ def test_failed_calls_count() -> None:
 def test_calls_under_way_are_reserved() -> None:
     """RELIABILITY 16: two calls at once cannot both use the rest of a cap."""
     one = budget(usd_per_day=0.005)
-    assert isinstance(one.begin("a", "fast", ""), str)
-    assert isinstance(one.begin("b", "fast", ""), NoAnswer)
+    assert isinstance(one.begin_call("a", "fast", ""), str)
+    assert isinstance(one.begin_call("b", "fast", ""), NoAnswer)
 
 
 def test_a_lost_call_counts_with_an_assumed_cost() -> None:
     """RELIABILITY 16: killed during the call; after the restart it counts with the mean cost of the tier's recent calls."""
     log = Memory()
     first = budget(log)
-    first.begin("a", "smart", "")
-    assert budget(log).spent(NOON).usd_today == ASSUMED_USD["smart"]
+    first.begin_call("a", "smart", "")
+    assert budget(log).get_spending(NOON).usd_today == ASSUMED_USD["smart"]
     call(first, "b", 0.2, tier="smart")
     call(first, "c", 0.4, tier="smart")
-    after = budget(log).spent(NOON)
+    after = budget(log).get_spending(NOON)
     assert after.calls_today == 3 and after.usd_today == pytest.approx(0.2 + 0.4 + 0.3)
 
 
@@ -193,17 +193,17 @@ def test_an_unknown_cost_is_assumed() -> None:
     """A call that was killed reports no cost and may have been paid for."""
     one = budget()
     call(one, usd=None, why="timed out")
-    assert one.spent(NOON).usd_today == ASSUMED_USD["fast"]
+    assert one.get_spending(NOON).usd_today == ASSUMED_USD["fast"]
 
 
 def test_a_key_is_paid_for_at_most_twice() -> None:
     """RELIABILITY 16: killed during every call."""
     log = Memory()
     for _ in range(2):
-        assert isinstance(budget(log).begin("a", "fast", ""), str)
-    refused = budget(log).begin("a", "fast", "")
+        assert isinstance(budget(log).begin_call("a", "fast", ""), str)
+    refused = budget(log).begin_call("a", "fast", "")
     assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED and refused.blames_the_prompt
-    assert isinstance(budget(log).begin("b", "fast", ""), str)
+    assert isinstance(budget(log).begin_call("b", "fast", ""), str)
 
 
 def test_a_stop_in_the_middle_counts_as_lost() -> None:
@@ -248,13 +248,13 @@ def test_a_full_disk_stops_the_spending_not_the_answer() -> None:
     """Without a record there is no call; a record of the end that cannot be written is kept in memory."""
     log = Memory()
     one = budget(log)
-    begun = one.begin("a", "fast", "")
+    begun = one.begin_call("a", "fast", "")
     assert isinstance(begun, str)
     log.full = True
-    one.end(begun, usd=0.5)
-    refused = one.begin("b", "fast", "")
+    one.end_call(begun, usd=0.5)
+    refused = one.begin_call("b", "fast", "")
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET and "No space" in refused.detail
-    assert one.spent(NOON).usd_today == 0.5
+    assert one.get_spending(NOON).usd_today == 0.5
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -270,7 +270,7 @@ def test_a_call_that_never_started_is_void_after_a_restart(
         path, ran = tmp_path / str(at) / "budget.jsonl", 0
         for _ in range(6):
             disk = FaultyDisk(fail_at=at, code=code, torn=torn, short_by=short_by, lasting=lasting)
-            begun = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock()).begin(
+            begun = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock()).begin_call(
                 "a", "fast", "", ("a", "b")
             )
             if isinstance(begun, str):
@@ -281,13 +281,17 @@ def test_a_call_that_never_started_is_void_after_a_restart(
             assert begun.repeated == (("a", "b") if ran == 2 else ())
         assert ran <= 2
         again = Budget(Log(path, terminated=True), BudgetSettings(), Clock())
-        assert again.spent(NOON).calls_today == ran, at
+        assert again.get_spending(NOON).calls_today == ran, at
         for _ in range(2 - ran):
             assert isinstance(
-                Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",)),
+                Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin_call(
+                    "a", "fast", "", ("a",)
+                ),
                 str,
             )
-        refused = Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", "", ("a",))
+        refused = Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin_call(
+            "a", "fast", "", ("a",)
+        )
         assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED
 
 
@@ -296,17 +300,17 @@ def test_an_end_that_could_not_be_written_is_written_when_the_disk_works(tmp_pat
     path, disk = tmp_path / "budget.jsonl", FaultyDisk(lasting=True)
     one = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock())
     for why in ("overloaded", ""):
-        begun = one.begin("a", "fast", "", ("a",))
+        begun = one.begin_call("a", "fast", "", ("a",))
         assert isinstance(begun, str)
         disk.fail_again(1, errno.ENOSPC)
-        one.end(begun, usd=0.0 if why else 0.01, why=why)
+        one.end_call(begun, usd=0.0 if why else 0.01, why=why)
         if not why:
-            one.unused(begun)
+            one.mark_discarded(begun)
         disk.mend()
-        one.save()
+        one.save_unwritten()
         one = Budget(Log(path, disk, terminated=True), BudgetSettings(), Clock())
     assert [r["state"] for r in Log(path).read()] == ["planned", "begun", "ended"] * 2 + ["unused"]
-    assert isinstance(one.begin("a", "fast", "", ("a",)), str)
+    assert isinstance(one.begin_call("a", "fast", "", ("a",)), str)
 
 
 def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
@@ -314,10 +318,10 @@ def test_a_kill_between_record_and_child_counts(tmp_path: Path) -> None:
     path = tmp_path / "budget.jsonl"
     for _ in range(2):
         assert isinstance(
-            Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), str
+            Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin_call("a", "fast", ""), str
         )
     assert isinstance(
-        Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin("a", "fast", ""), NoAnswer
+        Budget(Log(path, terminated=True), BudgetSettings(), Clock()).begin_call("a", "fast", ""), NoAnswer
     )
 
 
@@ -325,19 +329,19 @@ def test_what_a_person_asks_for_again_is_paid_for_twice_more() -> None:
     """RELIABILITY 16: `tacitd rescue retry`: what was lost before no longer counts, but what is lost afterwards does."""
     log = Memory()
     for _ in range(2):
-        budget(log).begin("a", "fast", "", ("a", "b"))
-    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), NoAnswer)
-    budget(log).allow(["a"])
+        budget(log).begin_call("a", "fast", "", ("a", "b"))
+    assert isinstance(budget(log).begin_call("a", "fast", "", ("a",)), NoAnswer)
+    budget(log).allow_again(["a"])
     for _ in range(2):
-        assert isinstance(budget(log).begin("a", "fast", "", ("a",)), str)
-    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), NoAnswer)
-    assert isinstance(budget(log).begin("b", "fast", "", ("b",)), NoAnswer)
+        assert isinstance(budget(log).begin_call("a", "fast", "", ("a",)), str)
+    assert isinstance(budget(log).begin_call("a", "fast", "", ("a",)), NoAnswer)
+    assert isinstance(budget(log).begin_call("b", "fast", "", ("b",)), NoAnswer)
 
 
 def test_odd_records_are_skipped() -> None:
     """A damaged log must not prevent the daemon from starting."""
     odd: list[dict[str, Any]] = [{}, {"state": "begun"}, {"state": "begun", "id": 3, "at": 1}, {"state": "ended", "id": "x", "usd": "1"}, {"state": "total", "calls": None}, {"state": "begun", "id": "y", "at": 1e300}, {"state": 1}]  # fmt: skip
-    assert budget(Memory(odd)).spent(NOON).calls_today == 0
+    assert budget(Memory(odd)).get_spending(NOON).calls_today == 0
 
 
 def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
@@ -348,14 +352,14 @@ def test_compaction_keeps_the_sums(tmp_path: Path) -> None:
         call(one, f"k{n}", 0.25)
         clock.at += 30 * DAY
     clock.at = NOON + DAY
-    before = one.spent(clock.at)
-    assert one.compact()
+    before = one.get_spending(clock.at)
+    assert one.compact_log()
     records = list(log.read())
     assert [r["state"] for r in records] == ["total", *["begun", "ended"] * 3]
     assert (records[0]["calls"], records[0]["usd"], records[0]["in"]) == (1, 0.25, 10)
     again = Budget(log, BudgetSettings(), clock)
-    assert again.spent(clock.at) == before
-    assert not again.compact() and list(log.read()) == records
+    assert again.get_spending(clock.at) == before
+    assert not again.compact_log() and list(log.read()) == records
     log.close()
 
 
@@ -366,7 +370,7 @@ def test_a_wrong_clock_does_not_make_this_month_old() -> None:
         one = budget(log, clock)
         call(one)
         clock.at = wrong
-        assert not one.compact() and [r["state"] for r in log.records] == ["planned", "begun", "ended"]
+        assert not one.compact_log() and [r["state"] for r in log.records] == ["planned", "begun", "ended"]
 
 
 def test_a_damaged_id_stops_no_compaction() -> None:
@@ -375,19 +379,19 @@ def test_a_damaged_id_stops_no_compaction() -> None:
     log = Memory(
         [{"id": "a", "state": "begun", "at": NOON - 90 * DAY}, {**odd}, {"id": {}, "state": "ended"}]
     )
-    assert budget(log, clock).compact()
+    assert budget(log, clock).compact_log()
     assert log.records[1:] == [odd, {"id": {}, "state": "ended"}] and log.records[0]["state"] == "total"
 
 
 def test_only_what_was_begun_twice_is_refused() -> None:
     """RELIABILITY 16: prompts that joined a call later are not rejected with those that were paid for twice."""
     clock, log = Clock(), Memory()
-    budget(log, clock).begin("a", "fast", "", ("a", "b"))
-    budget(log, clock).begin("a", "fast", "", ("a", "b", "c"))
+    budget(log, clock).begin_call("a", "fast", "", ("a", "b"))
+    budget(log, clock).begin_call("a", "fast", "", ("a", "b", "c"))
     third = budget(log, clock)
-    refused = third.begin("a", "fast", "", ("a", "b", "c", "d"))
+    refused = third.begin_call("a", "fast", "", ("a", "b", "c", "d"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.REPEATED and refused.repeated == ("a", "b")
-    assert isinstance(third.begin("c", "fast", "", ("c", "d")), str)
+    assert isinstance(third.begin_call("c", "fast", "", ("c", "d")), str)
 
 
 def test_an_answer_that_was_lost_with_the_daemon_counts() -> None:
@@ -395,10 +399,10 @@ def test_an_answer_that_was_lost_with_the_daemon_counts() -> None:
     log = Memory()
     for _ in range(2):
         one = budget(log)
-        begun = one.begin("a", "fast", "", ("a", "b"))
+        begun = one.begin_call("a", "fast", "", ("a", "b"))
         assert isinstance(begun, str)
-        one.end(begun, usd=0.01)
-    refused = budget(log).begin("a", "fast", "", ("a", "c"))
+        one.end_call(begun, usd=0.01)
+    refused = budget(log).begin_call("a", "fast", "", ("a", "c"))
     assert isinstance(refused, NoAnswer) and refused.repeated == ("a",)
 
 
@@ -407,12 +411,12 @@ def test_an_answer_of_no_use_may_be_asked_for_again() -> None:
     log = Memory()
     for _ in range(4):
         one = budget(log)
-        begun = one.begin("a", "fast", "", ("a",))
+        begun = one.begin_call("a", "fast", "", ("a",))
         assert isinstance(begun, str)
-        one.end(begun, usd=0.01)
-        one.unused(begun)
-    assert isinstance(budget(log).begin("a", "fast", "", ("a",)), str)
-    refused = budget(log).begin("a", "fast", "", ("a",))
+        one.end_call(begun, usd=0.01)
+        one.mark_discarded(begun)
+    assert isinstance(budget(log).begin_call("a", "fast", "", ("a",)), str)
+    refused = budget(log).begin_call("a", "fast", "", ("a",))
     assert isinstance(refused, NoAnswer) and refused.repeated == ("a",)
 
 
@@ -440,26 +444,26 @@ def test_whatever_happens_the_caps_hold(steps: list[tuple[str, float | None, str
     one = budget(log, clock, usd_per_day=0.3, usd_per_month=100, calls_per_day=8)
     for key, usd, how, days in steps:
         clock.at += days * DAY
-        begun = one.begin(key, "fast", "")
+        begun = one.begin_call(key, "fast", "")
         if isinstance(begun, str) and how != "crash":
-            one.end(begun, usd=usd, why=how)
+            one.end_call(begun, usd=usd, why=how)
         if how == "crash":
             one = budget(log, clock, usd_per_day=0.3, usd_per_month=100, calls_per_day=8)
     dates = Counter(local_date(r["at"]) for r in log.records if r["state"] == "begun")
     assert all(calls <= 8 for calls in dates.values())
-    costs = [one.spent(at).usd_today for at in (clock.at + n * DAY for n in range(-70, 70))]
+    costs = [one.get_spending(at).usd_today for at in (clock.at + n * DAY for n in range(-70, 70))]
     # The cost of a call that never returned is assumed, and later calls change the assumed cost.
     revised = 0.2 * sum(how == "crash" or usd is None for _, usd, how, _ in steps)
     assert all(now - later <= 0.3 + 0.2 + revised + 1e-9 for now, later in pairwise(costs))
-    assert budget(log, clock).spent(clock.at) == one.spent(clock.at)
+    assert budget(log, clock).get_spending(clock.at) == one.get_spending(clock.at)
 
 
 def test_many_threads_never_pass_the_cap() -> None:
     """Calls come from several threads."""
     one = budget(calls_per_day=20)
-    granted: list[str | Full | NoAnswer] = []
+    granted: list[str | MinuteFull | NoAnswer] = []
     threads = [
-        threading.Thread(target=lambda: granted.extend(one.begin(f"{n}", "fast", "") for n in range(10)))
+        threading.Thread(target=lambda: granted.extend(one.begin_call(f"{n}", "fast", "") for n in range(10)))
         for _ in range(6)
     ]
     for thread in threads:

@@ -8,8 +8,8 @@ from typing import Any
 from support_model import House, why
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
 from tacitd.model.guard import SENTINEL
-from tacitd.model.lean import lean_arguments
-from tacitd.model.port import Answer, Ask, Model, NoAnswer, Why
+from tacitd.model.lean import client_arguments
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.testing import FakeClock
 
 LEAN = [
@@ -29,7 +29,7 @@ def test_the_command_to_the_letter(house: House) -> None:
         "ANTHROPIC_API_KEY": "sk-fake",
         "EDITOR": "vi",
     }
-    answer = house.model(environ=environ).ask(Ask("Message: hello @CLAUDE.md", "fast", "k"))
+    answer = house.model(environ=environ).ask(ModelRequest("Message: hello @CLAUDE.md", "fast", "k"))
     assert isinstance(answer, Answer)
     assert (answer.text, answer.model, answer.usd) == ("fine", "claude-haiku", 0.001)
     (call,) = house.stand_in.calls()
@@ -59,7 +59,7 @@ def test_the_command_to_the_letter(house: House) -> None:
 
 def test_never_bare_and_no_prompt_among_the_arguments() -> None:
     """S-63: `--bare` refuses subscriptions; S-09: an argument is capped and visible in `ps`."""
-    arguments = lean_arguments("haiku", "sys\0tem", "user")
+    arguments = client_arguments("haiku", "sys\0tem", "user")
     assert "--bare" not in arguments and "system" in arguments and not any("\0" in one for one in arguments)
     assert arguments[arguments.index("--setting-sources") + 1] == "user"
 
@@ -72,8 +72,8 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
         pass_env=("ANTHROPIC_API_KEY",),
         setting_sources="user",
     )
-    model.ask(Ask("a", "smart", "1"))
-    model.ask(Ask("b", "accurate", "2"))
+    model.ask(ModelRequest("a", "smart", "1"))
+    model.ask(ModelRequest("b", "accurate", "2"))
     first, second = house.stand_in.calls()
     assert first["argv"][2] == "my-sonnet" and second["argv"][2] == "opus"
     assert first["argv"][first["argv"].index("--setting-sources") + 1] == "user"
@@ -83,7 +83,7 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
 def test_counted_before_and_after(house: House) -> None:
     """ANCHORS P1: a call's records in the log; the ids of tacitd's own sessions are remembered (S-61)."""
     model = house.model()
-    model.ask(Ask("a", "fast", "batch-7", purpose="extraction"))
+    model.ask(ModelRequest("a", "fast", "batch-7", purpose="extraction"))
     (begun,), (ended,) = house.records("begun"), house.records("ended")
     assert (begun["key"], begun["tier"], begun["purpose"]) == ("batch-7", "fast", "extraction")
     assert (ended["id"], ended["usd"], ended["in"], ended["out"], ended["why"]) == (
@@ -98,7 +98,7 @@ def test_counted_before_and_after(house: House) -> None:
 
 def test_the_budget_refuses_before_a_process_is_started(house: House) -> None:
     """S-64: above the cap no process starts."""
-    refused = house.model(caps={"calls_per_day": 0}).ask(Ask("a", "fast", "k"))
+    refused = house.model(caps={"calls_per_day": 0}).ask(ModelRequest("a", "fast", "k"))
     assert why(refused) is Why.BUDGET and house.stand_in.calls() == [] and house.records("begun") == []
 
 
@@ -111,30 +111,32 @@ def test_a_full_minute_is_waited_for(house: House) -> None:
     def pause(seconds: float) -> bool:
         begun.append(len(house.records("begun")))
         house.pauses.append(seconds)
-        clock.pass_(seconds)
+        clock.advance(seconds)
         return False
 
     model._pause = pause
     for n in range(5):
-        assert isinstance(model.ask(Ask("a", "fast", f"k{n}")), Answer)
-        clock.pass_(10.0)
+        assert isinstance(model.ask(ModelRequest("a", "fast", f"k{n}")), Answer)
+        clock.advance(10.0)
     assert house.pauses == [40.0, 40.0] and begun == [2, 4] and len(house.stand_in.calls()) == 5
 
 
 def test_a_stop_ends_the_wait_for_the_minute(house: House) -> None:
     """RELIABILITY 14: a call that waits for room ends at once, and nothing is begun."""
     model = house.model(caps={"calls_per_minute": 1}, clock=FakeClock())
-    model.ask(Ask("a", "fast", "1"))
+    model.ask(ModelRequest("a", "fast", "1"))
     model._pause = lambda seconds: True
-    assert why(model.ask(Ask("b", "fast", "2"))) is Why.STOPPING and len(house.records("begun")) == 1
+    assert why(model.ask(ModelRequest("b", "fast", "2"))) is Why.STOPPING and len(house.records("begun")) == 1
 
 
 def test_nobody_waits_for_ever(house: House) -> None:
     """S-64: if other calls take the room each time, the call is given up, with the time for the next try."""
     clock = FakeClock()
     model = house.model(caps={"calls_per_minute": 1}, clock=clock)
-    model.ask(Ask("a", "fast", "1"))
-    refused = model.ask(Ask("b", "fast", "2"))  # the pauses take no time here, so the minute stays full
+    model.ask(ModelRequest("a", "fast", "1"))
+    refused = model.ask(
+        ModelRequest("b", "fast", "2")
+    )  # the pauses take no time here, so the minute stays full
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
     assert refused.retry_at == clock.now() + 60.0 and house.pauses == [60.0] * WAITS
 
@@ -150,7 +152,7 @@ def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
         return real(argv, **more)
 
     model._runner = runner
-    model.ask(Ask("a", "fast", "k"))
+    model.ask(ModelRequest("a", "fast", "k"))
     assert seen == [2]
 
 
@@ -164,12 +166,12 @@ def test_the_private_directory(house: House) -> None:
     (house.root / "precious" / "file").write_text("stays")
     (work / "link").symlink_to(house.root / "precious")
     work.chmod(0o755)
-    assert isinstance(house.model().ask(Ask("a", "fast", "k")), Answer)
+    assert isinstance(house.model().ask(ModelRequest("a", "fast", "k")), Answer)
     assert list(work.iterdir()) == [] and work.stat().st_mode & 0o777 == 0o700
     assert (house.root / "precious" / "file").read_text() == "stays"
     work.rmdir()
     work.symlink_to(house.root / "precious")
-    assert why(house.model().ask(Ask("a", "fast", "k2"))) is Why.UNREACHABLE
+    assert why(house.model().ask(ModelRequest("a", "fast", "k2"))) is Why.UNREACHABLE
     assert (house.root / "precious" / "file").exists() and len(house.stand_in.calls()) == 1
 
 
@@ -178,15 +180,15 @@ def test_prompts_of_every_kind(house: House) -> None:
     house.stand_in.rules([{"fault": "echo"}])
     model = house.model()
     for prompt in ("/cost", "\ud800 @~/.ssh/id_rsa", "x" * (LONGEST_PROMPT - 200)):
-        outcome = model.ask(Ask(prompt, "fast", "k"))
+        outcome = model.ask(ModelRequest(prompt, "fast", "k"))
         assert isinstance(outcome, Answer) and outcome.text.startswith(SENTINEL)
-    assert why(model.ask(Ask("x" * LONGEST_PROMPT, "fast", "k"))) is Why.TOO_LONG
-    assert why(model.ask(Ask("x", "fast", "k", system="y" * 200_000))) is Why.TOO_LONG
+    assert why(model.ask(ModelRequest("x" * LONGEST_PROMPT, "fast", "k"))) is Why.TOO_LONG
+    assert why(model.ask(ModelRequest("x", "fast", "k", system="y" * 200_000))) is Why.TOO_LONG
     assert len(house.stand_in.calls()) == 3
 
 
 def test_a_client_found_off_the_path_gets_its_directory(house: House) -> None:
     """ANCHORS P7: service managers give a bare PATH, and a client from npm starts the `node` in its own directory."""
     model = house.model(environ={"PATH": "/usr/bin:/bin"}, command=str(house.stand_in.program))
-    assert isinstance(model.ask(Ask("a", "fast", "k")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
     assert house.stand_in.calls()[0]["env"]["PATH"].split(os.pathsep)[-1] == str(house.stand_in.directory)

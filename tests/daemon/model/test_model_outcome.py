@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.model.outcome import classify
+from tacitd.model.outcome import classify_outcome
 from tacitd.model.port import Answer, NoAnswer, Why
-from tacitd.model.process import Finished
-from tacitd.model.report import read
+from tacitd.model.process import FinishedProcess
+from tacitd.model.report import parse_output
 from tacitd.model.resets import LONGEST, reset_time
 
 NOW = datetime(2026, 11, 20, 4, 0, tzinfo=UTC).timestamp()
@@ -43,15 +43,15 @@ def result(
     }
 
 
-def finished(*objects: dict[str, Any] | str, code: int = 0, stderr: str = "", **more: Any) -> Finished:
+def finished(*objects: dict[str, Any] | str, code: int = 0, stderr: str = "", **more: Any) -> FinishedProcess:
     """A child that printed these objects, one a line."""
     lines = [one if isinstance(one, str) else json.dumps(one) for one in objects]
-    return Finished(code, "\n".join(lines).encode(), stderr.encode(), **more)
+    return FinishedProcess(code, "\n".join(lines).encode(), stderr.encode(), **more)
 
 
 def judged(*objects: dict[str, Any] | str, **more: Any) -> Answer | NoAnswer:
     """The outcome at NOW."""
-    return classify(finished(*objects, **more), now=NOW)
+    return classify_outcome(finished(*objects, **more), now=NOW)
 
 
 def why(*objects: dict[str, Any] | str, **more: Any) -> Why:
@@ -219,7 +219,7 @@ def test_our_own_kills() -> None:
     assert why(code=-15, timed_out=True) is Why.TIMED_OUT
     assert why(code=-9, stopped=True) is Why.STOPPING
     assert why(code=-9, capped=True) is Why.BAD_ANSWER
-    killed_with_us = classify(finished(code=143), now=NOW, stopping=True)
+    killed_with_us = classify_outcome(finished(code=143), now=NOW, stopping=True)
     assert isinstance(killed_with_us, NoAnswer) and killed_with_us.why is Why.STOPPING
     assert isinstance(judged(result("paid for"), code=-15, timed_out=True), Answer)
 
@@ -234,8 +234,8 @@ def test_details_are_short_and_safe() -> None:
 
 def test_sessions_and_odd_numbers() -> None:
     """S-61: ids are remembered even from a killed call; a cost that is not a number is unknown."""
-    report = read(b'{"type":"system","subtype":"init","session_id":"s-9","model":"m"}\n{"type":"resu')
+    report = parse_output(b'{"type":"system","subtype":"init","session_id":"s-9","model":"m"}\n{"type":"resu')
     assert (report.sessions, report.complete, report.model) == (("s-9",), False, "m")
     for odd in ("NaN", "-1", '"x"', "1e999", "true", "null", "1" + "0" * 400):
         line = json.dumps(result()).replace('"total_cost_usd": 0.002', f'"total_cost_usd": {odd}')
-        assert read(line.encode()).usd is None
+        assert parse_output(line.encode()).usd is None

@@ -19,15 +19,17 @@ import pytest
 from support_claude import install_stand_in
 from support_waiting import PATIENCE, is_gone, starts_when, until
 from tacitd.model.children import Children, start_time
-from tacitd.model.process import Finished, run
+from tacitd.model.process import FinishedProcess, run_process
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
-def python(code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = PATIENCE, **more: Any) -> Finished:
+def python(
+    code: str, cwd: Path, *, stdin: bytes = b"", deadline: float = PATIENCE, **more: Any
+) -> FinishedProcess:
     """Run a few lines of Python as the child."""
     argv = [sys.executable, "-IS", "-c", code]
-    return run(argv, env=more.pop("env", ENV), cwd=cwd, stdin=stdin, deadline=deadline, **more)
+    return run_process(argv, env=more.pop("env", ENV), cwd=cwd, stdin=stdin, deadline=deadline, **more)
 
 
 def test_in_and_out(tmp_path: Path) -> None:
@@ -62,9 +64,9 @@ def test_a_session_of_its_own(tmp_path: Path) -> None:
 def test_what_cannot_be_started(tmp_path: Path) -> None:
     """No shell and no guessing: the system's own error is raised."""
     with pytest.raises(FileNotFoundError):
-        run(["/nowhere/claude"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
+        run_process(["/nowhere/claude"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
     with pytest.raises(FileNotFoundError):
-        run(["/bin/true"], env=ENV, cwd=tmp_path / "gone", stdin=b"", deadline=1)
+        run_process(["/bin/true"], env=ENV, cwd=tmp_path / "gone", stdin=b"", deadline=1)
 
 
 @pytest.mark.parametrize("broken", ["__init__", "register", "select"])
@@ -99,7 +101,7 @@ def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
     """RELIABILITY 15: it ignores SIGTERM, and so does a grandchild that keeps standard output open."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "hang-family"}])
     pids: list[int] = []
-    done = run(
+    done = run_process(
         [str(stand_in.program), "-p"],
         env=ENV,
         cwd=tmp_path,
@@ -118,7 +120,7 @@ def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
 def test_an_answer_is_not_held_up_by_a_grandchild(tmp_path: Path) -> None:
     """ANCHORS P3: a grandchild that keeps the pipe open is killed with the group, and the answer is complete."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "leave-family"}])
-    done = run([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE)
+    done = run_process([str(stand_in.program), "-p"], env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE)
     assert (done.stdout, done.returncode, done.timed_out) == (b"left\n", 0, False)
     until(partial(is_gone, stand_in.grandchild()), "the grandchild did not go")
 
@@ -127,7 +129,7 @@ def test_a_flood_is_cut_off(tmp_path: Path) -> None:
     """RELIABILITY 15: 100 MB on standard output; memory is bounded and the child is ended."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "flood"}])
     argv = [str(stand_in.program), "-p"]
-    done = run(argv, env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE, output_cap=100_000)
+    done = run_process(argv, env=ENV, cwd=tmp_path, stdin=b"x", deadline=PATIENCE, output_cap=100_000)
     assert done.capped and len(done.stdout) == 100_000 and done.returncode != 0 and not done.timed_out
 
 
@@ -165,7 +167,7 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
     python("print(1)", tmp_path)
     python("import time; time.sleep(600)", tmp_path, deadline=0.05)
     with pytest.raises(FileNotFoundError):
-        run(["/nowhere"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
+        run_process(["/nowhere"], env=ENV, cwd=tmp_path, stdin=b"", deadline=1)
     assert count() == before
 
 
@@ -188,8 +190,8 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
     children = Children(tmp_path / "children", work)
     ours, unrecorded = sleeper(elsewhere, marked=True), sleeper(work, marked=True)
     unmarked, other_daemons = sleeper(work, marked=False), sleeper(elsewhere, marked=True)
-    children.started(ours.pid)
-    children.started(unmarked.pid)
+    children.record_started(ours.pid)
+    children.record_started(unmarked.pid)
     (tmp_path / "children" / "notes.json").write_text("not ours")
     (tmp_path / "children" / "99999999.json").write_text("{broken")
     try:
@@ -209,7 +211,7 @@ def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
     children = Children(tmp_path / "children")
     later = sleeper(tmp_path, marked=True)
     try:
-        children.started(later.pid)
+        children.record_started(later.pid)
         (tmp_path / "children" / f"{later.pid}.json").write_text('{"start": "1"}')
         assert children.reap_leftovers() == 0 and later.poll() is None
     finally:
@@ -223,10 +225,10 @@ def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
     modes: list[int] = []
 
     def started(pid: int) -> None:
-        children.started(pid)
+        children.record_started(pid)
         modes.append((tmp_path / "children" / f"{pid}.json").stat().st_mode & 0o777)
 
-    python("pass", tmp_path, started=started, ended=children.ended)
+    python("pass", tmp_path, started=started, ended=children.record_ended)
     assert modes == [0o600] and (tmp_path / "children").stat().st_mode & 0o777 == 0o700
     assert list((tmp_path / "children").iterdir()) == []
     assert start_time(os.getpid()) and not start_time(2**30)

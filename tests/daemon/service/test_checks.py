@@ -12,13 +12,13 @@ import pytest
 
 from support_claude import install_stand_in
 from support_cli import Cli
-from tacitd.files.locks import hold
+from tacitd.files.locks import acquire_lock
 from tacitd.paths import Paths
 from tacitd.service import checks
-from tacitd.service.finding import Finding
-from tacitd.service.managers import Ran, Systemd, pairs
-from tacitd.service.mend import mend
-from tacitd.service.units import Facts
+from tacitd.service.finding import DoctorFinding
+from tacitd.service.managers import Systemd, ToolExit, parse_environment
+from tacitd.service.mend import apply_fixes
+from tacitd.service.units import ServiceFacts
 
 
 @pytest.fixture
@@ -32,64 +32,66 @@ def places(tmp_path: Path) -> Paths:
 
 
 def ids(found: object) -> list[str]:
-    assert not isinstance(found, Finding)
+    assert not isinstance(found, DoctorFinding)
     return [one.id for one in list(found)]  # type: ignore[call-overload]
 
 
 def test_the_services_file(tmp_path: Path) -> None:
     """Absent, up to date whatever PATH the shell has, of another version, edited, unreadable: each with its hint."""
 
-    def run(argv: Sequence[str]) -> Ran:
-        return Ran(0, "")
+    def run(argv: Sequence[str]) -> ToolExit:
+        return ToolExit(0, "")
 
-    made = Systemd.here({}, tmp_path, run)
-    given = Facts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
-    (one,) = checks.service(made, given)
+    made = Systemd.for_user({}, tmp_path, run)
+    given = ServiceFacts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
+    (one,) = checks.check_service(made, given)
     assert (one.id, one.hint) == ("service.absent", "run `tacitd service install`")
     made.install(given, now=False)
-    assert ids(checks.service(made, given)) == ["service.installed"]
-    other_shell = Facts(
+    assert ids(checks.check_service(made, given)) == ["service.installed"]
+    other_shell = ServiceFacts(
         given.program, given.home, given.log, {**given.environment, "PATH": "/other:/usr/bin"}
     )
-    assert ids(checks.service(made, other_shell)) == ["service.installed"]
-    assert ids(checks.service(made, Facts(("/new/tacitd",), given.home, given.log, {}))) == [
+    assert ids(checks.check_service(made, other_shell)) == ["service.installed"]
+    assert ids(checks.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))) == [
         "service.outdated"
     ]
     made.file.write_text(made.file.read_text().replace("Nice=10", "Nice=1"))
-    assert ids(checks.service(made, given)) == ["service.edited"]
+    assert ids(checks.check_service(made, given)) == ["service.edited"]
     made.file.write_bytes(b"\xff\xfe")
-    assert ids(checks.service(made, given)) == ["service.unreadable"]
+    assert ids(checks.check_service(made, given)) == ["service.unreadable"]
 
 
 def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
     """No D-Bus, a container."""
-    (one,) = checks.service(Systemd.here({}, tmp_path, lambda argv: Ran(1, "no bus")), Facts((), "", ""))
+    (one,) = checks.check_service(
+        Systemd.for_user({}, tmp_path, lambda argv: ToolExit(1, "no bus")), ServiceFacts((), "", "")
+    )
     assert one.id == "service.absent" and "no bus" in one.what and "tacitd start" in one.hint
 
 
 def test_the_services_environment() -> None:
     """As `systemctl show` prints it, unquoted."""
     text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
-    assert pairs(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
-    assert pairs('"unfinished') == pairs("") == {}
+    assert parse_environment(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
+    assert parse_environment('"unfinished') == parse_environment("") == {}
 
 
 def test_a_client_that_moved(tmp_path: Path) -> None:
     """After an update of nvm the shell finds the client and the service does not."""
     claude = install_stand_in(tmp_path / "v22")
     shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
-    (one,) = checks.client("claude", shell, old)
+    (one,) = checks.check_client("claude", shell, old)
     assert (
         one.id == "service.client-moved"
         and one.severity == "error"
         and one.hint == "run `tacitd service install`"
     )
-    assert ids(checks.client("claude", shell, shell)) == []
+    assert ids(checks.check_client("claude", shell, shell)) == []
 
 
 def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """The projects in the last status. A deleted project or a malformed snapshot is not an error."""
-    assert ids(checks.projects(places)) == ["project.writable"]
+    assert ids(checks.check_projects(places)) == ["project.writable"]
     shut, fine = places.home / "shut", places.home / "fine"
     shut.mkdir()
     fine.mkdir()
@@ -97,11 +99,11 @@ def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.Monke
     (places.state_dir / "status.json").write_text(json.dumps({"slices": {"a": {"projects": named}, "b": 7}}))
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = checks.projects(places)
+    (one,) = checks.check_projects(places)
     assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
     for text in ("", "[]", '{"slices": 1}', '{"slices": {"a": {"projects": 3}}}'):
         (places.state_dir / "status.json").write_text(text)
-        assert ids(checks.projects(places)) == ["project.writable"]
+        assert ids(checks.check_projects(places)) == ["project.writable"]
 
 
 def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,35 +114,35 @@ def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.
     (places.state_dir / "status.json").write_text(json.dumps({"slices": {}, "parked": rows}))
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = checks.projects(places)
+    (one,) = checks.check_projects(places)
     assert one.id == "project.read-only" and str(shut) in one.what
     (places.state_dir / "status.json").write_text('{"parked": 3}')
-    assert ids(checks.projects(places)) == ["project.writable"]
+    assert ids(checks.check_projects(places)) == ["project.writable"]
 
 
 def test_the_clock(places: Paths) -> None:
     """A warning before the last run, or more than 400 days after the newest transcript."""
-    assert ids(checks.clock(places)) == ["clock.ok"]
+    assert ids(checks.check_clock(places)) == ["clock.ok"]
     snapshot = places.state_dir / "status.json"
     snapshot.write_text("{}")
     at = snapshot.stat().st_mtime
-    assert ids(checks.clock(places, at - 3600)) == ["clock.odd"]
+    assert ids(checks.check_clock(places, at - 3600)) == ["clock.odd"]
     (places.config_dir / "projects" / "p").mkdir(parents=True)
-    assert ids(checks.clock(places, at + 500 * 86400)) == ["clock.odd"]
-    assert ids(checks.clock(places, at + 300 * 86400)) == ["clock.ok"]
+    assert ids(checks.check_clock(places, at + 500 * 86400)) == ["clock.odd"]
+    assert ids(checks.check_clock(places, at + 300 * 86400)) == ["clock.ok"]
 
 
 def test_the_sockets_place(places: Paths) -> None:
     """Nothing, a leftover, a regular file."""
-    assert ids(checks.socket_place(places, answered=False)) == []
+    assert ids(checks.check_socket(places, answered=False)) == []
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(places.socket))
-    assert ids(checks.socket_place(places, answered=False)) == ["socket.stale"]
-    assert ids(checks.socket_place(places, answered=True)) == []
+    assert ids(checks.check_socket(places, answered=False)) == ["socket.stale"]
+    assert ids(checks.check_socket(places, answered=True)) == []
     places.socket.unlink()
     places.socket.write_text("")
-    assert ids(checks.socket_place(places, answered=False)) == ["socket.taken"]
-    assert list(mend(places)) == [] and places.socket.exists()
+    assert ids(checks.check_socket(places, answered=False)) == ["socket.taken"]
+    assert list(apply_fixes(places)) == [] and places.socket.exists()
 
 
 def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
@@ -151,7 +153,7 @@ def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
     for name in ("notes.txt", "tacitd.sock"):
         (places.state_dir / name).write_text("mine")
         (places.state_dir / name).chmod(0o644)
-    assert ids(checks.modes(inside)) == [] and list(mend(inside)) == []
+    assert ids(checks.check_modes(inside)) == [] and list(apply_fixes(inside)) == []
     for name in ("notes.txt", "tacitd.sock"):
         assert (places.state_dir / name).stat().st_mode & 0o777 == 0o644
 
@@ -168,12 +170,12 @@ def test_mending_what_is_safe(places: Paths) -> None:
     places.state_dir.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(places.socket))
-    assert ids(checks.modes(places)) == ["state.too-open"]
-    with hold(places.state_dir / "lock"):
-        list(mend(places))
+    assert ids(checks.check_modes(places)) == ["state.too-open"]
+    with acquire_lock(places.state_dir / "lock"):
+        list(apply_fixes(places))
         assert places.socket.exists()
-    assert list(mend(places)) == [f"removed {places.socket}"]
-    assert ids(checks.modes(places)) == [] and outside.stat().st_mode & 0o777 == 0o644
+    assert list(apply_fixes(places)) == [f"removed {places.socket}"]
+    assert ids(checks.check_modes(places)) == [] and outside.stat().st_mode & 0o777 == 0o644
     assert (log.stat().st_mode & 0o777, places.state_dir.stat().st_mode & 0o777) == (0o600, 0o700)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import UnavailableError
-from tacitd.files.locks import hold
+from tacitd.files.locks import acquire_lock
 from tacitd.paths import Paths
 from tacitd.service import detach
 
@@ -29,7 +29,7 @@ def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch:
     """A wrong configuration: exit code 78 and its line, at once and not after a timeout."""
     play(monkeypatch, "os.write(2, b'tacitd: budget is wrong\\n'); os.write(told, bytes([78]))")
     with pytest.raises(detach.StartFailedError, match="budget is wrong") as error:
-        detach.spawn(places, os.environ)
+        detach.spawn_daemon(places, os.environ)
     assert error.value.code == 78
     assert (places.state_dir / "start.log").stat().st_mode & 0o777 == 0o600
 
@@ -38,7 +38,7 @@ def test_a_daemon_that_dies_without_a_word(places: Paths, monkeypatch: pytest.Mo
     """Killed while it starts: the pipe closes, and that is reported."""
     play(monkeypatch, "sys.exit(0)")
     with pytest.raises(detach.StartFailedError, match="it printed nothing") as error:
-        detach.spawn(places, os.environ)
+        detach.spawn_daemon(places, os.environ)
     assert error.value.code == 1
 
 
@@ -49,7 +49,7 @@ def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.Monke
         "os.write(2, b'tacitd: a file is in the way\\nhint: move it\\n'); os.write(told, bytes([69]))",
     )
     with pytest.raises(detach.StartFailedError) as error:
-        detach.spawn(places, os.environ)
+        detach.spawn_daemon(places, os.environ)
     assert error.value.what == "the daemon did not start: a file is in the way"
     assert (error.value.hint, error.value.code) == ("move it", 69)
 
@@ -59,27 +59,27 @@ def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.Mon
     play(monkeypatch, "os.write(told, bytes([69]))")
     answers = iter([None, None, 4711])
     monkeypatch.setattr(detach, "answering", lambda _: next(answers))
-    assert detach.spawn(places, os.environ) == 4711
+    assert detach.spawn_daemon(places, os.environ) == 4711
 
 
 def test_one_that_runs_already(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 69, with the process id."""
     monkeypatch.setattr(detach, "answering", lambda _: 4711)
     with pytest.raises(UnavailableError, match="4711"):
-        detach.spawn(places, os.environ)
+        detach.spawn_daemon(places, os.environ)
 
 
 def test_gone_means_that_the_lock_is_free(places: Paths) -> None:
     """The socket is removed first; a start at that moment would find the lock held."""
-    assert detach.gone(places.state_dir, 0)
-    lock = hold(places.state_dir / "lock")
-    assert not detach.gone(places.state_dir, 0)
+    assert detach.wait_until_gone(places.state_dir, 0)
+    lock = acquire_lock(places.state_dir / "lock")
+    assert not detach.wait_until_gone(places.state_dir, 0)
     lock.release()
-    assert detach.gone(places.state_dir, 0)
+    assert detach.wait_until_gone(places.state_dir, 0)
 
 
 def test_nobody_answers(places: Paths) -> None:
     """No socket, or a file in its place."""
-    assert detach.answering(places.socket) is None
+    assert detach.ping_daemon(places.socket) is None
     places.socket.write_text("")
-    assert detach.answering(places.socket) is None
+    assert detach.ping_daemon(places.socket) is None

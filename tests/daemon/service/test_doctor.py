@@ -13,9 +13,9 @@ from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from tacitd.control.client import BusyError
 from tacitd.paths import Paths
-from tacitd.service.doctor import Service, examine
-from tacitd.service.managers import Ran, Systemd
-from tacitd.service.units import facts
+from tacitd.service.doctor import Service, examine_machine
+from tacitd.service.managers import Systemd, ToolExit
+from tacitd.service.units import collect_facts
 
 
 @pytest.fixture
@@ -96,11 +96,13 @@ def test_a_key_that_only_the_shell_has_is_named_for_the_service(
     """The service's calls have the variables of the service, whatever the person's shell has."""
     claude.rules([], logged_in=False)
     shell = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-secret"}
-    manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, f"HOME={tmp_path} PATH={claude.path()}"))
-    service = Service(manager, facts(("tacitd",), os.environ, {}, claude.program, tmp_path / "log"))
+    manager = Systemd.for_user(
+        {}, tmp_path, lambda argv: ToolExit(0, f"HOME={tmp_path} PATH={claude.path()}")
+    )
+    service = Service(manager, collect_facts(("tacitd",), os.environ, {}, claude.program, tmp_path / "log"))
     manager.file.parent.mkdir(parents=True)
-    manager.file.write_text(manager.text(service.facts))
-    findings = {one.id: one for one in examine(Paths.from_env(os.environ), shell, service)}
+    manager.file.write_text(manager.render_file(service.facts))
+    findings = {one.id: one for one in examine_machine(Paths.from_env(os.environ), shell, service)}
     assert "give the service ANTHROPIC_API_KEY" in findings["model.logged-out"].hint
     assert "claude.pass_env" in findings["model.logged-out"].hint
 
@@ -202,7 +204,7 @@ def test_a_command_that_is_a_path(cli: Cli, claude: StandIn, tmp_path: Path) -> 
 
 def test_each_finding_has_its_own_id_and_is_json(cli: Cli) -> None:
     """STYLE: JSON output is a contract."""
-    findings = examine(Paths.from_env(os.environ), os.environ)
+    findings = examine_machine(Paths.from_env(os.environ), os.environ)
     ids = [one.id for one in findings]
     assert len(ids) == len(set(ids)) and json.loads(json.dumps([one.as_data() for one in findings]))
     assert all(one.hint for one in findings if one.severity != "ok")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.app import App, build
+from tacitd.app import App, build_app
 from tacitd.paths import Paths
-from tacitd.service.greeting import greeting
+from tacitd.service.greeting import banner_lines
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 
@@ -26,8 +26,8 @@ def make(tmp_path: Path) -> Make:
         places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
         environ = {f"TACITD_{name}": value for name, value in settings.items()}
         model = ScriptedModel()
-        clock.pass_(3600.0)
-        return build(
+        clock.advance(3600.0)
+        return build_app(
             places, environ, clock=clock, model=lambda config, budget: model, watcher_for=SilentWatcher
         )
 
@@ -39,7 +39,7 @@ def test_it_says_what_it_watches_what_it_may_cost_and_where_it_is(make: Make, tm
     (tmp_path / "claude/projects/p").mkdir(parents=True)
     (tmp_path / "claude/projects/p/s.jsonl").write_text("")
     with make(BUDGET__USD_PER_DAY="2", BUDGET__CALLS_PER_DAY="7", SESSION__IDLE="45m") as app:
-        text = "\n".join(greeting(app))
+        text = "\n".join(banner_lines(app))
     assert f"watches {tmp_path / 'claude/projects'} (1 transcripts)" in text
     assert "at most $2.00 a day, $10.00 a month and 7 calls a day" in text
     assert "`tacitd scan --since 30d`" in text and "45m" in text and str(tmp_path / "state") in text
@@ -48,14 +48,14 @@ def test_it_says_what_it_watches_what_it_may_cost_and_where_it_is(make: Make, tm
 def test_the_first_start_is_said_once(make: Make) -> None:
     """Existing transcripts are taken as read at the very first start only."""
     with make() as app:
-        assert any("first start" in line for line in greeting(app))
+        assert any("first start" in line for line in banner_lines(app))
     with make() as app:
-        assert not any("first start" in line for line in greeting(app))
+        assert not any("first start" in line for line in banner_lines(app))
 
 
 def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
     """No transcripts yet."""
     with make() as app:
-        lines = list(greeting(app))
+        lines = list(banner_lines(app))
     at = next(n for n, line in enumerate(lines) if line.startswith("missing: "))
     assert "claude" in lines[at] and lines[at + 1].startswith("  hint: ")

@@ -14,9 +14,9 @@ import pytest
 from support_engine import Scene
 from support_waiting import PATIENCE
 from tacitd.errors import ConfigError
-from tacitd.service.life import STUCK, Life, line, stuck
+from tacitd.service.life import STUCK_AFTER, Supervision, describe_state, find_fault
 from tacitd.service.notify import Notifier
-from tacitd.service.signals import acting, stacks_on_usr1
+from tacitd.service.signals import handle_signals, stacks_on_usr1
 
 
 class Heard:
@@ -62,20 +62,20 @@ def test_what_the_environment_says() -> None:
     assert Notifier.from_env({**env, "WATCHDOG_PID": "1"}).interval is None
     for wrong in ("", "x", "0", "-1"):
         assert Notifier.from_env({**env, "WATCHDOG_USEC": wrong}).interval is None
-    Notifier.from_env({}).ready("nobody listens")
-    Notifier("/no/such/socket").stopping()
+    Notifier.from_env({}).notify_ready("nobody listens")
+    Notifier("/no/such/socket").notify_stopping()
 
 
 def test_the_words_of_the_protocol(heard: Heard) -> None:
     """READY with STATUS, RELOADING with MONOTONIC_USEC, STOPPING, EXTEND_TIMEOUT_USEC, as systemd reads them."""
     notifier = Notifier(str(heard.path), 2.0)
-    notifier.ready("läuft")
-    notifier.reloading()
-    notifier.extend(60)
-    notifier.stopping()
-    notifier.alive(0.0)
-    notifier.alive(0.5)
-    notifier.alive(1.0)
+    notifier.notify_ready("läuft")
+    notifier.notify_reloading()
+    notifier.extend_timeout(60)
+    notifier.notify_stopping()
+    notifier.notify_alive(0.0)
+    notifier.notify_alive(0.5)
+    notifier.notify_alive(1.0)
     said = heard.all()
     assert said[0] == "READY=1\nSTATUS=läuft" and said[1].startswith("RELOADING=1\nMONOTONIC_USEC=")
     assert said[2:] == ["EXTEND_TIMEOUT_USEC=60000000", "STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"]
@@ -90,7 +90,7 @@ def test_an_abstract_socket() -> None:
         except OSError:
             pytest.skip("no abstract sockets here")
         end.settimeout(PATIENCE)
-        Notifier("@" + name).status("here")
+        Notifier("@" + name).notify_status("here")
         assert end.recv(100) == b"STATUS=here"
 
 
@@ -98,40 +98,40 @@ def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_lif
     scene: Scene, heard: Heard
 ) -> None:
     """DESIGN "Service": READY after lock, socket, watches and first listing; WATCHDOG from the engine's loop, in time."""
-    life = Life(scene.app, Notifier(str(heard.path), 10.0))
-    life.begin()
+    life = Supervision(scene.app, Notifier(str(heard.path), 10.0))
+    life.announce_ready()
     (ready,) = heard.all()
     assert ready.startswith("READY=1\nSTATUS=watches 0 transcripts")
-    assert scene.app.engine.asleep <= 10.0
-    life.turned()
+    assert scene.app.engine.max_sleep <= 10.0
+    life.report_health()
     assert heard.all() == ["WATCHDOG=1"]
-    scene.clock.pass_(1.0)
-    life.turned()
+    scene.clock.advance(1.0)
+    life.report_health()
     assert heard.all() == []
-    scene.clock.pass_(10.0)
-    life.turned()
+    scene.clock.advance(10.0)
+    life.report_health()
     assert "WATCHDOG=1" in heard.all()
 
 
 def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> None:
     """A worker that is busy for more than half an hour, or a watcher that ended: the manager restarts the daemon."""
-    life = Life(scene.app, Notifier(str(heard.path), 1.0))
+    life = Supervision(scene.app, Notifier(str(heard.path), 1.0))
     busy = scene.app.engine.dispatcher.runner.busy_since
     busy["a", "/project"] = scene.clock.monotonic()
-    scene.clock.pass_(STUCK - 1)
-    life.turned()
+    scene.clock.advance(STUCK_AFTER - 1)
+    life.report_health()
     assert "WATCHDOG=1" in heard.all()
-    scene.clock.pass_(2)
-    life.turned()
+    scene.clock.advance(2)
+    life.report_health()
     said = heard.all()
     assert "WATCHDOG=1" not in said and "has been busy with /project for 30 min" in said[0]
     busy.clear()
-    assert stuck(scene.app, scene.clock.monotonic()) == ""
+    assert find_fault(scene.app, scene.clock.monotonic()) == ""
 
 
 def test_the_line_says_how_it_goes(scene: Scene) -> None:
     """One line for a person: what is watched, what waits, and the first degradation."""
-    text = line(scene.app)
+    text = describe_state(scene.app)
     assert text.startswith("watches 0 transcripts") and "\n" not in text
 
 
@@ -141,18 +141,18 @@ def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: 
     def refuse(_: object) -> list[str]:
         raise ConfigError("wrong", "mend it")
 
-    life = Life(scene.app, Notifier(str(heard.path)))
+    life = Supervision(scene.app, Notifier(str(heard.path)))
     for answer in (lambda _: ["session.idle"], refuse):
         monkeypatch.setattr("tacitd.service.life.reload", answer)
-        life.reload()
+        life.reload_or_keep()
         first, second = heard.all()
         assert first.startswith("RELOADING=1") and second.startswith("READY=1")
 
 
 def test_leaving(scene: Scene, heard: Heard) -> None:
     """STOPPING is sent first."""
-    Life(scene.app, Notifier(str(heard.path))).leave()
-    assert heard.all() == ["STOPPING=1"] and scene.app.leaving.is_set()
+    Supervision(scene.app, Notifier(str(heard.path))).request_stop()
+    assert heard.all() == ["STOPPING=1"] and scene.app.stopping.is_set()
 
 
 def test_a_signal_is_acted_on_in_a_thread() -> None:
@@ -164,7 +164,7 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
         done.set()
 
     before = signal.getsignal(signal.SIGHUP)
-    with acting({signal.SIGHUP: act}):
+    with handle_signals({signal.SIGHUP: act}):
         os.kill(os.getpid(), signal.SIGHUP)
         assert done.wait(PATIENCE)
     assert where == ["tacitd-signals"] and signal.getsignal(signal.SIGHUP) == before

@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from tacitd.errors import UnavailableError
-from tacitd.files.locks import hold
-from tacitd.handler import Footprint, Handler, Slice
+from tacitd.files.locks import acquire_lock
+from tacitd.handler import Footprint, Handler, Plugin
 from tacitd.paths import Paths
-from tacitd.service.managers import Ran, Systemd
-from tacitd.service.remove import STATE_FILES, footprints_of, remove
+from tacitd.service.managers import Systemd, ToolExit
+from tacitd.service.remove import STATE_FILES, collect_footprints, uninstall_daemon
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def leave_a_socket(path: Path) -> None:
 def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
     """The unit and the leftover socket are removed."""
     leave_a_socket(places.socket)
-    manager = Systemd.here({}, tmp_path, lambda argv: Ran(0, ""))
+    manager = Systemd.for_user({}, tmp_path, lambda argv: ToolExit(0, ""))
     manager.file.parent.mkdir(parents=True)
     manager.file.write_text("")
-    said = list(remove(places, manager, purge=False))
+    said = list(uninstall_daemon(places, manager, purge=False))
     assert not manager.file.exists() and not places.socket.parent.exists()
     assert (places.state_dir / "budget.jsonl").exists()
     assert any("--purge" in text for text in said) and "learned" in said[-1]
@@ -48,10 +48,10 @@ def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
 
 def test_purge(places: Paths) -> None:
     """The state is removed too; a configuration that a person wrote stays and is named. A second time does nothing."""
-    said = list(remove(places, None, purge=True))
+    said = list(uninstall_daemon(places, None, purge=True))
     assert not places.state_dir.exists() and places.config_file.exists()
     assert any("you wrote it" in text for text in said)
-    assert list(remove(places, None, purge=True))
+    assert list(uninstall_daemon(places, None, purge=True))
 
 
 def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
@@ -72,7 +72,7 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     (places.state_dir / "tacitd.sock").unlink()
     leave_a_socket(places.state_dir / "tacitd.sock")
     (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
-    said = list(remove(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
     left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
     assert left == mine
     assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
@@ -84,7 +84,7 @@ def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
     inside = places.state_dir / "tacitd.sock"
     for path in (places.socket, inside):
         path.write_text("mine")
-    said = list(remove(places, None, purge=purge))
+    said = list(uninstall_daemon(places, None, purge=purge))
     assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
     assert f"kept {places.socket}: it is not a socket" in said
     assert (f"kept {inside}: it is not a socket" in said) == purge
@@ -94,7 +94,7 @@ def test_a_link_to_a_socket_stays(places: Paths) -> None:
     """Neither the link nor the socket is tacitd's."""
     leave_a_socket(places.state_dir / "other")
     places.socket.symlink_to(places.state_dir / "other")
-    said = list(remove(places, None, purge=False))
+    said = list(uninstall_daemon(places, None, purge=False))
     assert places.socket.is_symlink() and f"kept {places.socket}: it is not a socket" in said
 
 
@@ -103,7 +103,7 @@ def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ..
     """docs/files.md: both directories are tacitd's, whether a daemon made one or both of them."""
     for name in names:
         (places.state_dir / "model" / name).mkdir(parents=True)
-    said = list(remove(places, None, purge=True))
+    said = list(uninstall_daemon(places, None, purge=True))
     assert not places.state_dir.exists() and f"removed {places.state_dir}" in said
 
 
@@ -115,7 +115,7 @@ def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -
     (away / "mine").write_text("mine")
     (model / "children").symlink_to(away)
     (model / "house.obj").write_text("mine")
-    list(remove(places, None, purge=True))
+    list(uninstall_daemon(places, None, purge=True))
     assert sorted(path.name for path in model.iterdir()) == ["children", "house.obj"]
     assert (away / "mine").exists()
 
@@ -125,7 +125,7 @@ def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> 
     file, none = tmp_path / "exclude", tmp_path / "none"
     file.write_text("/LEARNED.md\n")
     one = Footprint(kept=[file, none], reasons={file: "git's own", none: "absent"})
-    said = list(remove(places, None, purge=True, footprints=lambda: {"x": one}))
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"x": one}))
     assert f"kept {file}: git's own" in said and not any(str(none) in text for text in said)
 
 
@@ -140,7 +140,7 @@ def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
     one = Footprint(
         [own / "mark", tmp_path / "link", own], [own / "kept", own / "none"], [own], [own / "sub", own]
     )
-    said = list(remove(places, None, purge=True, footprints=lambda: {"x": one}))
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"x": one}))
     assert sorted(path.name for path in own.iterdir()) == ["kept"]
     assert away.read_text() == "away" and (tmp_path / "link").is_symlink()
     assert f"removed {own / 'mark'}" in said and f"kept {own / 'kept'}" in said
@@ -154,15 +154,15 @@ def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
 
     made = cast(Handler, None)
     slices = [
-        Slice("a", lambda: made, footprint=broken),
-        Slice("b", lambda: made, footprint=lambda _: Footprint([Path("/x")])),
+        Plugin("a", lambda: made, footprint=broken),
+        Plugin("b", lambda: made, footprint=lambda _: Footprint([Path("/x")])),
     ]
-    assert footprints_of(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
+    assert collect_footprints(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 
 
 def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is removed while a daemon runs."""
     monkeypatch.setattr("time.monotonic", iter(range(0, 10_000, 30)).__next__)
-    with hold(places.state_dir / "lock"), pytest.raises(UnavailableError):
-        list(remove(places, None, purge=True))
+    with acquire_lock(places.state_dir / "lock"), pytest.raises(UnavailableError):
+        list(uninstall_daemon(places, None, purge=True))
     assert (places.state_dir / "budget.jsonl").exists()

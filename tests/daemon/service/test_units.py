@@ -13,12 +13,19 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import UsageError
-from tacitd.service.units import Facts, agent, edited, facts, template, unit
+from tacitd.service.units import (
+    ServiceFacts,
+    collect_facts,
+    is_edited,
+    read_template,
+    render_agent,
+    render_unit,
+)
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "service"
 ACCOUNT = {"HOME": "/Users/me", "USER": "me", "LOGNAME": "me"}
 LOG = Path("/Users/me/state/tacitd.log")
-GIVEN = Facts(
+GIVEN = ServiceFacts(
     ("/Users/me/venv/bin/python", "/Users/me/venv/bin/tacitd"),
     "/Users/me",
     str(LOG),
@@ -45,17 +52,17 @@ KEYS: dict[str, type | tuple[type, ...]] = {
 
 def test_the_agent_is_the_golden_file() -> None:
     """DESIGN "Service": the agent, byte for byte."""
-    assert agent(GIVEN) == (FIXTURES / "dev.tacitd.plist").read_text(encoding="utf-8")
+    assert render_agent(GIVEN) == (FIXTURES / "dev.tacitd.plist").read_text(encoding="utf-8")
 
 
 def test_the_unit_is_the_golden_file() -> None:
     """DESIGN "Service": the unit, byte for byte."""
-    assert unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
+    assert render_unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
 
 
 def test_the_agent_has_only_keys_that_launchd_knows() -> None:
     """launchd.plist(5): names, types, absolute programs, umask 077 as decimal, restarts after failures only."""
-    made = plistlib.loads(agent(GIVEN).encode())
+    made = plistlib.loads(render_agent(GIVEN).encode())
     assert {name for name, value in made.items() if not isinstance(value, KEYS.get(name, ()))} == set()
     assert made["Umask"] == 0o077 and made["KeepAlive"] == {"SuccessfulExit": False}
     assert made["ProgramArguments"] == [*GIVEN.program, "run", "--service"]
@@ -68,7 +75,7 @@ def test_the_agent_has_only_keys_that_launchd_knows() -> None:
 def test_another_reader_takes_the_agent_too(tmp_path: Path) -> None:
     """libplist reads the same values as plistlib."""
     source, target = tmp_path / "a.plist", tmp_path / "b.plist"
-    source.write_text(agent(GIVEN))
+    source.write_text(render_agent(GIVEN))
     subprocess.run(["plistutil", "-i", str(source), "-o", str(target), "-f", "bin"], check=True, timeout=60)
     assert plistlib.loads(target.read_bytes()) == plistlib.loads(source.read_bytes())
 
@@ -80,9 +87,9 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 @examples(60)
 def test_no_word_breaks_out_of_its_place(word: str) -> None:
     """HOME with spaces, quotes, `%`, `$`, `<` and non-ASCII letters: one word in the unit, one string in the plist."""
-    odd = Facts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
-    assert plistlib.loads(agent(odd).encode())["EnvironmentVariables"]["HOME"] == "/home/" + word
-    text = unit(odd)
+    odd = ServiceFacts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
+    assert plistlib.loads(render_agent(odd).encode())["EnvironmentVariables"]["HOME"] == "/home/" + word
+    text = render_unit(odd)
     (start,) = (one for one in text.split("\n") if one.startswith("ExecStart="))
     (home,) = (one for one in text.split("\n") if one.startswith("Environment="))
     assert (
@@ -108,34 +115,36 @@ def _unquoted(text: str, *, dollar: bool) -> str:
 def test_what_cannot_stand_in_a_file_is_refused() -> None:
     """A newline in HOME would be a line of its own in a unit."""
     with pytest.raises(UsageError, match="cannot be written"):
-        unit(Facts(("/a",), "/h", "/l", {"HOME": "/h\nExecStart=/bin/evil"}))
+        render_unit(ServiceFacts(("/a",), "/h", "/l", {"HOME": "/h\nExecStart=/bin/evil"}))
     with pytest.raises(UsageError, match="not be a valid property list"):
-        agent(Facts(("/a",), "/h\x01", "/l", {}))
+        render_agent(ServiceFacts(("/a",), "/h\x01", "/l", {}))
 
 
 def test_an_edit_is_noticed() -> None:
     """What a person changed is not overwritten."""
-    for text in (unit(GIVEN), agent(GIVEN)):
-        assert not edited(text)
-        assert edited(text.replace("tacitd", "tacitt", 1) + "\n")
-        assert edited(text.replace("20", "30"))
-    assert edited(template("systemd")) and edited("")
+    for text in (render_unit(GIVEN), render_agent(GIVEN)):
+        assert not is_edited(text)
+        assert is_edited(text.replace("tacitd", "tacitt", 1) + "\n")
+        assert is_edited(text.replace("20", "30"))
+    assert is_edited(read_template("systemd")) and is_edited("")
 
 
 def test_the_environment_of_a_service() -> None:
     """CLAUDE_CODE 4.5, 3.1: the shell's PATH with the client's directory, the account's names; CLAUDE_CONFIG_DIR and the
     like only where they were set, and nothing else of the shell."""
     shell = {"PATH": "/usr/bin:relative::/bin:/usr/bin", "HOME": "/Users/me", "ANTHROPIC_API_KEY": "secret"}
-    made = facts(("/p",), shell, ACCOUNT, Path("/nvm/bin/claude"), LOG)
+    made = collect_facts(("/p",), shell, ACCOUNT, Path("/nvm/bin/claude"), LOG)
     assert made.environment["PATH"] == "/nvm/bin:/usr/bin:/bin"
     assert set(made.environment) == {"HOME", "USER", "LOGNAME", "LANG", "PATH"}
-    set_ = facts(("/p",), {**shell, "CLAUDE_CONFIG_DIR": "/c", "XDG_STATE_HOME": "/s"}, ACCOUNT, None, LOG)
+    set_ = collect_facts(
+        ("/p",), {**shell, "CLAUDE_CONFIG_DIR": "/c", "XDG_STATE_HOME": "/s"}, ACCOUNT, None, LOG
+    )
     assert (set_.environment["CLAUDE_CONFIG_DIR"], set_.environment["XDG_STATE_HOME"]) == ("/c", "/s")
 
 
 def test_the_switches_that_matter() -> None:
     """DESIGN "Service": Type=notify, exit codes without a restart, memory for two children, and nothing that kills node."""
-    lines = template("systemd").splitlines()
+    lines = read_template("systemd").splitlines()
     for wanted in (
         "Type=notify",
         "NotifyAccess=main",

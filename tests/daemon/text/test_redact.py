@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.redact import SECRET, has_secret, redact
+from tacitd.text.redact import SECRET, has_secret, redact_secrets
 
 # Assembled, so that no scanner reports this file as a leak.
 SECRETS = {
@@ -33,7 +33,7 @@ SECRETS = {
 @pytest.mark.parametrize("name", SECRETS)
 def test_known_shapes_go(name: str) -> None:
     """Values with a known shape are replaced; the sentence around them is kept."""
-    assert redact(f"use {SECRETS[name]}, please") == (f"use {SECRET}, please", 1)
+    assert redact_secrets(f"use {SECRETS[name]}, please") == (f"use {SECRET}, please", 1)
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_known_shapes_go(name: str) -> None:
 )
 def test_named_values_go(text: str, left: str) -> None:
     """A value with a secret's name before it is replaced; the name is kept."""
-    assert redact(text) == (left, 1)
+    assert redact_secrets(text) == (left, 1)
 
 
 def test_a_private_key_goes_whole() -> None:
     """PEM blocks are removed from the first line to the last, also with the end cut off."""
     begin = "-----BEGIN " + "OPENSSH PRIVATE KEY-----"
     end = "-----END " + "OPENSSH PRIVATE KEY-----"
-    assert redact(f"a\n{begin}\nb3BlbnNzaC1rZXk\nAAAA\n{end}\nz")[0] == f"a\n{SECRET}\nz"
-    assert redact(f"a\n{begin}\nb3BlbnNzaC1rZXk\nAAAA")[0] == f"a\n{SECRET}"
+    assert redact_secrets(f"a\n{begin}\nb3BlbnNzaC1rZXk\nAAAA\n{end}\nz")[0] == f"a\n{SECRET}\nz"
+    assert redact_secrets(f"a\n{begin}\nb3BlbnNzaC1rZXk\nAAAA")[0] == f"a\n{SECRET}"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_private_key_goes_whole() -> None:
 )
 def test_ordinary_words_stay(text: str) -> None:
     """Sentences about code, hashes, uuids, paths, identifiers, addresses and placeholders are not changed."""
-    assert redact(text) == (text, 0)
+    assert redact_secrets(text) == (text, 0)
     assert not has_secret(text)
 
 
@@ -109,8 +109,8 @@ _FRAGMENTS = [*SECRETS.values(), "password=", "token: ", SECRET, "://a:", "@", "
 @given(st.lists(st.sampled_from(_FRAGMENTS) | st.text(string.printable, max_size=8), max_size=8).map("".join))
 def test_twice_is_once(text: str) -> None:
     """Words are redacted before the model and again before the write; the second time changes nothing."""
-    once, count = redact(text)
-    assert redact(once) == (once, 0)
+    once, count = redact_secrets(text)
+    assert redact_secrets(once) == (once, 0)
     assert (count > 0) == (once != text) == has_secret(text)
 
 
@@ -124,4 +124,4 @@ def test_most_random_tokens_go() -> None:
 def test_a_large_text_takes_no_time() -> None:
     """A 400 KB prompt of one repeated character does not take quadratic time."""
     for text in ("a" * 400_000, "token" * 80_000, "://a:" * 80_000, "-----BEGIN " * 30_000, "aB1" * 130_000):
-        redact(text)
+        redact_secrets(text)

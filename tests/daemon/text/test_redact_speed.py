@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 
 HOSTILE = [
     "curl -u ",
@@ -34,11 +34,11 @@ def test_repetition_takes_linear_time(part: str) -> None:
         best = float("inf")
         for _ in range(2):
             start = time.thread_time()
-            redact(text)
+            redact_secrets(text)
             best = min(best, time.thread_time() - start)
         return best
 
-    redact("key=AKIA ghp_ sk-ant-aaaaaaaaaaa")  # loads what is loaded only once
+    redact_secrets("key=AKIA ghp_ sk-ant-aaaaaaaaaaa")  # loads what is loaded only once
     assert measure(40_000) < 24 * measure(5_000) + 0.02
 
 
@@ -55,7 +55,7 @@ def test_repetition_takes_linear_time(part: str) -> None:
 )
 def test_the_value_of_an_option_goes_where_its_program_comes_first(command: str, secret: str) -> None:
     """The program may be some words before the option, and the same option may occur twice."""
-    assert secret not in redact(command)[0]
+    assert secret not in redact_secrets(command)[0]
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_the_value_of_an_option_goes_where_its_program_comes_first(command: str,
 )
 def test_another_program_keeps_its_option(text: str) -> None:
     """`-p` means a password only for the programs that use it so, in the same command."""
-    assert redact(text) == (text, 0)
+    assert redact_secrets(text) == (text, 0)

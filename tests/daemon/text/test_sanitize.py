@@ -16,7 +16,7 @@ from rich._emoji_codes import EMOJI as EMOJI_NAMES
 from support_examples import examples
 from tacitd.text import characters
 from tacitd.text.characters import is_hidden
-from tacitd.text.sanitize import escape, find_control, sanitize_line, sanitize_text
+from tacitd.text.sanitize import escape_hidden, find_control, sanitize_line, sanitize_text
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 UNASSIGNED = [char for char in EVERY if category(char) in ("Co", "Cn")]
@@ -157,14 +157,16 @@ def test_scripts_survive(script: str) -> None:
         unicodedata.normalize("NFC", SCRIPTS[script]),
         unicodedata.normalize("NFD", SCRIPTS[script]),
     ):
-        assert sanitize_line(form) == sanitize_text(form) == form == escape(form)
+        assert sanitize_line(form) == sanitize_text(form) == form == escape_hidden(form)
 
 
 def test_emoji_survive() -> None:
     """Byte for byte: 2,800 known ones, and those of later versions than `unicodedata` has."""
     emoji = {*SEQUENCES.split(), *EMOJI_NAMES.values()}
     assert len(emoji) > 2800
-    assert [one for one in emoji if not sanitize_line(one) == sanitize_text(one) == one == escape(one)] == []
+    assert [
+        one for one in emoji if not sanitize_line(one) == sanitize_text(one) == one == escape_hidden(one)
+    ] == []
     together = "".join(sorted(emoji))
     assert sanitize_line(together) == together
 
@@ -213,7 +215,7 @@ def test_twice_is_once(text: str) -> None:
     assert sanitize_line(line) == line
     assert sanitize_text(lines) == lines
     assert sanitize_line(lines) == sanitize_line(line)
-    for made in (line, escape(text), lines.replace("\n", "").replace("\t", "")):
+    for made in (line, escape_hidden(text), lines.replace("\n", "").replace("\t", "")):
         assert find_control(made) is None
         assert not any(category(char) in ("Cc", "Cs", "Co", "Zl", "Zp") for char in made)
 
@@ -221,10 +223,10 @@ def test_twice_is_once(text: str) -> None:
 def test_escape_shows_what_is_hidden() -> None:
     """On a terminal a hidden character is shown, in one line; emoji are kept."""
     assert (
-        escape("a\x1b[1m\n\u202eb\u3164 👩\u200d💻 \u200d")
+        escape_hidden("a\x1b[1m\n\u202eb\u3164 👩\u200d💻 \u200d")
         == "a\\x1b[1m\\n\\u202eb\\u3164 👩\u200d💻 \\u200d"
     )
-    assert escape("plain \\n é") == "plain \\n é"
+    assert escape_hidden("plain \\n é") == "plain \\n é"
 
 
 def test_find_control_names_the_place() -> None:
@@ -266,7 +268,7 @@ def test_a_large_text_takes_linear_time() -> None:
         "ब्\u200d",
     ):
         text = unit * (100_000 // len(unit))
-        for clean in (sanitize_line, sanitize_text, escape):
+        for clean in (sanitize_line, sanitize_text, escape_hidden):
             clean(text)
 
 

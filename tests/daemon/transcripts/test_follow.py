@@ -16,8 +16,8 @@ from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.transcripts import known
 from tacitd.transcripts.follow import ALL_EVERY, HOT_EVERY, Follower
-from tacitd.transcripts.known import Changes
-from tacitd.transcripts.listing import Stamp, scan
+from tacitd.transcripts.known import FileChanges
+from tacitd.transcripts.listing import Stamp, scan_root
 from tacitd.transcripts.watch import WatchdogWatcher
 
 
@@ -30,7 +30,7 @@ def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
     """DESIGN "Sources": each change is reported once."""
     path = scene.write("s.jsonl")
     nested = scene.write("s/subagents/agent-1.jsonl")
-    assert sorted(scene.follower.poll().born) == sorted([path, nested])
+    assert sorted(scene.follower.poll().created) == sorted([path, nested])
     assert not scene.follower.poll()
     assert not scene.follower.poll(full=True)
     assert scene.follower.stamps[path].size == 2 and set(scene.follower.stamps) == {path, nested}
@@ -40,12 +40,12 @@ def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
     """RELIABILITY row 10: a hint is handled at once, and reports new, changed and vanished files."""
     scene.follower.poll()
     path = scene.write("s.jsonl", hint=True)
-    assert scene.follower.poll() == Changes(born=(path,))
+    assert scene.follower.poll() == FileChanges(created=(path,))
     scene.write("s.jsonl", hint=True)
-    assert scene.follower.poll() == Changes(changed=(path,))
+    assert scene.follower.poll() == FileChanges(changed=(path,))
     path.unlink()
     scene.told.hints.add(path)
-    assert scene.follower.poll() == Changes(vanished=(path,))
+    assert scene.follower.poll() == FileChanges(vanished=(path,))
 
 
 def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> None:
@@ -54,8 +54,8 @@ def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> 
     scene.follower.poll()
     scene.write("s.jsonl")
     assert scene.follower.next_in() == pytest.approx(HOT_EVERY)
-    assert scene.later(HOT_EVERY / 2) == Changes()
-    assert scene.later(HOT_EVERY / 2) == Changes(changed=(path,))
+    assert scene.later(HOT_EVERY / 2) == FileChanges()
+    assert scene.later(HOT_EVERY / 2) == FileChanges(changed=(path,))
 
 
 def test_cold_file_is_compared_every_minute_and_an_idle_engine_sleeps(scene: Scene) -> None:
@@ -65,8 +65,8 @@ def test_cold_file_is_compared_every_minute_and_an_idle_engine_sleeps(scene: Sce
     scene.follower.poll()
     assert scene.follower.next_in() == pytest.approx(ALL_EVERY)
     scene.write("s.jsonl")
-    assert scene.later(ALL_EVERY - 1) == Changes()
-    assert scene.later(1) == Changes(changed=(path,))
+    assert scene.later(ALL_EVERY - 1) == FileChanges()
+    assert scene.later(1) == FileChanges(changed=(path,))
     assert scene.follower.next_in() == pytest.approx(HOT_EVERY), "it is hot now"
 
 
@@ -77,7 +77,7 @@ def test_a_file_from_the_future_is_hot(scene: Scene) -> None:
     os.utime(path, (ahead, ahead))
     scene.follower.poll()
     scene.write("s.jsonl")
-    assert scene.later(HOT_EVERY) == Changes(changed=(path,))
+    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
 
 
 @pytest.mark.parametrize("what", ["clock forward", "clock back", "late", "lost", "asked"])
@@ -90,7 +90,7 @@ def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
     scene.write("hot.jsonl")
     scene.follower.poll()
     scene.write("s.jsonl")
-    assert scene.later(1) == Changes()
+    assert scene.later(1) == FileChanges()
     scene.clock.wall += {"clock forward": 6, "clock back": -7200}.get(what, 0)
     scene.clock.move(8 if what == "late" else 0)
     scene.told.lost = what == "lost"
@@ -101,13 +101,15 @@ def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: 
     """RELIABILITY row 7: what cannot be watched is polled, and reported once it is certain."""
     scene.told.deaf = {str(scene.folder), str(scene.folder / "new")}
     scene.follower.poll()
-    assert scene.follower.degradations() == [], "a folder that was just made may get its watch a moment later"
+    assert scene.follower.list_degradations() == [], (
+        "a folder that was just made may get its watch a moment later"
+    )
     path = scene.write("new/s.jsonl")
-    assert scene.later(HOT_EVERY) == Changes(born=(path,))
-    assert [problem.id for problem in scene.follower.degradations()] == ["watch.limit"]
+    assert scene.later(HOT_EVERY) == FileChanges(created=(path,))
+    assert [problem.id for problem in scene.follower.list_degradations()] == ["watch.limit"]
     scene.told.deaf = set()
     scene.later(ALL_EVERY)
-    assert scene.follower.degradations() == []
+    assert scene.follower.list_degradations() == []
 
 
 def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
@@ -115,7 +117,7 @@ def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
     scene.follower.poll()
     path = scene.write("s/deep/er/x.jsonl")
     scene.told.hints.add(scene.folder / "s")
-    assert scene.follower.poll() == Changes(born=(path,))
+    assert scene.follower.poll() == FileChanges(created=(path,))
 
 
 def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
@@ -124,7 +126,7 @@ def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
     scene.follower.poll()
     other = scene.write("tmp", "y\n")
     other.replace(path)
-    assert scene.later(HOT_EVERY) == Changes(changed=(path,))
+    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
 
 
 def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
@@ -134,11 +136,11 @@ def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
     scene.follower.poll()
     shutil.rmtree(tmp_path / "projects")
     assert scene.later(ALL_EVERY).vanished == (path,)
-    assert [problem.id for problem in scene.follower.degradations()] == ["transcripts.absent"]
+    assert [problem.id for problem in scene.follower.list_degradations()] == ["transcripts.absent"]
     assert scene.follower.next_in() <= HOT_EVERY
     scene.write("s.jsonl")
-    assert scene.later(ALL_EVERY).born == (path,)
-    assert scene.follower.degradations() == []
+    assert scene.later(ALL_EVERY).created == (path,)
+    assert scene.follower.list_degradations() == []
 
 
 @pytest.mark.parametrize("as_root", [False, True])
@@ -159,13 +161,13 @@ def test_unreadable_is_unknown_and_not_gone(
 
     monkeypatch.setattr(os, "scandir", refuse)
     other.write_text("x")
-    assert scene.follower.poll(full=True) == Changes(born=(other,))
-    (problem,) = scene.follower.degradations()
+    assert scene.follower.poll(full=True) == FileChanges(created=(other,))
+    (problem,) = scene.follower.list_degradations()
     assert problem.id == "transcripts.unreadable" and "Permission denied" in problem.what and problem.hint
     monkeypatch.setattr(os, "scandir", real)
     scene.write("s.jsonl")
-    assert scene.follower.poll(full=True) == Changes(changed=(path,))
-    assert scene.follower.degradations() == []
+    assert scene.follower.poll(full=True) == FileChanges(changed=(path,))
+    assert scene.follower.list_degradations() == []
 
 
 def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
@@ -177,10 +179,10 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     (scene.root / "elsewhere/z.jsonl").write_text("x")
     (scene.root / "projects/linked").symlink_to(scene.root / "elsewhere")
     (scene.folder / "loop").symlink_to(scene.root / "projects")
-    assert scene.follower.poll().born == (target,)
-    (problem,) = scene.follower.degradations()
+    assert scene.follower.poll().created == (target,)
+    (problem,) = scene.follower.list_degradations()
     assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
-    assert scan(scene.root).odd.keys() == {
+    assert scan_root(scene.root).odd.keys() == {
         str(scene.folder / "f.jsonl"),
         str(scene.folder / "l.jsonl"),
         str(scene.root / "projects/linked"),
@@ -195,7 +197,7 @@ def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
             out.write(b"x")
     except OSError:
         pytest.skip("this file system refuses such names")
-    (born,) = scene.follower.poll().born
+    (born,) = scene.follower.poll().created
     assert os.fsencode(born) == name and born.read_bytes() == b"x"
 
 
@@ -203,9 +205,9 @@ def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPat
     """RELIABILITY row 6: idle stays cheap: the newest in every pass, and each of the others within a few passes."""
     monkeypatch.setattr(known, "AT_ONCE", 3)
     monkeypatch.setattr(known, "MANY", 10)
-    book = known.Known()
+    book = known.KnownStamps()
     for i in range(20):
-        book.take(f"/{i}", Stamp(i, 0, 0, i), 100.0 + i)
+        book.note_stamp(f"/{i}", Stamp(i, 0, 0, i), 100.0 + i)
     passes = [book.next_hot() for _ in range(6)]
     assert all(one[:3] == ["/17", "/18", "/19"] and len(one) == 6 for one in passes)
     assert {path for one in passes for path in one} == {f"/{i}" for i in range(20)}
@@ -222,17 +224,20 @@ def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> 
     for path in paths:
         path.parent.mkdir(parents=True)
         path.write_text("x\n")
-    assert _collect(follower, woken, lambda changes: changes.born, paths)
+    assert _collect(follower, woken, lambda changes: changes.created, paths)
     for path in paths:
         with path.open("a") as out:
             out.write("y\n")
     assert _collect(follower, woken, lambda changes: changes.changed, paths)
-    assert follower.degradations() == []
+    assert follower.list_degradations() == []
     follower.stop()
 
 
 def _collect(
-    follower: Follower, woken: threading.Event, part: Callable[[Changes], tuple[Path, ...]], wanted: set[Path]
+    follower: Follower,
+    woken: threading.Event,
+    part: Callable[[FileChanges], tuple[Path, ...]],
+    wanted: set[Path],
 ) -> bool:
     missing, end = set(wanted), time.monotonic() + PATIENCE
     while missing and time.monotonic() < end:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support_examples import examples
 from support_follow import Hand, Told
 from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.known import Changes
+from tacitd.transcripts.known import FileChanges
 from tacitd.transcripts.listing import Stamp, stamp_of
 
 NAMES = st.sampled_from(["a/s.jsonl", "a/t.jsonl", "a/s/subagents/agent-1.jsonl", "b/u.jsonl", "c/d/e.jsonl"])
@@ -94,11 +94,11 @@ class FollowerMachine(RuleBasedStateMachine):
         assert self.model == self._disk()
         assert not self.follower.poll(full=True)
 
-    def _apply(self, changes: Changes) -> None:
+    def _apply(self, changes: FileChanges) -> None:
         stamps = self.follower.stamps
         for path in changes.vanished:
             del self.model[path]
-        for path in changes.born:
+        for path in changes.created:
             assert path not in self.model
             self.model[path] = stamps[path]
         for path in changes.changed:

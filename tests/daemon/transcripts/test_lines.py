@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.transcripts import lines
-from tacitd.transcripts.lines import _object_at, mend, open_transcript, read_slice, salvage, skip_line
+from tacitd.transcripts.lines import (
+    _object_at,
+    open_transcript,
+    read_slice,
+    replace_surrogates,
+    salvage_records,
+    skip_line,
+)
 
 CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
 
@@ -104,8 +111,8 @@ def test_a_vanished_file_is_told_apart(tmp_path: Path) -> None:
 
 
 def found(line: bytes) -> list[bytes]:
-    line = mend(line)
-    return [line[start:end] for start, end in salvage(line)]
+    line = replace_surrogates(line)
+    return [line[start:end] for start, end in salvage_records(line)]
 
 
 def test_two_glued_records() -> None:
@@ -135,7 +142,7 @@ def test_invalid_utf8_and_lone_surrogates_do_not_lose_a_record() -> None:
     record = b'{"type":"user","sessionId":"s","message":{"content":"a\xff\xfeb"}}'
     assert found(record) == [record]
     half = b'{"type":"user","sessionId":"s","message":{"content":"\\ud83d and \\\\ud83d and \\ud83d\\ude00"}}'
-    assert mend(half) == half.replace(b'"\\ud83d and', b'"\\ufffd and')
+    assert replace_surrogates(half) == half.replace(b'"\\ud83d and', b'"\\ufffd and')
     assert len(found(half)) == 1
 
 
@@ -187,6 +194,6 @@ def test_hostile_lines_are_not_quadratic(unit: bytes, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(lines, "_object_at", counted)
     hostile = unit * ((1 << 19) // len(unit))
-    assert salvage(hostile) == []
+    assert salvage_records(hostile) == []
     assert sum(followed) <= (lines._WORK + 1) * len(hostile) + lines._CHUNK
     assert 0 < len(followed) <= lines._TRIES

@@ -10,37 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.transcripts.person import Own, Verdict, judge
+from tacitd.transcripts.person import OwnCalls, PromptVerdict, judge_line
 from tacitd.transcripts.person_text import own_words
-from tacitd.transcripts.records import decode
+from tacitd.transcripts.records import decode_line
 
-OWN = Own(cwd="/state/claude", sentinel="tacitd asks:", sessions={"own-session"})
+OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:", sessions={"own-session"})
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
     "the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
 )
 
 
-def verdict(**fields: Any) -> Verdict:
-    line = decode(json.dumps({"sessionId": "s", "cwd": "/p"} | fields).encode())
+def verdict(**fields: Any) -> PromptVerdict:
+    line = decode_line(json.dumps({"sessionId": "s", "cwd": "/p"} | fields).encode())
     assert line is not None
-    return judge(line, OWN)
+    return judge_line(line, OWN)
 
 
-def user(content: object, **fields: Any) -> Verdict:
+def user(content: object, **fields: Any) -> PromptVerdict:
     return verdict(type="user", message={"role": "user", "content": content}, **fields)
 
 
-def said(found: Verdict) -> list[tuple[str, str]]:
+def said(found: PromptVerdict) -> list[tuple[str, str]]:
     return [(words.kind, words.text) for words in found.words]
 
 
-def result(content: object, error: bool = False, *beside: object, **fields: Any) -> Verdict:
+def result(content: object, error: bool = False, *beside: object, **fields: Any) -> PromptVerdict:
     block = {"type": "tool_result", "tool_use_id": "t", "content": content, "is_error": error}
     return user([block, *beside], **fields)
 
 
-def queued_command(prompt: object, **attachment: Any) -> Verdict:
+def queued_command(prompt: object, **attachment: Any) -> PromptVerdict:
     more = attachment.pop("line", {})
     return verdict(
         type="attachment", attachment={"type": "queued_command", "prompt": prompt} | attachment, **more

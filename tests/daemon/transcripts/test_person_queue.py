@@ -32,8 +32,8 @@ def test_removed_words_without_attachment(path: Path) -> None:
     write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("remove"))
     tail = read(path)
     assert said(tail) == [("queued", "one")]
-    assert tail.prompts(0)[0].context == "Working."
-    assert tail.prompts(0)[0].cwd == "/home/dev/p"
+    assert tail.list_prompts(0)[0].context == "Working."
+    assert tail.list_prompts(0)[0].cwd == "/home/dev/p"
 
 
 @pytest.mark.parametrize("source", [{"source_uuid": "q1"}, {}])
@@ -41,13 +41,13 @@ def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> No
     """CLAUDE_CODE section 6 rules 4 and 5: the same uuid, or the same words within ten minutes."""
     named = {"commandUuid": "q1"} if source else {}
     write(path, queue("enqueue", "stop"), queue("remove", "stop", **named), attached("stop", "a1", **source))
-    assert [p.uuid for p in read(path).prompts(0)] == ["q1" if source else ""]
+    assert [p.uuid for p in read(path).list_prompts(0)] == ["q1" if source else ""]
 
 
 def test_an_attachment_before_its_remove(path: Path) -> None:
     """CLAUDE_CODE section 5.1: order in the file is not time order."""
     write(path, queue("enqueue", "stop"), attached("stop", "a1"), queue("remove", "stop"))
-    assert [(p.kind, p.uuid) for p in read(path).prompts(0)] == [("queued", "a1")]
+    assert [(p.kind, p.uuid) for p in read(path).list_prompts(0)] == [("queued", "a1")]
 
 
 @pytest.mark.parametrize("name", [True, False])
@@ -79,7 +79,7 @@ def test_words_taken_back_for_editing(path: Path) -> None:
 
 def released(path: Path) -> Tail:
     tail = read(path)
-    tail.release()
+    tail.release_queued()
     return tail
 
 
@@ -122,4 +122,4 @@ def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
 def test_a_queue_is_bounded(path: Path) -> None:
     """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
     write(path, *(queue("enqueue", f"m{n}") for n in range(1500)))
-    assert len(released(path).prompts(0)) == 1500
+    assert len(released(path).list_prompts(0)) == 1500

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.transcripts.position import Position, baseline, position_at, valid
+from tacitd.transcripts.position import Position, find_baseline, is_valid, position_at
 
 
 def test_a_position_holds_while_the_file_only_grows(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_a_position_holds_while_the_file_only_grows(tmp_path: Path) -> None:
     position = position_at(path, 1001)
     with path.open("ab") as out:
         out.write(b"more\n")
-    assert valid(path, position)
+    assert is_valid(path, position)
 
 
 def test_a_shorter_or_rewritten_file_is_another_one(tmp_path: Path) -> None:
@@ -27,9 +27,9 @@ def test_a_shorter_or_rewritten_file_is_another_one(tmp_path: Path) -> None:
     path.write_bytes(b"a" * 999 + b"\n")
     position = position_at(path, 1000)
     path.write_bytes(b"a" * 900)
-    assert not valid(path, position)
+    assert not is_valid(path, position)
     path.write_bytes(b"b" * 999 + b"\n")
-    assert not valid(path, position)
+    assert not is_valid(path, position)
 
 
 def test_the_mark_does_not_reach_further_back(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_the_mark_does_not_reach_further_back(tmp_path: Path) -> None:
     path.write_bytes(b"a" * 1000 + b"\n")
     position = position_at(path, 1001)
     path.write_bytes(b"b" + b"a" * 999 + b"\n")
-    assert valid(path, position)
+    assert is_valid(path, position)
 
 
 @examples(40)
@@ -48,12 +48,12 @@ def test_baseline_stands_after_the_last_newline(tmp_path_factory: object, head: 
     path = Path(tmp_path_factory.mktemp("b")) / "x.jsonl"  # type: ignore[attr-defined]
     content = head + b"x" * (tail * 200)
     path.write_bytes(content)
-    assert baseline(path).offset == content.rfind(b"\n") + 1
-    assert valid(path, baseline(path))
+    assert find_baseline(path).offset == content.rfind(b"\n") + 1
+    assert is_valid(path, find_baseline(path))
 
 
 def test_baseline_of_an_empty_file(tmp_path: Path) -> None:
     """CLAUDE_CODE section 13: empty files occur (2.0.76)."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"")
-    assert baseline(path) == Position(0, 0)
+    assert find_baseline(path) == Position(0, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.events import NoProject, Project
-from tacitd.transcripts.projects import TTL, Projects, temporary_directories
+from tacitd.transcripts.projects import TTL, ProjectFinder, temporary_directories
 
 
 class Hand:
@@ -36,11 +36,11 @@ class Scene:
             folder.mkdir(parents=True)
         self.projects = self.make()
 
-    def make(self, *excludes: str, home: Path | None = None) -> Projects:
+    def make(self, *excludes: str, home: Path | None = None) -> ProjectFinder:
         home = home or self.home
         private = [home / ".claude"]
         system = [str(self.base / "etc")]
-        return Projects(
+        return ProjectFinder(
             home, self.clock, excludes=excludes, private=private, tmpdirs=[self.tmp], system=system
         )
 
@@ -53,7 +53,7 @@ class Scene:
         return path
 
     def reason(self, path: Path | str) -> str:
-        answer = self.projects.of(str(path))
+        answer = self.projects.find_project(str(path))
         assert isinstance(answer, NoProject), answer
         return answer.reason
 
@@ -73,18 +73,18 @@ def test_git_top_level_else_the_directory_itself(scene: Scene) -> None:
     """S-10, DESIGN "Where it writes": the top level of the git work tree, otherwise that directory itself."""
     top = scene.folder("home/u/p", git=True)
     deep = scene.folder("home/u/p/a/b")
-    assert scene.projects.of(str(deep)) == Project(top, True)
+    assert scene.projects.find_project(str(deep)) == Project(top, True)
     plain = scene.folder("home/u/plain")
-    assert scene.projects.of(str(plain)) == Project(plain, False)
+    assert scene.projects.find_project(str(plain)) == Project(plain, False)
     (scene.base / "link").symlink_to(deep)
-    assert scene.projects.of(str(scene.base / "link")) == Project(top, True)
+    assert scene.projects.find_project(str(scene.base / "link")) == Project(top, True)
 
 
 def test_a_git_folder_without_head_is_none(scene: Scene) -> None:
     """DESIGN "Where it writes": an empty `.git` does not count; git continues further up too."""
     top = scene.folder("home/u/p", git=True)
     scene.folder("home/u/p/a/.git")
-    assert scene.projects.of(str(top / "a")) == Project(top, True)
+    assert scene.projects.find_project(str(top / "a")) == Project(top, True)
 
 
 def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) -> None:
@@ -99,9 +99,9 @@ def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) ->
     _git(main, "submodule", "--quiet", "add", str(sub), "inner")
     _git(scene.home, "clone", "-q", "--bare", str(main), str(scene.base / "home/u/bare.git"))
     _git(scene.home / "bare.git", "worktree", "add", "-q", str(scene.home / "wt"), "main")
-    assert scene.projects.of(str(scene.home / "linked")) == Project(main, True)
-    assert scene.projects.of(str(main / "inner")) == Project(main / "inner", True)
-    assert scene.projects.of(str(scene.home / "wt")) == Project(scene.home / "wt", True)
+    assert scene.projects.find_project(str(scene.home / "linked")) == Project(main, True)
+    assert scene.projects.find_project(str(main / "inner")) == Project(main / "inner", True)
+    assert scene.projects.find_project(str(scene.home / "wt")) == Project(scene.home / "wt", True)
 
 
 def test_never_home_system_or_root(scene: Scene) -> None:
@@ -120,7 +120,7 @@ def test_home_below_a_system_directory(scene: Scene) -> None:
     home = scene.folder("etc/ci")
     scene.projects = scene.make(home=home)
     project = scene.folder("etc/ci/p")
-    assert scene.projects.of(str(project)) == Project(project, False)
+    assert scene.projects.find_project(str(project)) == Project(project, False)
 
 
 def test_temporary_directories(scene: Scene) -> None:
@@ -128,7 +128,7 @@ def test_temporary_directories(scene: Scene) -> None:
     assert "temporary" in scene.reason(scene.tmp)
     assert "temporary" in scene.reason(scene.folder("tmp/a/b"))
     top = scene.folder("tmp/g", git=True)
-    assert scene.projects.of(str(top)) == Project(top, True)
+    assert scene.projects.find_project(str(top)) == Project(top, True)
     assert Path(os.path.realpath("/tmp")) in temporary_directories({"TMPDIR": "/x/y"})
     assert Path("/x/y") in temporary_directories({"TMPDIR": "/x/y"})
 
@@ -138,7 +138,7 @@ def test_home_in_a_temporary_directory(scene: Scene) -> None:
     home = scene.folder("tmp/home")
     scene.projects = scene.make(home=home)
     project = scene.folder("tmp/home/p")
-    assert scene.projects.of(str(project)) == Project(project, False)
+    assert scene.projects.find_project(str(project)) == Project(project, False)
     assert "home directory" in scene.reason(home)
     assert "temporary" in scene.reason(scene.folder("tmp/other"))
 
@@ -157,17 +157,17 @@ def test_configured_exclusions(scene: Scene, pattern: str) -> None:
     scene.projects = scene.make(pattern.format(home=scene.home))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret"))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret/a/b"))
-    assert isinstance(scene.projects.of(str(scene.folder("home/u/p"))), Project)
+    assert isinstance(scene.projects.find_project(str(scene.folder("home/u/p"))), Project)
 
 
 def test_directory_that_is_gone(scene: Scene) -> None:
     """DESIGN "Where it writes": a deleted directory is not a project and may return, unless a repository around it exists."""
-    gone = scene.projects.of(str(scene.home / "x/y"))
+    gone = scene.projects.find_project(str(scene.home / "x/y"))
     assert isinstance(gone, NoProject) and gone.gone
     top = scene.folder("home/u/p", git=True)
-    assert scene.projects.of(str(top / "removed/deep")) == Project(top, True)
+    assert scene.projects.find_project(str(top / "removed/deep")) == Project(top, True)
     scene.folder("home/u", git=True)
-    gone = scene.projects.of(str(scene.home / "z"))
+    gone = scene.projects.find_project(str(scene.home / "z"))
     assert isinstance(gone, NoProject) and gone.gone
 
 
@@ -180,8 +180,8 @@ def test_no_usable_directory(scene: Scene, cwd: str) -> None:
 def test_answers_are_kept_for_a_while(scene: Scene) -> None:
     """DESIGN "Priorities", 4: a repository created later is noticed after ten seconds."""
     path = scene.folder("home/u/p")
-    assert scene.projects.of(str(path)) == Project(path, False)
+    assert scene.projects.find_project(str(path)) == Project(path, False)
     scene.folder("home/u/p", git=True)
-    assert scene.projects.of(str(path)) == Project(path, False)
+    assert scene.projects.find_project(str(path)) == Project(path, False)
     scene.clock.at += TTL
-    assert scene.projects.of(str(path)) == Project(path, True)
+    assert scene.projects.find_project(str(path)) == Project(path, True)

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.transcripts.records import (
     Block,
-    Line,
-    Message,
+    LineMessage,
     ToolResult,
+    TranscriptLine,
     called_tools,
-    decode,
-    glance,
+    decode_header,
+    decode_line,
     never_matters,
     text_of,
 )
 
 
-def line(**fields: Any) -> Line:
-    made = decode(json.dumps(fields).encode())
+def line(**fields: Any) -> TranscriptLine:
+    made = decode_line(json.dumps(fields).encode())
     assert made is not None
     return made
 
@@ -37,7 +37,7 @@ def test_the_fields_that_are_used() -> None:
         origin={"kind": "human"}, message={"role": "user", "content": "hello"},
     )  # fmt: skip
     assert (made.type, made.uuid, made.session_id, made.prompt_source) == ("user", "u", "s", "typed")
-    assert isinstance(made.message, Message)
+    assert isinstance(made.message, LineMessage)
     assert made.message.content == "hello"
 
 
@@ -69,21 +69,21 @@ def test_odd_blocks_are_left_out() -> None:
     made = line(
         type="user", timestamp=5, message={"content": ["bare", 1, {"type": "text", "text": "words"}, []]}
     )
-    assert isinstance(made.message, Message)
+    assert isinstance(made.message, LineMessage)
     assert made.message.content == [Block(type="text", text="bare"), Block(type="text", text="words")]
 
 
 @pytest.mark.parametrize("raw", [b"[1]", b"1", b'"x"', b"null", b"true"])
 def test_json_that_is_no_object(raw: bytes) -> None:
     """CLAUDE_CODE section 13: JSON that is not an object, three in the sample."""
-    assert decode(raw) is None
+    assert decode_line(raw) is None
 
 
 @pytest.mark.parametrize("raw", [b"{", b"", b"\0{}", b'{"type":"a"}{"type":"b"}', b'{"type":"\xff"}'])
 def test_what_is_no_json_raises_for_salvage(raw: bytes) -> None:
     """CLAUDE_CODE section 0 fact 7: the caller decides what to do with it."""
     with pytest.raises(ValueError):
-        decode(raw)
+        decode_line(raw)
 
 
 def test_tool_inputs_are_cut_loose_and_bounded() -> None:
@@ -91,7 +91,7 @@ def test_tool_inputs_are_cut_loose_and_bounded() -> None:
     big = {"type": "tool_use", "id": "2", "name": "Write", "input": {"content": "x" * 300_000}}
     small = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}
     made = line(type="assistant", message={"content": [small, big]})
-    assert isinstance(made.message, Message)
+    assert isinstance(made.message, LineMessage)
     one, two = called_tools(made.message)
     assert (one.name, json.loads(one.input), two.input) == ("Bash", {"command": "ls"}, b"{}")
 
@@ -145,6 +145,6 @@ JSON = st.recursive(
 def test_no_shape_raises(fields: dict[str, Any]) -> None:
     """RELIABILITY row 9: both ways of decoding a line accept any JSON in any field."""
     raw = json.dumps(fields).encode()
-    assert decode(raw) is not None
+    assert decode_line(raw) is not None
     with contextlib.suppress(ValueError):
-        glance(raw)
+        decode_header(raw)

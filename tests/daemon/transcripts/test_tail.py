@@ -12,10 +12,10 @@ import pytest
 
 from support_transcripts import BEGUN, drain, queue, raw, read, said, spoken, typed, write
 from tacitd.errors import FileRefusedError
-from tacitd.transcripts.explain import prompts_of
-from tacitd.transcripts.person import Own
-from tacitd.transcripts.reading import Reading
-from tacitd.transcripts.records import Line
+from tacitd.transcripts.explain import judge_transcript
+from tacitd.transcripts.person import OwnCalls
+from tacitd.transcripts.reading import RecordAssembler
+from tacitd.transcripts.records import TranscriptLine
 from tacitd.transcripts.tail import Tail, is_subagent
 
 
@@ -31,8 +31,8 @@ def test_a_torn_tail_waits(path: Path) -> None:
     """CLAUDE_CODE section 13: consume only up to the last newline, keep the rest."""
     whole, torn = typed("one", "u1"), typed("two", "u2")
     write(path, whole, torn[:40])
-    tail = Tail(path, 0, Own())
-    assert tail.advance().more is False
+    tail = Tail(path, 0, OwnCalls())
+    assert tail.read_next_slice().more is False
     end = len(BEGUN + whole)
     assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], end, end)
     write(path, torn[40:])
@@ -43,12 +43,12 @@ def test_a_torn_tail_waits(path: Path) -> None:
 def test_slices_are_bounded(path: Path) -> None:
     """DESIGN "Sources": a huge file delays no other."""
     write(path, *(typed(f"prompt {n}", f"u{n}") for n in range(100)))
-    tail = Tail(path, 0, Own())
-    done = tail.advance(1000)
+    tail = Tail(path, 0, OwnCalls())
+    done = tail.read_next_slice(1000)
     assert 0 < done.read <= 1000
     assert done.more
     drain(tail, 1000)
-    assert len(tail.prompts(0)) == 100
+    assert len(tail.list_prompts(0)) == 100
 
 
 @pytest.mark.parametrize("kept", [5, 0])
@@ -58,10 +58,10 @@ def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
     write(path, *lines)
     tail = read(path)
     path.write_bytes(BEGUN + b"".join(lines[:kept]))
-    done = tail.advance()
-    assert (done.shrunk, tail.read_end, tail.records(0)) == (True, 0, ())
+    done = tail.read_next_slice()
+    assert (done.shrunk, tail.read_end, tail.list_records(0)) == (True, 0, ())
     drain(tail)
-    assert len(tail.prompts(0)) == kept
+    assert len(tail.list_prompts(0)) == kept
 
 
 def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
     write(path, typed("one", "u1"))
     tail = read(path)
     path.write_bytes(BEGUN + typed("two", "u2"))
-    assert tail.advance().shrunk
+    assert tail.read_next_slice().shrunk
     drain(tail)
     assert said(tail) == [("typed", "two")]
 
@@ -80,17 +80,17 @@ def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
     tail = read(path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        tail.advance()
+        tail.read_next_slice()
     os.mkfifo(path)
     with pytest.raises(FileRefusedError):
-        tail.advance()
+        tail.read_next_slice()
 
 
 def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
     """RELIABILITY row 9: a line above the limit is counted with its offsets, never kept; the next one is read."""
     first, long, last = typed("one", "u1"), typed("x" * 5000, "u2"), typed("two", "u3")
     write(path, first, long, last)
-    tail = Tail(path, 0, Own(), longest=1000)
+    tail = Tail(path, 0, OwnCalls(), longest=1000)
     drain(tail, 300)
     assert said(tail) == [("typed", "one"), ("typed", "two")]
     assert tail.long_lines == [(len(BEGUN + first), len(BEGUN + first + long))]
@@ -101,11 +101,11 @@ def test_a_long_line_that_is_still_being_written(path: Path) -> None:
     """RELIABILITY row 9: its end may come much later; nothing is scanned twice."""
     first, long = typed("one", "u1"), typed("x" * 9000, "u2")
     write(path, first, long[:4000])
-    tail = Tail(path, 0, Own(), longest=1000)
+    tail = Tail(path, 0, OwnCalls(), longest=1000)
     drain(tail)
     assert tail.read_end == len(BEGUN + first)
     write(path, long[4000:], typed("two", "u3"))
-    assert tail.advance().read <= len(long) - 4000 + 1000
+    assert tail.read_next_slice().read <= len(long) - 4000 + 1000
     drain(tail)
     assert said(tail)[-1] == ("typed", "two")
 
@@ -116,7 +116,7 @@ def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
     write(path, before)
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
     tail = read(path, len(BEGUN + before))
-    (prompt,) = tail.prompts(0)
+    (prompt,) = tail.list_prompts(0)
     assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
     assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
 
@@ -127,7 +127,7 @@ def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatc
     before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
     write(path, before, typed("yes", "u1"))
     tail = read(path, len(BEGUN + before))
-    assert [(p.text, p.context) for p in tail.prompts(0)] == [("yes", "Shall I?")]
+    assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("yes", "Shall I?")]
     assert tail.counts == {}
 
 
@@ -150,16 +150,16 @@ def test_what_is_kept_and_forgotten(path: Path) -> None:
         summary,
     )
     tail = read(path)
-    records = tail.records(0)
+    records = tail.list_records(0)
     assert [r.type for r in records] == ["user", "assistant", "user"]
     assert [(t.name, json.loads(t.input)) for t in records[1].tools] == [("Bash", {"command": "ls"})]
     assert (records[1].text, records[2].summary) == ("I look.", "This session is ...")
     assert records[1].time == pytest.approx(1795168800.0)
-    assert tail.records(records[1].start) == records[1:]
-    tail.forget(records[2].start)
-    assert tail.records(0) == records[2:]
-    tail.forget(tail.safe_end)
-    assert (tail.records(0), tail.kept_bytes) == ((), 0)
+    assert tail.list_records(records[1].start) == records[1:]
+    tail.forget_before(records[2].start)
+    assert tail.list_records(0) == records[2:]
+    tail.forget_before(tail.safe_end)
+    assert (tail.list_records(0), tail.kept_bytes) == ((), 0)
 
 
 def test_context_is_what_the_assistant_said_last(path: Path) -> None:
@@ -177,7 +177,7 @@ def test_context_is_what_the_assistant_said_last(path: Path) -> None:
         typed("two", "u2"),
         typed("three", "u3"),
     )
-    contexts = [p.context for p in read(path).prompts(0)]
+    contexts = [p.context for p in read(path).list_prompts(0)]
     assert contexts[0] == "old turn"
     assert contexts[1] == ("x" * 400 + "\nsecond")[-300:]
     assert contexts[2] == contexts[1]
@@ -187,31 +187,31 @@ def test_session_cwd_time_and_driver(path: Path) -> None:
     """CLAUDE_CODE section 5.1: sessionId in records counts; a session of -p may be resumed by a person."""
     write(path, typed("a", "u1", entrypoint="sdk-cli"))
     tail = read(path)
-    assert (tail.headless, tail.session, tail.cwd, tail.prompts(0)) == (True, "s1", "/home/dev/p", ())
+    assert (tail.is_headless, tail.session, tail.cwd, tail.list_prompts(0)) == (True, "s1", "/home/dev/p", ())
     write(
         path,
         typed("b", "u2", entrypoint="cli", sessionId="s2", cwd="/q", timestamp="2026-11-20T10:00:05.000Z"),
     )
     drain(tail)
-    assert (tail.headless, tail.session, tail.cwd, tail.last_time) == (False, "s2", "/q", 1795168805.0)
+    assert (tail.is_headless, tail.session, tail.cwd, tail.last_time) == (False, "s2", "/q", 1795168805.0)
     assert said(tail) == [("typed", "b")]
 
 
 def test_our_own_sessions_leave_nothing(path: Path) -> None:
     """DESIGN "Model": tacitd must not read itself, neither its prompts nor its answers."""
     write(path, typed("learn this", "u1"), spoken("NONE"))
-    assert read(path, own=Own(cwd="/home/dev/p")).records(0) == ()
-    assert read(path, own=Own(sessions={"s1"})).records(0) == ()
+    assert read(path, own=OwnCalls(cwd="/home/dev/p")).list_records(0) == ()
+    assert read(path, own=OwnCalls(sessions={"s1"})).list_records(0) == ()
 
 
 def test_old_clients_are_told(path: Path) -> None:
     """CLAUDE_CODE section 0 fact 13: up to 1.0.83 histories were copied with new uuids."""
     write(path, typed("a", "u1", version="1.0.83"))
     tail = read(path)
-    assert tail.copies
+    assert tail.copies_history
     write(path, typed("b", "u2", version="1.0.128"))
     drain(tail)
-    assert not tail.copies
+    assert not tail.copies_history
 
 
 def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
@@ -236,8 +236,8 @@ def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
         path, spoken("Shall # I?").replace(b"#", b"\xff\xfe"), typed("yes # I", "u1").replace(b"#", b"\xff")
     )
     tail = read(path)
-    assert [p.context for p in tail.prompts(0)] == ["Shall \ufffd\ufffd I?"]
-    assert [r.text for r in tail.records(0)] == ["Shall \ufffd\ufffd I?", ""]
+    assert [p.context for p in tail.list_prompts(0)] == ["Shall \ufffd\ufffd I?"]
+    assert [r.text for r in tail.list_records(0)] == ["Shall \ufffd\ufffd I?", ""]
     assert said(tail) == [("typed", "yes \ufffd I")]
 
 
@@ -245,7 +245,7 @@ def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
     """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been alone at first."""
     one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
     write(path, one + yes + two)
-    records = read(path).records(0)
+    records = read(path).list_records(0)
     assert [[p.text for p in record.prompts] or record.text for record in records] == [
         ["one"],
         "yes",
@@ -255,7 +255,7 @@ def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
     ends = [begin + len(one), begin + len(one + yes), path.stat().st_size]
     assert [(record.start, record.end) for record in records] == list(pairwise([begin, *ends]))
     for start in ends:
-        assert read(path, start).records(start) == tuple(one for one in records if one.start >= start)
+        assert read(path, start).list_records(start) == tuple(one for one in records if one.start >= start)
 
 
 # --- a last record without a newline -------------------------------------------------------------------------
@@ -283,14 +283,14 @@ def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -
     end = tail.read_end
     write(path, after + more)
     drain(tail)
-    assert [p.uuid for p in tail.prompts(0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in tail.list_prompts(0)] == ["u1", "u2", "u3"]
     again = read(path, end)
-    assert [p.uuid for p in again.prompts(end)] == ["u3"]
+    assert [p.uuid for p in again.list_prompts(end)] == ["u3"]
     assert again.safe_end == path.stat().st_size
     # A handler that lags has both on one line, and the other handler still gets the third.
     behind = read(path, 0)
-    assert [p.uuid for p in behind.prompts(0)] == ["u1", "u2", "u3"]
-    assert [p.uuid for p in behind.prompts(end)] == ["u3"]
+    assert [p.uuid for p in behind.list_prompts(0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in behind.list_prompts(end)] == ["u3"]
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 3))
@@ -320,14 +320,14 @@ def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
     write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
     start = path.stat().st_size
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
-    (prompt,) = read(path, start).prompts(start)
+    (prompt,) = read(path, start).list_prompts(start)
     assert (prompt.context, prompt.cwd) == ("Shall I use npm?", "/home/dev/p")
 
 
 def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
     """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is reported."""
     write(path, typed("one", "u1"), typed("two", "u2")[:-1] + typed("three", "u3")[:50])
-    *judged, left = prompts_of(path, Own())
+    *judged, left = judge_transcript(path, OwnCalls())
     assert [[p.text for p in one.prompts] for one in judged] == [["one"], ["two"]]
     assert "50 bytes" in left.verdict.reason and left.start == path.stat().st_size - 50
 
@@ -341,7 +341,7 @@ def test_unknown_types_do_not_pile_up(path: Path) -> None:
 def test_the_same_record_twice_is_one_prompt(path: Path) -> None:
     """CLAUDE_CODE section 13: duplicate uuids within a file, two in the sample; "yes" twice is two."""
     write(path, typed("yes", "u1"), typed("yes", "u1"), typed("yes", "u2"))
-    assert [p.uuid for p in read(path).prompts(0)] == ["u1", "u2"]
+    assert [p.uuid for p in read(path).list_prompts(0)] == ["u1", "u2"]
 
 
 def test_several_prompts_of_one_record(path: Path) -> None:
@@ -349,14 +349,14 @@ def test_several_prompts_of_one_record(path: Path) -> None:
     block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
     answers = {"questions": [], "answers": {"Colour?": "red", "Size?": "S"}}
     write(path, raw(type="user", uuid="u", message={"content": block}, toolUseResult=answers))
-    assert [(p.uuid, p.context) for p in read(path).prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
+    assert [(p.uuid, p.context) for p in read(path).list_prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
 
 
 # --- explain -------------------------------------------------------------------------------------------------
 
 
 def reasons(path: Path) -> list[tuple[int, str]]:
-    return [(one.verdict.rule, one.verdict.reason) for one in prompts_of(path, Own())]
+    return [(one.verdict.rule, one.verdict.reason) for one in judge_transcript(path, OwnCalls())]
 
 
 def test_every_line_is_explained_in_file_order(path: Path) -> None:
@@ -402,11 +402,11 @@ def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
     """RELIABILITY row 18: `forget` frees memory."""
     lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
     write(path, *lines)
-    tail, most, more = Tail(path, 0, Own()), 0, True
+    tail, most, more = Tail(path, 0, OwnCalls()), 0, True
     while more:
-        more = tail.advance(100_000).more
+        more = tail.read_next_slice(100_000).more
         most = max(most, tail.kept_bytes)
-        tail.forget(tail.safe_end)
+        tail.forget_before(tail.safe_end)
     assert most < 300_000
     assert tail.kept_bytes == 0
 
@@ -423,14 +423,14 @@ def test_a_version_that_is_none_stops_nothing(path: Path, version: str) -> None:
 
 def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 9: what follows it is read, now and after each growth; it is counted."""
-    take = Reading.take
+    take = RecordAssembler.add_line
 
-    def trips(self: Reading, start: int, end: int, line: Line) -> None:
+    def trips(self: RecordAssembler, start: int, end: int, line: TranscriptLine) -> None:
         if line.uuid == "u2":
             raise KeyError("a fault of ours")
         take(self, start, end, line)
 
-    monkeypatch.setattr(Reading, "take", trips)
+    monkeypatch.setattr(RecordAssembler, "take", trips)
     write(path, typed("one", "u1"), typed("two", "u2"), typed("three", "u3"))
     tail = read(path)
     write(path, typed("four", "u4"))

@@ -44,7 +44,7 @@ class Watched:
     def until(self, right: Callable[[], bool]) -> bool:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            self.seen |= self.watcher.drain()
+            self.seen |= self.watcher.drain_hints()
             if right():
                 return True
             self.woken.wait(0.02)
@@ -109,9 +109,9 @@ def test_root_that_appears_later_is_watched(tmp_path: Path) -> None:
     """DESIGN "Sources": the watcher waits for a root that does not exist yet."""
     one = Watched(tmp_path)
     one.watcher.start()
-    assert not one.watcher.alive and not one.watcher.check()
+    assert not one.watcher.alive and not one.watcher.repair_watching()
     (tmp_path / "projects").mkdir()
-    assert one.watcher.check() and one.watcher.alive
+    assert one.watcher.repair_watching() and one.watcher.alive
     (tmp_path / "projects/s.jsonl").write_text("x")
     assert one.hears(tmp_path / "projects/s.jsonl")
     one.watcher.stop()
@@ -126,7 +126,7 @@ def test_root_deleted_or_moved_and_made_again(watched: Watched, tmp_path: Path, 
         (tmp_path / "projects").rename(tmp_path / "elsewhere")
     (tmp_path / "projects").mkdir()
     # The new directory may have the old one's inode number; then the end of the emitter's thread is the sign.
-    assert watched.until(watched.watcher.check), "hints may have been lost"
+    assert watched.until(watched.watcher.repair_watching), "hints may have been lost"
     assert watched.watcher.alive
     (tmp_path / "projects/s.jsonl").write_text("x")
     assert watched.hears(tmp_path / "projects/s.jsonl")
@@ -140,7 +140,7 @@ def test_dead_thread_is_found_and_mended(watched: Watched, tmp_path: Path) -> No
         emitter.stop()
         emitter.join(PATIENCE)
     assert not watched.watcher.alive
-    assert watched.watcher.check() and watched.watcher.alive
+    assert watched.watcher.repair_watching() and watched.watcher.alive
     (tmp_path / "projects/a/s.jsonl").write_text("x")
     assert watched.hears(tmp_path / "projects/a/s.jsonl")
 
@@ -154,7 +154,7 @@ def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
     one.watcher.start()
     (tmp_path / "disk/s.jsonl").write_text("x")
     assert one.hears(tmp_path / "root/projects/s.jsonl")
-    assert one.watcher.unwatched([str(tmp_path / "root/projects")]) == []
+    assert one.watcher.list_unwatched([str(tmp_path / "root/projects")]) == []
     one.watcher.stop()
 
 
@@ -175,7 +175,7 @@ def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Pa
         for _ in range(size):  # two in turn: the kernel merges equal events that follow each other
             for name in names:
                 os.utime(name)
-    assert watched.until(watched.watcher.check)
+    assert watched.until(watched.watcher.repair_watching)
     assert watched.watcher.alive
 
 
@@ -194,13 +194,13 @@ def test_limit_reached_at_the_root_is_said_and_retried(
     one = Watched(tmp_path)
     one.watcher.start()
     assert not one.watcher.alive
-    assert one.watcher.unwatched(["x", "y"]) == ["x", "y"]
-    (problem,) = one.watcher.problems()
+    assert one.watcher.list_unwatched(["x", "y"]) == ["x", "y"]
+    (problem,) = one.watcher.list_problems()
     assert problem.id == "watch.failed" and "fs.inotify.max_user_instances=" in problem.hint
     monkeypatch.setattr(watch, "_observe", real)
-    assert not one.watcher.check(), "not at once: the system just said no"
+    assert not one.watcher.repair_watching(), "not at once: the system just said no"
     one.clock.at += watch.RETRY
-    assert one.watcher.check() and one.watcher.problems() == []
+    assert one.watcher.repair_watching() and one.watcher.list_problems() == []
     one.watcher.stop()
 
 
@@ -208,6 +208,11 @@ def test_silent_watcher_is_silent(tmp_path: Path) -> None:
     """STYLE habit 4: the fake has the same contract."""
     one = SilentWatcher(tmp_path, lambda: None)
     one.start()
-    assert (one.drain(), one.check(), one.unwatched(["x"]), one.problems()) == (set(), False, [], [])
+    assert (one.drain_hints(), one.repair_watching(), one.list_unwatched(["x"]), one.list_problems()) == (
+        set(),
+        False,
+        [],
+        [],
+    )
     one.stop()
     assert not one.alive

@@ -68,7 +68,7 @@ def test_list_and_show(run: Run, world: World) -> None:
 def test_task(run: Run, world: World) -> None:
     """SPEC P-22, P-23: create, block and unblock a task with parts; later growth of the transcript keeps it."""
     id = begin(world)
-    world.clock.pass_(60)
+    world.clock.advance(60)
     made = run("task", "Add users table", "--blocked-by", "DBA approval").stdout.strip()
     part = run("task", "Write migration", "--parent", made).stdout.strip()
     task = next(one for one in world.file(id)["tasks"] if one["id"] == made)
@@ -128,7 +128,7 @@ def test_resume(run: Run, world: World) -> None:
     run("task", "Release", "--blocked-by", "the key")
     run("decide", "Use JWT", "--because", "stateless")
     world.put(id, world.file(id) | {"summary": "Built the parser."})
-    world.clock.pass_(7200)
+    world.clock.advance(7200)
     world.type("newer", "hello")
     world.settle()
     (world.project / "src").mkdir(exist_ok=True)

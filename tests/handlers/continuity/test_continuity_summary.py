@@ -12,8 +12,8 @@ import pytest
 
 from support_continuity import ANSWER, NOW, World
 from tacitd.clock import utc_millis
-from tacitd.model.budget import Budget, Full
-from tacitd.model.port import Answer, Ask, NoAnswer, Why
+from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import material
 from tacitd_handlers.continuity.answer import said
 from tacitd_handlers.continuity.words import plain
@@ -133,16 +133,16 @@ class Payments:
         """By prompt, the calls that were paid for."""
         self.budget: Budget
 
-    def ask(self, ask: Ask) -> Answer | NoAnswer:
-        call = self.budget.begin(ask.key, ask.tier, ask.purpose, ask.parts)
-        if isinstance(call, NoAnswer | Full):
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
+        if isinstance(call, NoAnswer | MinuteFull):
             assert isinstance(call, NoAnswer)
             return call
         self.paid.update(set(re.findall(r"Person: (.*)", ask.prompt)))
         self.kills -= 1
         if self.kills >= 0 and self.when == "during the call":
             raise Killed
-        self.budget.end(call, usd=0.001)
+        self.budget.end_call(call, usd=0.001)
         if self.kills >= 0:
             raise Killed
         return Answer(ANSWER, call=call)

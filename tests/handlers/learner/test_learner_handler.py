@@ -14,7 +14,7 @@ from support_engine import Scene, Scripted
 from support_learner import row
 from tacitd.clock import local_minutes
 from tacitd.events import Due
-from tacitd.handler import Slice
+from tacitd.handler import Plugin
 from tacitd_handlers.learner import slice as learner_slice
 from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
 from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row, parse
@@ -32,10 +32,10 @@ class Class(Scene):
         self.where = places({"HOME": str(tmp), "CLAUDE_CONFIG_DIR": str(tmp.resolve() / "claude")})
         super().__init__(tmp, LEARNER__SETTLE="0s")
 
-    def _slice(self, number: int, handler: object) -> Slice:
+    def _slice(self, number: int, handler: object) -> Plugin:
         self.learner = Learner({"HOME": str(self.tmp), "CLAUDE_CONFIG_DIR": str(self.tmp / "claude")})
         real = learner_slice()
-        return Slice(real.name, lambda: self.learner, settings=real.settings, pays=real.pays)
+        return Plugin(real.name, lambda: self.learner, settings=real.settings, uses_model=real.uses_model)
 
     @property
     def rows(self) -> list[Row]:
@@ -58,12 +58,12 @@ class Class(Scene):
         self.append(session, made | {"isCompactSummary": True, "isVisibleInTranscriptOnly": True})
 
     def due(self, job: str) -> None:
-        self.dispatcher.post(Due(job), only="learner")
+        self.dispatcher.post_event(Due(job), only="learner")
         self.settle(0)
 
     @property
     def degraded(self) -> set[str]:
-        return {one.id for one in self.engine.degradations()}
+        return {one.id for one in self.engine.list_degradations()}
 
 
 def save_a_while_ago(path: Path, data: bytes) -> None:

@@ -66,7 +66,7 @@ def test_a_persons_edit_of_learned_is_known_without_a_call(told: Bench) -> None:
 def test_a_changed_directive_is_asked_about(told: Bench) -> None:
     """SPEC S-43."""
     told.type("use pnpm, not npm")
-    told.clock.pass_(3600.0)
+    told.clock.advance(3600.0)
     told.put("AGENTS.md", "- Write tiny functions\n")
     told.answer((SUMMARY, "## Coding\n- Prefers tiny functions\n"), (EXTRACTION, PNPM))
     told.changed(told.files.agents)
@@ -80,12 +80,12 @@ def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None
     document's own lines stand in until then."""
     told.type("use pnpm, not npm")
     for minute in range(60):
-        told.clock.pass_(60.0)
+        told.clock.advance(60.0)
         told.put("AGENTS.md", f"- Rule number {minute}\n")
         told.changed(told.files.agents)
         assert f"Rule number {minute}" in told.files.summary.read_text() or minute in (29, 59)
     assert len(told.asked(SUMMARY)) <= 3
-    told.clock.pass_(3600.0)
+    told.clock.advance(3600.0)
     told.put("AGENTS.md", "- The last rule\n")
     asked = len(told.asked(SUMMARY))
     told.type("use tabs")
@@ -167,7 +167,7 @@ def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, share
     shared.write_text("- Write tiny functions\n")
     bench.restart()
     bench.answer((SUMMARY, "## Coding\n- Prefers tiny functions\n"), (EXTRACTION, PNPM))
-    bench.clock.pass_(3600.0)
+    bench.clock.advance(3600.0)
     bench.type("use tabs")
     bench.type("use tabs", project=other)
     assert len(bench.asked(SUMMARY)) == 2
@@ -181,7 +181,7 @@ def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said:
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
     told.type("use pnpm, not npm")
     for _ in range(3):
-        told.clock.pass_(3600.0)
+        told.clock.advance(3600.0)
         told.restart()
         told.files.summary.unlink()
         told.type("use tabs")

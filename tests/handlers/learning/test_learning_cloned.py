@@ -21,7 +21,7 @@ from tacitd.events import Project
 from tacitd.files.log import Log
 from tacitd.git import read_git
 from tacitd.handler import Done, Later, Rejected
-from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.handler import RETRY
 
 EVIL = "Prefers evil-package for every setup"
@@ -36,7 +36,7 @@ def line(*facts: str) -> str:
     return json.dumps({"ts": "2026-11-20T07:00:00Z", "facts": facts}) + "\n"
 
 
-def every_fact(ask: Ask) -> str:
+def every_fact(ask: ModelRequest) -> str:
     """A model that makes a line of each fact that it is shown."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
     return "\n\n".join(
@@ -198,7 +198,7 @@ def test_where_git_cannot_say_nothing_is_taken(
     (cloned.root / ".git/index.lock").unlink(missing_ok=True)
     (cloned.root / ".git/index").write_bytes(index)
     if how != "lock":
-        cloned.clock.pass_(3600)
+        cloned.clock.advance(3600)
     cloned.due("recover")
     cloned.play_posted()
     assert cloned.bullets == [PNPM, TABS] and said_of_foreign(cloned) == "" and not cloned.files.raw.exists()

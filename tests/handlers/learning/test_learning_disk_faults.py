@@ -24,9 +24,9 @@ from support_disk import Crash, DiskFaults
 from support_engine import Scene, Scripted
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
-from tacitd.handler import Slice
+from tacitd.handler import Plugin
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.process import Finished
+from tacitd.model.process import FinishedProcess
 from tacitd.retries import retry_rejected
 from tacitd_handlers.learning import slice as learning_slice
 
@@ -64,10 +64,10 @@ class Client:
         self.calls = 0
         self._faults = faults
 
-    def run(self, argv: list[str], *, stdin: bytes, **_: Any) -> Finished:
+    def run(self, argv: list[str], *, stdin: bytes, **_: Any) -> FinishedProcess:
         """One child, from start to end."""
         if argv[1:] == ["--help"]:
-            return Finished(0, b"", b"")
+            return FinishedProcess(0, b"", b"")
         self.calls += 1
         prompt = stdin.decode()
         reply = "NONE"
@@ -85,7 +85,7 @@ class Client:
             raise Crash("killed during a call")
         answer = {"type": "result", "subtype": "success", "is_error": False, "result": reply}
         answer |= {"total_cost_usd": 0.001, "session_id": "own"}
-        return Finished(0, json.dumps(answer).encode(), b"")
+        return FinishedProcess(0, json.dumps(answer).encode(), b"")
 
 
 class World(Scene):
@@ -116,7 +116,7 @@ class World(Scene):
         )
         self.running = True
 
-    def _slice(self, number: int, handler: Scripted) -> Slice:
+    def _slice(self, number: int, handler: Scripted) -> Plugin:
         return learning_slice()
 
     def say(self, session: str, words: str) -> None:
@@ -129,7 +129,7 @@ class World(Scene):
             for seconds in waits:
                 self.settle(seconds)
                 self.sync()
-                self.dispatcher.post(Due("synthesize", Project(self.root, git=True)), only="learning")
+                self.dispatcher.post_event(Due("synthesize", Project(self.root, git=True)), only="learning")
                 self.settle(1)
 
     def again(self) -> None:
@@ -150,7 +150,7 @@ class World(Scene):
         return bullets(self.root / "LEARNED.md")
 
     def dead_letters(self) -> list[Mapping[str, Any]]:
-        return list(self.dispatcher.dead.read())
+        return list(self.dispatcher.dead_letters.read())
 
 
 def inject(tmp: Path, number: int) -> tuple[int, int]:
@@ -194,7 +194,7 @@ def inject(tmp: Path, number: int) -> tuple[int, int]:
 def check(world: World) -> None:
     """Nothing lost, nothing repeated, nothing given up that was not paid for twice."""
     paid = world.client.paid
-    lines, kept = Counter(world.learned), {str(one["text"]) for one in world.dispatcher.rescue.kept()}
+    lines, kept = Counter(world.learned), {str(one["text"]) for one in world.dispatcher.rescue.list_entries()}
     aside = "".join(path.read_text() for path in (world.root / "tmp").glob("learning-raw*") if path.is_file())
     for words in world.typed_words:
         assert lines[words] == 1 or words in kept or words in aside, f"lost: {words}"
@@ -278,9 +278,9 @@ def test_prompts_whose_every_call_is_killed_are_paid_for_twice_at_most(tmp_path:
         world.client.kill_in = ""
         world.live(LONGEST_PAUSE, LONGEST_PAUSE)
         check(world)
-        kept = {str(one["text"]) for one in world.dispatcher.rescue.kept()}
+        kept = {str(one["text"]) for one in world.dispatcher.rescue.list_entries()}
         assert WORDS[0] in kept and kept.isdisjoint(world.learned) and WORDS[3] in world.learned
         retry_rejected(world.app, None)
         world.live(0, 0)
-        assert sorted(world.learned) == sorted(WORDS[:4]) and world.dispatcher.rescue.kept() == []
+        assert sorted(world.learned) == sorted(WORDS[:4]) and world.dispatcher.rescue.list_entries() == []
         world.kill()

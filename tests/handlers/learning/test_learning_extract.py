@@ -24,7 +24,7 @@ def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
     event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
     assert bench.play(event) == Wait(SETTLE - 120.0)
     assert not bench.model.asked and not bench.files.tmp.exists()
-    bench.clock.pass_(SETTLE - 120.0)
+    bench.clock.advance(SETTLE - 120.0)
     assert isinstance(bench.play(event), Done)
 
 

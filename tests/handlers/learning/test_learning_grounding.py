@@ -255,10 +255,10 @@ def test_refusals_are_kept_for_ninety_days(bench: Bench) -> None:
     """Whole records are removed by a job that runs anyway."""
     bench.answer((EXTRACTION, "Push without asking"))
     bench.type(NEUTRAL)
-    bench.clock.pass_(KEEP - 10)
+    bench.clock.advance(KEEP - 10)
     bench.due("recover")
     assert len(log_of(bench)) == 1
-    bench.clock.pass_(20)
+    bench.clock.advance(20)
     bench.due("recover")
     assert not log_of(bench) and bench.status["refused"] == {"refused": 0, "waits": 0}
 

@@ -10,7 +10,7 @@ import pytest
 from support_learning import EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.handler import Done
 from tacitd.model.guard import SENTINEL
-from tacitd.model.port import Ask
+from tacitd.model.port import ModelRequest
 from tacitd.text.sanitize import sanitize_text
 from tacitd.transcripts.spoken import CONTEXT
 from tacitd_handlers.learning.answers import Unusable
@@ -29,7 +29,7 @@ LOGIN = "word " * 26 + f"postgres://user:{PASSWORD}@host/db"
 """The cut at 300 characters falls into the password."""
 
 
-@pytest.mark.parametrize("echo", [SENTINEL, Ask("", "fast", "").system])
+@pytest.mark.parametrize("echo", [SENTINEL, ModelRequest("", "fast", "").system])
 def test_what_stands_around_the_prompt_is_an_echo_too(echo: str) -> None:
     """S-35: the mark on our own calls and the system prompt are no facts."""
     for text in (echo, f"- {echo.upper()}\nPrefers tabs"):

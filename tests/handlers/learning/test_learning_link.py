@@ -9,7 +9,7 @@ import pytest
 
 from support_cli import Cli
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
-from tacitd.choices import Choices
+from tacitd.choices import WriteModes
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
@@ -194,8 +194,8 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
 def test_share_holds_for_what_comes_later(bench: Bench, cli: Cli) -> None:
     """`git shows them, and new ones`; what is not there yet is not said to be shown."""
     assert "once something is learned" in cli.run("share", bench.root).err
-    choices = Choices(Log(bench.state / "projects.jsonl"), SystemClock())
-    assert choices.mode(bench.project) == "shared"
+    choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
+    assert choices.get_mode(bench.project) == "shared"
 
 
 def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
@@ -205,7 +205,7 @@ def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
     before = bench.excluded()
     said = cli.run("share", bench.root)
     assert said.code == 2 and f"hint: tacitd exclude --undo {bench.root}" in said.err
-    assert Choices(Log(bench.state / "projects.jsonl"), SystemClock()).mode(bench.project) == "off"
+    assert WriteModes(Log(bench.state / "projects.jsonl"), SystemClock()).get_mode(bench.project) == "off"
     assert bench.excluded() == before and "/LEARNED.md" in before
 
 
@@ -221,17 +221,17 @@ def test_share_outside_git_is_no_error(bench: Bench, cli: Cli) -> None:
 
 def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
     """Issue "`exclude DIR` stops writing there": the choice, what it says, and the way back to what was before."""
-    choices = Choices(Log(bench.state / "projects.jsonl"), SystemClock())
+    choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
     bench.learn()
     said = cli.run("exclude", bench.root)
     assert said.code == 0 and "is excluded" in said.err and POINTER in said.err
-    assert choices.mode(bench.project) == "off"
-    assert cli.run("exclude", "--undo", bench.root).code == 0 and choices.mode(bench.project) == "local"
+    assert choices.get_mode(bench.project) == "off"
+    assert cli.run("exclude", "--undo", bench.root).code == 0 and choices.get_mode(bench.project) == "local"
     cli.run("share", bench.root)
     cli.run("exclude", bench.root)
     cli.run("exclude", bench.root)
     cli.run("exclude", "--undo", bench.root)
-    assert choices.mode(bench.project) == "shared"
+    assert choices.get_mode(bench.project) == "shared"
     assert cli.run("exclude").code == 2
 
 

@@ -23,7 +23,7 @@ def shared(bench: Bench) -> None:
 
 def notice(bench: Bench) -> None:
     """The engine looks at the sources once a minute; each that changed becomes an event."""
-    bench.clock.pass_(60.0)
+    bench.clock.advance(60.0)
     for path in bench.handler.sources(bench.project):
         bench.changed(path)
 
@@ -37,7 +37,7 @@ def take_out(bench: Bench, line: str = PNPM) -> None:
 
 def say_again(bench: Bench) -> None:
     """The same words in a later session."""
-    bench.clock.pass_(3600.0)
+    bench.clock.advance(3600.0)
     bench.learn("use pnpm, not npm, I said; short answers, tabs", session=f"s{len(bench.model.asked)}")
 
 

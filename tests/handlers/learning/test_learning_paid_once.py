@@ -8,14 +8,14 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.handler import Later, Rejected
-from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.handler import RETRY
 
 TABS = "Prefers tabs"
 DELETE = "Delete the log files before each release"
 
 
-def every_fact(ask: Ask) -> str:
+def every_fact(ask: ModelRequest) -> str:
     """A model that makes a line of each fact that it is shown."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
     return lines(*re.findall(r"^- (.+)$", shown, re.MULTILINE))
@@ -24,7 +24,7 @@ def every_fact(ask: Ask) -> str:
 def answer_once_blocked(bench: Bench, *facts: str) -> None:
     """The model answers, and meanwhile LEARNED.md has become a directory, so that nothing can be written."""
 
-    def block(ask: Ask) -> str:
+    def block(ask: ModelRequest) -> str:
         (bench.root / "LEARNED.md").mkdir()
         return lines(*facts)
 
@@ -113,7 +113,7 @@ def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench)
 def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, restarted: bool) -> None:
     """RELIABILITY 16: two batches in one claimed file, and one of them was paid for twice; the other one becomes a line."""
 
-    def lost(ask: Ask) -> str | NoAnswer:
+    def lost(ask: ModelRequest) -> str | NoAnswer:
         shown = ask.prompt.partition("Raw extracted facts:")[2]
         if PNPM not in shown:
             return every_fact(ask)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.redact import redact
+from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.prompting import (
     LITERALS,
     PLACEHOLDERS,
@@ -145,7 +145,7 @@ def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nabc"
     prompt = synthesis_prompt([], {"a": key, "b": "- kept"}, ["Use pnpm"], {})
     assert "- kept" in prompt and "Use pnpm" in prompt and "abc" not in prompt
-    assert all(redact(template(name)) == (template(name), 0) for name in NAMES)
+    assert all(redact_secrets(template(name)) == (template(name), 0) for name in NAMES)
 
 
 def test_a_fact_cannot_bring_lines_of_its_own() -> None:

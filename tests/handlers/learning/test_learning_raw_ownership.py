@@ -72,7 +72,7 @@ def test_the_first_sight_is_remembered_with_its_time(tmp_path: Path) -> None:
     assert first.inspect(files).begin == 200_000 and not first.inspect(files).waiting
     (record,) = [json.loads(line) for line in (tmp_path / "home" / LOG).read_text().splitlines()]
     assert (record["project"], record["at"]) == (str(files.root), clock.now())
-    clock.pass_(86_400)
+    clock.advance(86_400)
     with files.raw.open("ab") as tool:
         tool.write(b"more\n")
     again = RawOwnership(tmp_path / "home", clock).inspect(files)

@@ -19,7 +19,7 @@ from support_examples import examples
 from support_learning import git
 from tacitd.events import Prompt
 from tacitd.files.log import Log
-from tacitd.transcripts.dedupe import Seen
+from tacitd.transcripts.dedupe import SeenPrompts
 from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.estimate import Sitting, estimate
 
@@ -80,13 +80,15 @@ def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
     log = Log(cli.state / "handlers" / "learning" / "log.jsonl")
     log.path.parent.mkdir(parents=True)
     old = [Prompt("typed", f"words {number}", "s", f"words {number}", None, "") for number in range(5)]
-    log.append({"k": "done", "at": 0.0, "ids": Seen.keys(old[:3]), "d": {}})
-    log.append({"k": "ids", "at": 0.0, "ids": Seen.keys(old[3:])})
+    log.append({"k": "done", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[:3]), "d": {}})
+    log.append({"k": "ids", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[3:])})
     said = cli.run("scan", "--since", "30d", "--dry-run")
     assert "7 new prompts in 1 sessions" in said.err and "5 more were handled before" in said.err
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
     assert (made["prompts"], made["handled"]) == (7, 5)
-    log.append({"k": "ids", "at": 0.0, "ids": [Seen.key(f"words {number}") for number in range(5, 12)]})
+    log.append(
+        {"k": "ids", "at": 0.0, "ids": [SeenPrompts.encode_id(f"words {number}") for number in range(5, 12)]}
+    )
     said = cli.run("scan", "--since", "30d", "--yes")
     assert said.code == 0 and "nothing new was typed since then: 12 prompts were handled" in said.err
     assert not (cli.state / "lock").exists(), "nothing was begun"

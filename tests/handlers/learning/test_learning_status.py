@@ -20,7 +20,7 @@ DAY = 86_400.0
 def test_counts_of_today_and_in_all(bench: Bench) -> None:
     """Issue "Seeing that it learns": seen, put to the model, facts, lines; kept over a restart and a midnight."""
     bench.learn()
-    bench.clock.pass_(2 * DAY)
+    bench.clock.advance(2 * DAY)
     bench.answer((EXTRACTION, "NONE"))
     bench.type("thanks")
     bench.restart()
@@ -119,9 +119,9 @@ def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
     """SPEC S-54, P-11 to P-13: first seen, last seen, how often, how sure; by extraction and by synthesis."""
     bench.learn()
     first = bench.clock.now()
-    bench.clock.pass_(30 * DAY)
+    bench.clock.advance(30 * DAY)
     bench.type("pnpm please")
-    bench.clock.pass_(5.0)
+    bench.clock.advance(5.0)
     bench.put("tmp/learning-raw.jsonl", f'{{"facts": ["{PNPM}"]}}\n')
     bench.due("synthesize", bench.project)
     standing = state_of(bench.state).standings[bench.root][PNPM]
@@ -132,7 +132,7 @@ def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
 def test_a_line_fades_by_half_in_thirty_days(bench: Bench) -> None:
     """SPEC P-13: one repetition after thirty days brings 0.5 + 0.3."""
     bench.learn()
-    bench.clock.pass_(30 * DAY)
+    bench.clock.advance(30 * DAY)
     bench.type("pnpm please")
     assert state_of(bench.state).standings[bench.root][PNPM].confidence == pytest.approx(0.8)
 
@@ -211,7 +211,7 @@ def test_the_entry_point_offers_the_slice() -> None:
     """Issue "handlers found by entry points"."""
     made = entry_point()
     assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis"}
-    assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.pays
+    assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.uses_model
 
 
 def test_status_may_be_asked_while_others_commit(bench: Bench) -> None:

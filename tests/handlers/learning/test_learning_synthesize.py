@@ -14,7 +14,7 @@ from support_examples import examples
 from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.events import Due
 from tacitd.handler import Done, Later
-from tacitd.model.port import Ask, NoAnswer, Why
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning import synthesize
 from tacitd_handlers.learning.material import BESIDE, portions
 from tacitd_handlers.learning.synthesis import Plan, parse_plan
@@ -38,7 +38,7 @@ def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: 
 def test_the_claim_leaves_the_raw_file_to_others(bench: Bench) -> None:
     """SPEC S-22: what another tool appends during the call stands in a new file and is not lost."""
 
-    def say(ask: Ask) -> str:
+    def say(ask: ModelRequest) -> str:
         assert not bench.files.raw.exists() and len(bench.claimed) == 1
         bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"]}\n')
         return lines(PNPM)
@@ -152,7 +152,7 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
     monkeypatch.setattr(synthesize, "portions", lambda facts: portions(facts, 4500))
 
-    def say(ask: Ask) -> str:
+    def say(ask: ModelRequest) -> str:
         return lines(*(text[2:] for text in ask.prompt.splitlines() if text.startswith("- Use tool")))
 
     bench.answer((SYNTHESIS, say))
@@ -204,7 +204,7 @@ def test_replaces_swaps_our_own_line_in_its_place(bench: Bench) -> None:
     bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
     bench.learn("use bun now", session="s2")
     assert bench.bullets == ["mine before", "Use bun for everything", "mine after"]
-    past = bench.history.lines(bench.root)[bench.files.learned, PNPM]
+    past = bench.history.list_lines(bench.root)[bench.files.learned, PNPM]
     assert past.taken_at is not None
 
 

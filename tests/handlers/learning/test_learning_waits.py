@@ -10,7 +10,7 @@ from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.files import BusyFiles, EditGuards, History, Log
 from tacitd.files.busy import AGAIN
 from tacitd.handler import Wait
-from tacitd.model.port import Ask
+from tacitd.model.port import ModelRequest
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench
 def test_an_answer_is_not_paid_for_again_where_an_editor_opens_meanwhile(guarded: Bench) -> None:
     """RELIABILITY 16: the transaction is on record; new facts wait until it is finished."""
 
-    def open_and_answer(ask: Ask) -> str:
+    def open_and_answer(ask: ModelRequest) -> str:
         open_in_editor(guarded)
         return lines(PNPM)
 

@@ -56,7 +56,7 @@ def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
 def test_the_slice_needs_no_model() -> None:
     """DESIGN "Plugins": a plugin declares whether it calls the model; this one does not."""
     made = lessons_slice()
-    assert (made.name, made.pays, made.settings) == ("lessons", False, {"lessons": LessonsSettings})
+    assert (made.name, made.uses_model, made.settings) == ("lessons", False, {"lessons": LessonsSettings})
     assert isinstance(made.make(), Handler) and [job.name for job in made.jobs] == [TIDY]
 
 

@@ -93,7 +93,7 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert run("meta").stdout == ""
     box.learn(tools__editor="vi")
     run("set", "bio", "x")
-    box.clock.pass_(30 * DAY)
+    box.clock.advance(30 * DAY)
     found = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
     assert found["bio"]["own"]
     assert found["tools.editor"]["confidence"] == pytest.approx(0.5, rel=1e-6)
@@ -107,13 +107,13 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
 def test_decay(run: Run, box: Box) -> None:
     """The issue: `decay` removes now, `--dry-run` only prints."""
     box.learn(tools__editor="vi")
-    box.clock.pass_(100 * DAY)
+    box.clock.advance(100 * DAY)
     assert run("decay", "--dry-run").stdout == "tools.editor\n"
     assert "tools" in box.profile
     assert run("decay").stdout == "tools.editor\n"
     assert "tools" not in box.profile
     assert run("decay").stdout == ""
-    box.clock.pass_(500 * DAY)
+    box.clock.advance(500 * DAY)
     with pytest.raises(FileRefusedError, match="400 days"):
         run("decay")
 

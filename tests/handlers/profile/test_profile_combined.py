@@ -13,8 +13,8 @@ import pytest
 from loguru import logger
 
 from support_continuity import ANSWER, World
-from tacitd.handler import Handler, Slice
-from tacitd.slices import Found
+from tacitd.handler import Handler, Plugin
+from tacitd.slices import FoundPlugins
 from tacitd_handlers.continuity import slice as continuity
 from tacitd_handlers.continuity.handler import Continuity
 from tacitd_handlers.learning import slice as learning
@@ -33,7 +33,7 @@ class Whole(World):
     facts = FACTS
 
     def start(self) -> None:
-        def remade(one: Slice, make: Callable[[], Handler]) -> Slice:
+        def remade(one: Plugin, make: Callable[[], Handler]) -> Plugin:
             return replace(one, make=make, footprint=None)
 
         self.model.rules = [
@@ -46,7 +46,7 @@ class Whole(World):
             remade(profile(), lambda: Profiles(self.env)),
             remade(continuity(), lambda: Continuity(self.env)),
         )
-        self.build(Found(slices))
+        self.build(FoundPlugins(slices))
 
     @property
     def profile(self) -> dict[str, Any]:

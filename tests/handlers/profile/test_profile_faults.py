@@ -18,11 +18,11 @@ def test_fault_1_a_daily_run_does_not_forget_on_day_14(box: Box) -> None:
     """Fault 1, SPEC P-13: each run decays by the time since the last decay, not since the last sighting."""
     box.learn(tools__editor="neovim")
     for _ in range(99):
-        box.clock.pass_(DAY)
+        box.clock.advance(DAY)
         box.store.fade()
     assert box.profile["tools"] == {"editor": "neovim"}
     assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.5 ** (99 / 30), rel=1e-9)
-    box.clock.pass_(0.67 * DAY)
+    box.clock.advance(0.67 * DAY)
     box.store.fade()
     assert "tools" not in box.profile
 
@@ -31,7 +31,7 @@ def test_fault_2_every_writer_uses_the_same_names(box: Box) -> None:
     """Fault 2, SPEC P-01: every writer uses profile.json, profile-meta.json and changelog.jsonl."""
     box.learn(tools__editor="neovim")
     box.store.update("bio", "Likes tea")
-    box.clock.pass_(DAY)
+    box.clock.advance(DAY)
     box.store.fade()
     names = {path.name for path in box.directory.iterdir()}
     assert names == {"profile.json", "profile-meta.json", "changelog.jsonl", ".tacitd.lock"}
@@ -41,7 +41,7 @@ def test_fault_4_the_changelog_keeps_what_was_removed(box: Box) -> None:
     """Fault 4, SPEC P-14, P-18: `removed` is written for remove and for decay."""
     box.learn(tools__editor="neovim", work__role="dev")
     box.store.remove("work.role")
-    box.clock.pass_(100 * DAY)
+    box.clock.advance(100 * DAY)
     box.store.fade()
     assert [
         (one["action"], one["source"], one["changes"], one.get("removed")) for one in box.changelog[1:]
@@ -66,7 +66,7 @@ def test_fault_6_a_path_into_an_array_matches(box: Box, path: str) -> None:
     found = json.loads((box.directory / "profile-meta.json").read_text())
     found["preferences"][0]["path"] = path
     box.put("profile-meta.json", found)
-    box.clock.pass_(100 * DAY)
+    box.clock.advance(100 * DAY)
     box.store.fade()
     assert "work" not in box.profile
     assert box.changelog[-1]["removed"] == [path]

@@ -76,16 +76,16 @@ def test_time_passes_daily_and_what_is_due_goes_at_once(box: Box) -> None:
     """SPEC P-16: runs are at least 24 hours apart and missed ones are one; a value under 0.1 goes within an hour."""
     box.learn(tools__editor="vi")
     box.start()
-    box.clock.pass_(3600)
+    box.clock.advance(3600)
     box.play(Due("fade"))
     assert box.meta["tools.editor"]["confidence"] == 1.0
-    box.clock.pass_(5 * DAY)
+    box.clock.advance(5 * DAY)
     box.play(Due("fade"))
     assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.5 ** ((5 + 1 / 24) / 30))
-    box.clock.pass_(94.6 * DAY)
+    box.clock.advance(94.6 * DAY)
     box.play(Due("fade"))
     assert "tools" in box.profile
-    box.clock.pass_(3600)
+    box.clock.advance(3600)
     box.play(Due("fade"))
     assert "tools" not in box.profile
 
@@ -150,7 +150,7 @@ def test_a_crash_is_finished_at_the_start(box: Box) -> None:
 def test_the_slice(box: Box) -> None:
     """DESIGN "Plugins": the profile never calls the model; events that it does not handle are done."""
     one = make()
-    assert (one.name, one.pays, [job.name for job in one.jobs]) == (
+    assert (one.name, one.uses_model, [job.name for job in one.jobs]) == (
         "profile",
         False,
         ["fade", "changelog", "turns"],
@@ -184,7 +184,7 @@ def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
     for n in range(30):
         here.store.update(f"custom.n{n}", "x")
     assert len(section(Path("/"), 9000).splitlines()) == 12
-    here.clock.pass_(100 * DAY)
+    here.clock.advance(100 * DAY)
     assert "Editor" not in section(Path("/"), 9000)
     here.put("profile.json", "{")
     assert section(Path("/"), 9000) == ""

@@ -61,7 +61,7 @@ def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:
 
 def test_the_examples_meta_fades_on(golden: Box) -> None:
     """SPEC P-13, P-17: stored values are as of lastDecay; a value without an entry is a person's and stays."""
-    golden.clock.pass_(80 * DAY)
+    golden.clock.advance(80 * DAY)
     golden.store.fade()
     assert "editor" not in golden.profile.get("tools", {})
     assert golden.meta["codePreferences.preferredStacks"]["confidence"] == pytest.approx(
@@ -105,7 +105,7 @@ def test_hand_written_values_stay_and_do_not_fade(box: Box) -> None:
     assert box.profile["tools"]["editor"] == "emacs"
     assert box.profile["work"]["languages"] == ["Lisp", "C"]
     box.no_longer(work__languages=("Lisp",), tools__editor=())
-    box.clock.pass_(200 * DAY)
+    box.clock.advance(200 * DAY)
     box.store.fade()
     assert box.meta == {}
     assert box.profile["work"]["languages"] == ["Lisp", "C"]
@@ -115,7 +115,7 @@ def test_an_edit_by_hand_makes_a_learned_value_a_persons(box: Box) -> None:
     """SPEC P-17: a value that a person edited in profile.json is authoritative and does not decay."""
     box.learn(tools__editor="vscode", codePreferences__tone="direct")
     box.edit(tools__editor="helix")
-    box.clock.pass_(200 * DAY)
+    box.clock.advance(200 * DAY)
     box.store.fade()
     assert box.profile["tools"] == {"editor": "helix"}
     assert "codePreferences" not in box.profile
@@ -156,7 +156,7 @@ def test_no_longer_takes_out(box: Box) -> None:
 def test_said_again_is_only_a_sighting(box: Box) -> None:
     """SPEC P-12: the confidence rises; profile and changelog do not change."""
     box.learn(tools__editor="vim")
-    box.clock.pass_(30 * DAY)
+    box.clock.advance(30 * DAY)
     box.learn(tools__editor="Vim")
     assert len(box.changelog) == 1
     assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.8, abs=1e-6)
@@ -233,7 +233,7 @@ def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
     box.learn(bio="no", interests=("go",))
     assert list(box.meta) == ["bio", "interests"]
     (box.directory / "profile-meta.json").unlink()
-    box.clock.pass_(300 * DAY)
+    box.clock.advance(300 * DAY)
     box.store.fade()
     assert box.profile["interests"] == ["go"]
     assert "work" not in box.profile
@@ -285,7 +285,7 @@ def test_a_save_from_before_does_not_undo(box: Box) -> None:
     box.store.settle()
     assert box.profile["work"] == {"role": "dev"}
     assert box.profile["interests"] == ["tea"]
-    box.clock.pass_(60)
+    box.clock.advance(60)
     found = {key: value for key, value in box.profile.items() if key != "work"}
     os.utime(box.put("profile.json", found), (box.clock.wall, box.clock.wall))
     box.store.settle()
@@ -319,14 +319,14 @@ def scene(root: Path) -> Box:
     box = Box(root)
     box.edit(bio="mine", custom={"k": [1]})
     box.learn(id="first", work__languages=("Go", "Java"), tools__editor="vi", session="s1")
-    box.clock.pass_(DAY)
+    box.clock.advance(DAY)
     return box
 
 
 def forget_by_time(at: Store) -> None:
     clock = at.clock
     assert isinstance(clock, FakeClock)
-    clock.pass_(120 * DAY)
+    clock.advance(120 * DAY)
     at.fade()
 
 

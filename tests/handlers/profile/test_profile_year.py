@@ -93,7 +93,7 @@ class Year:
         assert isinstance(days, float)
         hours = round(days * 24)
         for hour in range(hours):
-            self.box.clock.pass_(3600.0)
+            self.box.clock.advance(3600.0)
             near = any(0.09 < self.model.confidence(path, self.now) < 0.11 for path in self.model.said)
             if near or hour % 24 == 0 or hour == hours - 1:
                 self.look()

@@ -15,8 +15,8 @@ import pytest
 
 from support_examples import FACTOR
 from tacitd.events import Prompt
-from tacitd.transcripts.explain import prompts_of
-from tacitd.transcripts.person import Own
+from tacitd.transcripts.explain import judge_transcript
+from tacitd.transcripts.person import OwnCalls
 from tacitd_handlers.learning.phrasing import tidied
 from tacitd_handlers.shared.concrete_tokens import find_tokens
 from tacitd_handlers.shared.grounding import Grounded, Ungrounded, judge_grounding, read_sources
@@ -53,7 +53,7 @@ def typed_prompts() -> list[Prompt]:
     """Return every prompt of the folder, each text once."""
     found: dict[str, Prompt] = {}
     for path in FILES:
-        for judged in prompts_of(path, Own()):
+        for judged in judge_transcript(path, OwnCalls()):
             for prompt in judged.prompts:
                 found.setdefault(prompt.text, prompt)
     return list(found.values())
