@@ -22,23 +22,23 @@ from pathlib import Path
 from statistics import median
 
 from tacitd.clock import SystemClock, local_minutes
-from tacitd_handlers.learner.asked import asked
+from tacitd_handlers.learner.asked import parse_report
 from tacitd_handlers.learner.fold import in_order
-from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row
-from tacitd_handlers.learner.places import places
-from tacitd_handlers.learner.profile_md import parse as parse_profile
-from tacitd_handlers.learner.recording import Plan, record
-from tacitd_handlers.learner.review import review
-from tacitd_handlers.learner.review_view import told
-from tacitd_handlers.learner.sittings import Sitting
-from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row
+from tacitd_handlers.learner.places import resolve_paths
+from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.recording import ReviewPlan, record_problem
+from tacitd_handlers.learner.review import build_review
+from tacitd_handlers.learner.review_view import format_review
+from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.learner.words import VERDICTS
 
 PATTERNS = [f"pattern_{n}" for n in range(20)]
 START = datetime(2015, 1, 1, 9, 0)
 
 
-def rows(count: int) -> list[Row]:
+def rows(count: int) -> list[LedgerRow]:
     """A long life of practice: 20 patterns, 400 problems, 60 gaps, two gaps in every third session."""
     dice = random.Random(5)
     made = []
@@ -48,7 +48,7 @@ def rows(count: int) -> list[Row]:
         pattern = n % len(PATTERNS)
         gaps = [f"edge:{pattern}_{dice.randrange(3)}" for _ in range(2)] if n % 3 == 0 else []
         made.append(
-            Row(
+            LedgerRow(
                 at.strftime("%Y-%m-%dT%H:%M"),
                 f"session-{n}",
                 f"problem-{dice.randrange(400)}",
@@ -62,32 +62,32 @@ def rows(count: int) -> list[Row]:
     return made
 
 
-def store(home: Path, count: int) -> Store:
+def store(home: Path, count: int) -> LearnerStore:
     """A home with a ledger of so many rows, and nothing else."""
-    made = Store(places({"HOME": str(home)}), SystemClock())
+    made = LearnerStore(resolve_paths({"HOME": str(home)}), SystemClock())
     made.places.ledger.parent.mkdir(parents=True)
     made.places.ledger.write_bytes(HEADER + "".join(format_row(row) + "\n" for row in rows(count)).encode())
     return made
 
 
-def once(at: Store, number: int) -> float:
+def once(at: LearnerStore, number: int) -> float:
     """Record one session more; the milliseconds it took."""
     stamp = (START + timedelta(days=9000, hours=number)).strftime("%Y-%m-%dT%H:%M")
     given = {"problem": f"problem-{number % 400}", "pattern": PATTERNS[number % 20], "mode": "recall"}
-    said = asked({**given, "verdict": "pass", "gaps": f"edge:{number % 20}_1" if number % 3 else ""})
+    said = parse_report({**given, "verdict": "pass", "gaps": f"edge:{number % 20}_1" if number % 3 else ""})
     begin = time.perf_counter()
     with at.locked():
-        record(at, said, Sitting(f"bench-{number}", stamp), Plan())
+        record_problem(at, said, SessionStamp(f"bench-{number}", stamp), ReviewPlan())
     return (time.perf_counter() - begin) * 1000
 
 
-def whole_review(at: Store) -> float:
+def whole_review(at: LearnerStore) -> float:
     """From the files to the last line of text, in seconds."""
     begin = time.perf_counter()
-    found = in_order(at.ledger().rows().rows)
-    profile = at.profile()
-    document = review(found, parse_profile(profile or b""), local_minutes(time.time()))
-    list(told(document, bars=True))
+    found = in_order(at.read_ledger().parse_rows().rows)
+    profile = at.read_profile()
+    document = build_review(found, parse_profile(profile or b""), local_minutes(time.time()))
+    list(format_review(document, bars=True))
     return time.perf_counter() - begin
 
 
@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         few, many = store(Path(folder, "few"), 10), store(Path(folder, "many"), options.rows)
         first = {at: once(at, 0) for at in (few, many)}
-        times: dict[Store, list[float]] = {few: [], many: []}
+        times: dict[LearnerStore, list[float]] = {few: [], many: []}
         for number in range(1, options.records + 1):  # turn about, so that both meet the same noise
             for at in (few, many):
                 times[at].append(once(at, number))

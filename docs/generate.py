@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from tacitd.cli import COMMANDS, EPILOG, make_program
 from tacitd.config import PREFIX, Config
 from tacitd.slices import GROUP, FoundPlugins, find_plugins
-from tacitd_handlers.commands import COMMANDS_OF_SLICES
+from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\n"
@@ -131,7 +131,7 @@ nor `claude`. Every command has `--help`.
 
 def commands() -> str:
     """The text of commands.md."""
-    table = dict(sorted({**COMMANDS, **COMMANDS_OF_SLICES}.items()))
+    table = dict(sorted({**COMMANDS, **COMMANDS_OF_PLUGINS}.items()))
     group = make_program(table)
     root = click.Context(
         group, info_name="tacitd", terminal_width=100, max_content_width=100, help_option_names=NAMES

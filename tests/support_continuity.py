@@ -20,9 +20,9 @@ from tacitd.paths import Paths
 from tacitd.slices import FoundPlugins
 from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
-from tacitd_handlers.continuity import slice as make
-from tacitd_handlers.continuity.handler import Continuity
-from tacitd_handlers.continuity.store import Store
+from tacitd_handlers.continuity import make_plugin as make
+from tacitd_handlers.continuity.handler import ContinuityHandler
+from tacitd_handlers.continuity.store import SessionStore
 
 NOW = START
 ANSWER = json.dumps(
@@ -80,7 +80,7 @@ class World:
                 (
                     type(one)(
                         one.name,
-                        lambda: Continuity(self.env),
+                        lambda: ContinuityHandler(self.env),
                         one.settings,
                         one.jobs,
                         one.uses_model,
@@ -219,11 +219,11 @@ class World:
     # what came of it
 
     @property
-    def store(self) -> Store:
-        return Store.of(self.env, self.clock)
+    def store(self) -> SessionStore:
+        return SessionStore.from_environ(self.env, self.clock)
 
     def file(self, session: str) -> dict[str, Any]:
-        path = self.store.path(session)
+        path = self.store.session_path(session)
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return found
 
@@ -231,7 +231,7 @@ class World:
         return [(one["title"], one["status"]) for one in self.file(session).get("tasks", ())]
 
     def put(self, session: str, document: Mapping[str, Any]) -> Path:
-        path = self.store.path(session)
+        path = self.store.session_path(session)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(json.dumps(document, indent=2), encoding="utf-8")
         return path

@@ -44,18 +44,18 @@ class Told:
 
     def stop(self) -> None: ...
 
-    def drain(self) -> set[Path]:
+    def drain_hints(self) -> set[Path]:
         hints, self.hints = self.hints, set()
         return hints
 
-    def check(self) -> bool:
+    def repair_watching(self) -> bool:
         lost, self.lost = self.lost, False
         return lost
 
-    def unwatched(self, directories: Collection[str]) -> list[str]:
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
         return [one for one in directories if one in self.deaf]
 
-    def problems(self) -> list[Degradation]:
+    def list_problems(self) -> list[Degradation]:
         return []
 
 

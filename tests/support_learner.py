@@ -14,16 +14,16 @@ from typing import Any
 from support_disk import FaultyDisk
 from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.asked import asked
-from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row, parse
-from tacitd_handlers.learner.places import places
-from tacitd_handlers.learner.profile_md import Placed, Profile
-from tacitd_handlers.learner.profile_md import parse as parse_profile
-from tacitd_handlers.learner.recording import Plan, Recorded, record
-from tacitd_handlers.learner.sittings import Sitting
-from tacitd_handlers.learner.state import State
-from tacitd_handlers.learner.store import Done, Store
-from tacitd_handlers.learner.weakness_md import Entry
+from tacitd_handlers.learner.asked import parse_report
+from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
+from tacitd_handlers.learner.places import resolve_paths
+from tacitd_handlers.learner.profile_md import LearnerProfile, PlacedEntry
+from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.recording import RecordedProblem, ReviewPlan, record_problem
+from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.state import LearnerState
+from tacitd_handlers.learner.store import LearnerStore, SyncResult
+from tacitd_handlers.learner.weakness_md import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
 VERDICT = {"recall": "pass", "learning": "solved_independently"}
@@ -34,7 +34,7 @@ def stamp(days: float = 0, minutes: int = 0) -> str:
     return (START + timedelta(days=days, minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
 
 
-def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> Row:
+def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> LedgerRow:
     """A ledger row with what a test does not care about filled in."""
     given = {
         "session": f"s{days}",
@@ -43,7 +43,7 @@ def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) 
         "verdict": "pass",
         "review": "2026-12-24",
     }
-    return Row(**{**given, **more, "stamp": stamp(days), "problem": problem, "gaps": gaps})
+    return LedgerRow(**{**given, **more, "stamp": stamp(days), "problem": problem, "gaps": gaps})
 
 
 class Desk:
@@ -52,13 +52,13 @@ class Desk:
     def __init__(self, tmp: Path) -> None:
         self.home = tmp / "home"
         self.clock = FakeClock(START.timestamp())
-        self.where = places({"HOME": str(self.home)})
+        self.where = resolve_paths({"HOME": str(self.home)})
         self.day = 0
         self.where.profile.parent.mkdir(parents=True)
 
-    def store(self, disk: Disk | None = None) -> Store:
+    def store(self, disk: Disk | None = None) -> LearnerStore:
         """A new process."""
-        return Store(self.where, self.clock, settle=0.0, disk=disk or FaultyDisk())
+        return LearnerStore(self.where, self.clock, settle=0.0, disk=disk or FaultyDisk())
 
     def record(
         self,
@@ -67,9 +67,9 @@ class Desk:
         days: float | None = None,
         session: str = "",
         disk: Disk | None = None,
-        plan: Plan | None = None,
+        plan: ReviewPlan | None = None,
         **said: Any,
-    ) -> Recorded:
+    ) -> RecordedProblem:
         """Record one problem, in a session of its own on the next day."""
         if days is None:
             self.day += 1
@@ -78,43 +78,43 @@ class Desk:
         given = {"problem": problem, "pattern": "hash_map", "mode": mode, "verdict": VERDICT[mode], **said}
         store = self.store(disk)
         with store.locked():
-            at = Sitting(session or f"s{days}", stamp(days))
-            made = record(store, asked(given), at, plan or Plan())
+            at = SessionStamp(session or f"s{days}", stamp(days))
+            made = record_problem(store, parse_report(given), at, plan or ReviewPlan())
         store.close()
         return made
 
-    def look(self, *, first: bool = False, force: bool = True) -> Done:
+    def look(self, *, first: bool = False, force: bool = True) -> SyncResult:
         """The daemon looks."""
         store = self.store()
         with store.locked():
-            done = store.look(force=force, first=first)
+            done = store.sync_files(force=force, first=first)
         store.close()
         return done
 
     @property
-    def state(self) -> State:
-        return self.store().state()
+    def state(self) -> LearnerState:
+        return self.store().load_state()
 
     @property
     def ledger(self) -> str:
         return self.where.ledger.read_text() if self.where.ledger.exists() else ""
 
     @property
-    def rows(self) -> list[Row]:
-        return parse(self.ledger.encode()).rows
+    def rows(self) -> list[LedgerRow]:
+        return parse_ledger(self.ledger.encode()).rows
 
     @property
     def text(self) -> str:
         return self.where.profile.read_text()
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> LearnerProfile:
         return parse_profile(self.where.profile.read_bytes())
 
-    def placed(self, label: str) -> Placed | None:
+    def placed(self, label: str) -> PlacedEntry | None:
         return next((one for one in self.profile.weaknesses if one.entry.label == label), None)
 
-    def entry(self, label: str) -> Entry:
+    def entry(self, label: str) -> WeaknessEntry:
         found = self.placed(label)
         assert found is not None, f"{label} is not in the profile"
         return found.entry
@@ -132,7 +132,7 @@ class Desk:
         lines = self.profile.lines
         self.where.profile.write_text("".join(lines[: placed.span.start] + lines[placed.span.end :]))
 
-    def write_rows(self, *rows: Row) -> None:
+    def write_rows(self, *rows: LedgerRow) -> None:
         """Somebody else writes the ledger."""
         head = "" if self.ledger else HEADER.decode()
         with self.where.ledger.open("a") as file:

@@ -35,10 +35,10 @@ from tacitd.git import ReadGit, find_repository, list_tracked, read_git
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.testing import FakeClock, ScriptedModel
-from tacitd_handlers.learning.handler import Learning
-from tacitd_handlers.learning.raw import RawLine, parse
+from tacitd_handlers.learning.handler import LearningHandler
+from tacitd_handlers.learning.raw import RawLine, parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
-from tacitd_handlers.learning.store import Files
+from tacitd_handlers.learning.store import ProjectPaths
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
 MORNING = 1_795_149_000.0
@@ -110,7 +110,7 @@ class Bench:
         self._at = 0
         self._numbers = 0
         self.project = self.new_project("app")
-        self.handler = Learning()
+        self.handler = LearningHandler()
         self.open()
         self.see(self.project)
 
@@ -129,8 +129,8 @@ class Bench:
         return self.project.root
 
     @property
-    def files(self) -> Files:
-        return Files(self.project.root)
+    def files(self) -> ProjectPaths:
+        return ProjectPaths(self.project.root)
 
     def put(self, name: str, text: str | bytes = "") -> Path:
         """A file of the person's in the project."""
@@ -179,7 +179,7 @@ class Bench:
         self.degraded.clear()
         self.posted.clear()
         self.history.recover()
-        self.handler = Learning()
+        self.handler = LearningHandler()
         self.open()
 
     def commits(self) -> Iterator[Commit]:
@@ -292,7 +292,7 @@ class Bench:
 
     @property
     def learned(self) -> str:
-        path = self.files.learned
+        path = self.files.learned_file
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     @property
@@ -301,12 +301,12 @@ class Bench:
 
     @property
     def raw(self) -> tuple[RawLine, ...]:
-        path = self.files.raw
-        return parse(path.read_bytes()).lines if path.exists() else ()
+        path = self.files.raw_file
+        return parse_raw_file(path.read_bytes()).lines if path.exists() else ()
 
     @property
     def claimed(self) -> list[Path]:
-        return sorted(self.files.tmp.glob("learning-raw.*.processing.jsonl"))
+        return sorted(self.files.tmp_dir.glob("learning-raw.*.processing.jsonl"))
 
     @property
     def status(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tacitd_handlers.lessons.cli import main
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.store import LessonStore
 
 FIXTURES = Path(__file__).parent / "fixtures" / "lessons"
 
@@ -71,9 +71,9 @@ class Lessons:
         return document
 
     @property
-    def store(self) -> Store:
+    def store(self) -> LessonStore:
         """The lessons themselves."""
-        return Store.of(os.environ)
+        return LessonStore.from_environ(os.environ)
 
     def records(self) -> list[dict[str, Any]]:
         """The log's lines, each of which must be a record."""

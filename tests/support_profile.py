@@ -15,10 +15,10 @@ from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
 from tacitd.model.port import Model
 from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.handler import Profiles
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.plans import Plan
-from tacitd_handlers.profile.store import Store
+from tacitd_handlers.profile.handler import ProfileHandler
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.plans import ProfilePlan
+from tacitd_handlers.profile.store import ProfileStore
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"
 NOW = START
@@ -31,7 +31,7 @@ class Box:
 
     root: Path
     clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
-    handler: Profiles = field(init=False)
+    handler: ProfileHandler = field(init=False)
     degraded: dict[str, Degradation] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
@@ -52,22 +52,22 @@ class Box:
         }
 
     @property
-    def store(self) -> Store:
+    def store(self) -> ProfileStore:
         """As another process would open it."""
-        return Store.of(self.env, self.clock)
+        return ProfileStore.from_environ(self.env, self.clock)
 
     # what is said
 
-    def learn(self, id: str = "", session: str = "abc123", **values: Any) -> Plan | None:
+    def learn(self, id: str = "", session: str = "abc123", **values: Any) -> ProfilePlan | None:
         """Something was said: `work__languages=("Go",)`."""
         self.clock.advance(0.001)
-        said = Said({name.replace("__", "."): value for name, value in values.items()})
-        return self.store.learn(said, session, id or f"id-{self.clock.wall}")
+        said = PartialProfile({name.replace("__", "."): value for name, value in values.items()})
+        return self.store.learn_finding(said, session, id or f"id-{self.clock.wall}")
 
-    def no_longer(self, **values: Any) -> Plan | None:
+    def no_longer(self, **values: Any) -> ProfilePlan | None:
         self.clock.advance(0.001)
-        said = Said({}, {name.replace("__", "."): value for name, value in values.items()})
-        return self.store.learn(said, "abc123", f"id-{self.clock.wall}")
+        said = PartialProfile({}, {name.replace("__", "."): value for name, value in values.items()})
+        return self.store.learn_finding(said, "abc123", f"id-{self.clock.wall}")
 
     # what stands there
 
@@ -107,7 +107,7 @@ class Box:
     @property
     def changelog(self) -> list[dict[str, Any]]:
         """Its entries; lines that a crash tore are nobody's."""
-        return changelog.entries(self.directory / "changelog.jsonl")
+        return changelog.read_entries(self.directory / "changelog.jsonl")
 
     # the handler
 
@@ -128,9 +128,9 @@ class Box:
     def _clear(self, id: str) -> None:
         self.degraded.pop(id, None)
 
-    def start(self) -> Profiles:
+    def start(self) -> ProfileHandler:
         """A new daemon."""
-        self.handler = Profiles(self.env)
+        self.handler = ProfileHandler(self.env)
         self.handler.open(list(self.commits), self.tools())
         return self.handler
 

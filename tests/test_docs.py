@@ -29,10 +29,10 @@ from tacitd.paths import Paths
 from tacitd.testing import ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 from tacitd.verbs import build_methods, take_status
-from tacitd_handlers.commands import COMMANDS_OF_SLICES
+from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 DOCS = ROOT / "docs"
-TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
+TABLE = {**COMMANDS, **COMMANDS_OF_PLUGINS}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 FACTS = "Prefers pnpm over npm"

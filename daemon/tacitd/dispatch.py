@@ -98,7 +98,7 @@ class Dispatcher:
         """A transcript is gone. Words of it that wait are only in memory now, so they are rescued. Raises OSError."""
         self.work_queue.wake_all_blocked()
         for name in self.consumers:
-            if (turn := self.work_queue.turns.get((name, path))) is not None:
+            if (turn := self.work_queue.items_by_transcript.get((name, path))) is not None:
                 self.work_queue.wake(
                     turn
                 )  # the end of its session waits for this, and nobody reads it any more
@@ -132,7 +132,7 @@ class Dispatcher:
         for name, consumer in self.consumers.items():
             consumer.drop_prompts(ids)
             self.in_flight.release_prompts(name, ids)
-        for turn in self.work_queue.turns.values():
+        for turn in self.work_queue.items_by_transcript.values():
             if turn.parked is not None and turn.parked.not_before is None:
                 turn.parked = replace(turn.parked, due=self.context.monotonic())
                 self.work_queue.wake(turn)

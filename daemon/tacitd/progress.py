@@ -38,7 +38,7 @@ class WorkProgress:
         stream = turn.cursor
         if stream is None:
             return False
-        reader = self.work_queue.turns.get((turn.consumer.name, stream.path))
+        reader = self.work_queue.items_by_transcript.get((turn.consumer.name, stream.path))
         if reader is not None and (
             reader.busy or reader.parked is not None or reader.pending_write is not None
         ):
@@ -48,7 +48,7 @@ class WorkProgress:
     def get_blocking_item(self, turn: WorkItem) -> WorkItem | None:
         """The turn that has its words, where another transcript's has."""
         return (
-            self.work_queue.turns.get((turn.consumer.name, turn.blocked_by))
+            self.work_queue.items_by_transcript.get((turn.consumer.name, turn.blocked_by))
             if turn.blocked_by is not None
             else None
         )
@@ -59,7 +59,7 @@ class WorkProgress:
 
     def is_handing_over(self, consumer: Consumer, owner: Path | None) -> bool:
         """Whether a transcript that claimed words still has them to hand over."""
-        turn = self.work_queue.turns.get((consumer.name, owner)) if owner is not None else None
+        turn = self.work_queue.items_by_transcript.get((consumer.name, owner)) if owner is not None else None
         if turn is None:
             return False
         return turn.busy or turn.parked is not None or turn.pending_write is not None or self._is_behind(turn)

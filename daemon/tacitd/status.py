@@ -130,7 +130,11 @@ def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
     stamps = engine.follower.stamps.items()
     lags = (stamp.size - consumer.get_offset(path) for path, stamp in stamps if not is_subagent(path))
     behind = [lag for lag in lags if lag > 0]
-    turns = [t for (name, _), t in engine.dispatcher.work_queue.turns.items() if name == consumer.plugin.name]
+    turns = [
+        t
+        for (name, _), t in engine.dispatcher.work_queue.items_by_transcript.items()
+        if name == consumer.plugin.name
+    ]
     gathering = sum(1 for t in turns if t.gather_until > engine.clock.monotonic())
     busy = sum(1 for t in turns if t.busy)
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tacitd.cli import CARE, COMMANDS, LOOK, WORK, CommandRow
 from tacitd.cli import main as run
 
-COMMANDS_OF_SLICES: dict[str, CommandRow] = {
+COMMANDS_OF_PLUGINS: dict[str, CommandRow] = {
     "demo": CommandRow(
         "tacitd_handlers.learning.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", LOOK
     ),
@@ -62,7 +62,7 @@ COMMANDS_OF_SLICES: dict[str, CommandRow] = {
 
 def main() -> None:
     """Run the program. `entry_point` calls this after signals are prepared."""
-    run({**COMMANDS, **COMMANDS_OF_SLICES})
+    run({**COMMANDS, **COMMANDS_OF_PLUGINS})
 
 
 if __name__ == "__main__":

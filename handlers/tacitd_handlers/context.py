@@ -15,11 +15,11 @@ import click
 from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.errors import TacitdError
 
-PARTS = (
-    "tacitd_handlers.profile.context:section",
-    "tacitd_handlers.lessons.context:section",
-    "tacitd_handlers.continuity.context:section",
-    "tacitd_handlers.learning.context:section",
+SECTION_FUNCTIONS = (
+    "tacitd_handlers.profile.context:build_section",
+    "tacitd_handlers.lessons.context:build_section",
+    "tacitd_handlers.continuity.context:build_section",
+    "tacitd_handlers.learning.context:build_section",
 )
 """In the order of output. The short parts come first: the learned lines take the rest of the budget."""
 BUDGET = 9000
@@ -40,7 +40,7 @@ def context(cwd: str | None, budget: int, as_json: bool) -> None:
     Works without a daemon and without claude.
     """
     # A hook calls this, so a missing directory must not fail it.
-    said = parts(resolve_directory(cwd, missing_ok=True), budget)
+    said = collect_sections(resolve_directory(cwd, missing_ok=True), budget)
     if as_json:
         echo_json(said)
         return
@@ -48,14 +48,14 @@ def context(cwd: str | None, budget: int, as_json: bool) -> None:
         click.echo(text)
 
 
-def parts(cwd: Path, budget: int) -> dict[str, str]:
+def collect_sections(cwd: Path, budget: int) -> dict[str, str]:
     """Given a directory, return the text of each plugin by its name. Empty texts are left out.
 
     All texts together have at most `budget` characters, newlines between them included.
     """
     said: dict[str, str] = {}
     left = budget
-    for where in PARTS:
+    for where in SECTION_FUNCTIONS:
         module, _, function = where.partition(":")
         section: Section = getattr(import_module(module), function)
         name = module.split(".")[1]

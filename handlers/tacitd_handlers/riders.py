@@ -15,29 +15,29 @@ from typing import Any, Protocol, cast
 
 from loguru import logger
 
-from tacitd_handlers.shared.grounding import Sources
+from tacitd_handlers.shared.grounding import GroundingSources
 
-EXTRACTION = ("tacitd_handlers.profile.rider",)
+EXTRACTION_EXTENSIONS = ("tacitd_handlers.profile.rider",)
 """Extensions of Stage 1, whose input is the words that a person typed."""
-SYNTHESIS = ("tacitd_handlers.lessons.rider",)
+SYNTHESIS_EXTENSIONS = ("tacitd_handlers.lessons.rider",)
 """Extensions of Stage 2, whose input is the facts of a project."""
 
 
-class Rider(Protocol):
+class PromptExtension(Protocol):
     """The functions that an extension's module has."""
 
     name: str
     """The plugin that gets the finding."""
 
-    def addition(self, project: str) -> str:
+    def render_addition(self, project: str) -> str:
         """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""
         ...
 
-    def split(self, answer: str) -> tuple[Any | None, str]:
+    def extract_finding(self, answer: str) -> tuple[Any | None, str]:
         """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
         ...
 
-    def ground(self, found: Any, sources: Sources) -> GroundedFinding:
+    def ground_finding(self, found: Any, sources: GroundingSources) -> GroundedFinding:
         """Divide a finding into what its sources support and what they do not (SPEC S-67). Raises nothing."""
         ...
 
@@ -64,46 +64,46 @@ class GroundedFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class SplitAnswer:
     """An answer without the extensions' parts, and their findings by extension name."""
 
     answer: str
     found: Mapping[str, Any]
 
 
-def riders(table: Iterable[str]) -> list[Rider]:
+def load_extensions(table: Iterable[str]) -> list[PromptExtension]:
     """Import the extensions of a table. One that fails to import is logged and left out: the call is made without it."""
-    made: list[Rider] = []
+    made: list[PromptExtension] = []
     for where in table:
         try:
-            made.append(cast(Rider, import_module(where)))
+            made.append(cast(PromptExtension, import_module(where)))
         except Exception as error:  # noqa: BLE001  an import can raise anything
             logger.opt(exception=error).error("cannot import the prompt extension {}", where)
     return made
 
 
-def asked_besides(aboard: Iterable[Rider], project: str) -> list[str]:
+def list_additions(aboard: Iterable[PromptExtension], project: str) -> list[str]:
     """Return the extensions' parts of the prompt, without empty ones."""
-    return [text for rider in aboard if (text := rider.addition(project).strip())]
+    return [text for rider in aboard if (text := rider.render_addition(project).strip())]
 
 
-def laden(prompt: str, aboard: Iterable[Rider], project: str) -> str:
+def extend_prompt(prompt: str, aboard: Iterable[PromptExtension], project: str) -> str:
     """Return the prompt with the extensions' parts below it, separated by blank lines."""
-    return "\n\n".join([prompt, *asked_besides(aboard, project)])
+    return "\n\n".join([prompt, *list_additions(aboard, project)])
 
 
-def parted(answer: str, aboard: Iterable[Rider]) -> Parted:
+def split_answer(answer: str, aboard: Iterable[PromptExtension]) -> SplitAnswer:
     """Given an answer, take out each extension's part, in their order."""
     found: dict[str, Any] = {}
     for rider in aboard:
-        mine, answer = rider.split(answer)
+        mine, answer = rider.extract_finding(answer)
         if mine:
             found[rider.name] = mine
-    return Parted(answer, found)
+    return SplitAnswer(answer, found)
 
 
 def ground_findings(
-    found: Mapping[str, Any], aboard: Iterable[Rider], sources: Sources
+    found: Mapping[str, Any], aboard: Iterable[PromptExtension], sources: GroundingSources
 ) -> tuple[dict[str, Any], list[RefusedPart]]:
     """Given findings by extension name, return what their sources support, and the parts that they do not (S-67)."""
     kept: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def ground_findings(
     for rider in aboard:
         if rider.name not in found:
             continue
-        judged = rider.ground(found[rider.name], sources)
+        judged = rider.ground_finding(found[rider.name], sources)
         refused += judged.refused
         if judged.found:
             kept[rider.name] = judged.found

@@ -15,7 +15,10 @@ import click
 from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.errors import FAILED
 
-PARTS = ("tacitd_handlers.learning.reasons:reasons", "tacitd_handlers.lessons.reasons:reasons")
+REASON_FUNCTIONS = (
+    "tacitd_handlers.learning.reasons:find_reasons",
+    "tacitd_handlers.lessons.reasons:find_reasons",
+)
 
 Reasons = Callable[[str, Path], list[dict[str, Any]]]
 
@@ -33,7 +36,7 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
     Works without a daemon. Exits with 1 if nothing that tacitd wrote contains TEXT.
     """
     found: list[dict[str, Any]] = []
-    for where in PARTS:
+    for where in REASON_FUNCTIONS:
         module, _, name = where.partition(":")
         reasons: Reasons = getattr(import_module(module), name)
         found += reasons(asked, resolve_directory(cwd))
@@ -41,13 +44,13 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
         echo_json(found)
     else:
         for one in found:
-            _tell(one)
+            _echo_reason(one)
     if not found:
         echo_message(f"nothing that tacitd wrote here contains {asked!r}")
         ctx.exit(FAILED)
 
 
-def _tell(one: dict[str, Any]) -> None:
+def _echo_reason(one: dict[str, Any]) -> None:
     click.echo(one["what"])
     click.echo(f"    {one['where']}, {one['at']}")
     for session in one["sessions"]:

@@ -102,7 +102,7 @@ def test_a_backlog_is_looked_at_in_proportion(
         looked[0] += 1
         return real(dispatcher, turn)
 
-    monkeypatch.setattr(Dispatcher, "_offered", counted)
+    monkeypatch.setattr(Dispatcher, "_try_offer", counted)
 
     def backlog(count: int) -> float:
         looked[0] = 0

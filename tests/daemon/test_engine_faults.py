@@ -127,7 +127,7 @@ def test_nothing_grows_without_bound(tmp_path: Path) -> None:
         scene.settle(4000)
         agenda, tails = scene.dispatcher.work_queue, scene.engine.pool
         sizes = (
-            agenda.turns,
+            agenda.items_by_transcript,
             agenda.items_by_event,
             agenda._blocked,
             agenda._timers,

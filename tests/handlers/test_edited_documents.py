@@ -15,9 +15,9 @@ from tacitd.errors import FileBusyError
 from tacitd.files import BusyFiles, EditGuards
 from tacitd.files.second_look import KEEP, LateWrites
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.store import Store as LearnerStore
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.store import Store as ProfileStore
+from tacitd_handlers.learner.store import LearnerStore as LearnerStore
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.store import ProfileStore as ProfileStore
 
 
 def open_in_editor(path: Path) -> Path:
@@ -39,15 +39,15 @@ def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
     box = Box(tmp_path)
     box.learn(interests=("chess",))
     _, given = guards(box.clock)
-    store = ProfileStore.of(box.env, box.clock, guards=given)
+    store = ProfileStore.from_environ(box.env, box.clock, guards=given)
     before = {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")}
     lock = open_in_editor(box.directory / name)
     with pytest.raises(FileBusyError, match=f"{name} is open in Emacs"):
-        store.learn(Said({"interests": ("go",)}), "s", "i1")
+        store.learn_finding(PartialProfile({"interests": ("go",)}), "s", "i1")
     assert {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")} == before
-    box.store.update("bio", "mine")
+    box.store.set_value("bio", "mine")
     lock.unlink()
-    store.learn(Said({"interests": ("go",)}), "s", "i1")
+    store.learn_finding(PartialProfile({"interests": ("go",)}), "s", "i1")
     assert box.profile["interests"] == ["chess", "go"] and box.profile["bio"] == "mine"
 
 
@@ -59,7 +59,9 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
     second, given = guards(box.clock)
     late = json.dumps(json.loads((box.directory / name).read_text()) | {"hand": "mine"}).encode()
     with (box.directory / name).open("r+b", buffering=0) as writer:
-        ProfileStore.of(box.env, box.clock, guards=given).learn(Said({"interests": ("go",)}), "s", "i1")
+        ProfileStore.from_environ(box.env, box.clock, guards=given).learn_finding(
+            PartialProfile({"interests": ("go",)}), "s", "i1"
+        )
         writer.truncate(0)
         writer.write(late)
     box.clock.advance(KEEP)
@@ -72,7 +74,7 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
 def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
     """RELIABILITY 11: the handler waits for an open session file, and parks nothing."""
     world = World(tmp_path)
-    path = world.store.path("s1")
+    path = world.store.session_path("s1")
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = open_in_editor(path)
     world.type("s1", "Build the parser")
@@ -94,7 +96,7 @@ def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
         with pytest.raises(FileBusyError, match="is open in Emacs"):
             store.check_editable()
         with store.locked(), pytest.raises(FileBusyError):
-            store.look(first=True)
+            store.sync_files(first=True)
         lock.unlink()
         store.check_editable()
         store.close()
@@ -110,7 +112,7 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
     with desk.where.profile.open("r+b", buffering=0) as writer:
         desk.write_rows(row(2, "hash lookup", "three-sum"))
         with store.locked():
-            store.look(force=True)
+            store.sync_files(force=True)
         assert second.kept_count >= 1
         writer.truncate(0)
         writer.write(late)

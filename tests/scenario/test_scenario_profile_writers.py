@@ -85,7 +85,7 @@ def test_two_writers_and_a_hand(
     assert hand.returncode == 0
     edits = int(said)
     box.clock.wall = (box.directory / "profile.json").stat().st_mtime
-    box.store.settle()
+    box.store.finish_pending()
 
     profile = box.profile
     interests = {f"{name}{n}" for name in "ab" for n in range(0, WRITES, 2)}
@@ -95,7 +95,7 @@ def test_two_writers_and_a_hand(
         assert profile["custom"][name] == {f"n{n}": n for n in range(1, WRITES, 2)}
     assert profile["custom"]["hand"] == {f"h{n}": n for n in range(edits)}
     assert profile["bio"] == "mine"
-    entries = changelog.entries(box.directory / "changelog.jsonl", 10 * WRITES)
+    entries = changelog.read_entries(box.directory / "changelog.jsonl", 10 * WRITES)
     assert len(entries) == 2 * WRITES
     assert all(json.dumps(entry) for entry in entries)
     assert edits > WRITES // 20

@@ -25,7 +25,7 @@ f = Follower([root], clock, WatchdogWatcher, woken.set)
 f.start(); f.poll()
 def until(right):
     for _ in range(2):
-        clock.pass_(HOT_EVERY)
+        clock.advance(HOT_EVERY)
         if right(f.poll()): return True
     end = time.monotonic() + 60.0
     while time.monotonic() < end:  # the clock stands still: only a hint can help, however late it comes
@@ -35,15 +35,15 @@ def until(right):
     return False
 (root / "projects/late/deep").mkdir(parents=True)
 late = root / "projects/late/deep/s.jsonl"; late.write_text("x")
-assert until(lambda c: late in c.born), "born"
+assert until(lambda c: late in c.created), "born"
 late.write_text("xy")
 assert until(lambda c: late in c.changed), "changed"
 old = root / "projects/d9/s.jsonl"; old.write_text("xy")
 assert until(lambda c: old in c.changed), "old"
 for _ in range(2):
-    clock.pass_(HOT_EVERY)
+    clock.advance(HOT_EVERY)
     f.poll()
-print([d for d in f.degradations()])
+print([d for d in f.list_degradations()])
 f.stop()
 """
 

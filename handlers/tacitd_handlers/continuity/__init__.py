@@ -11,19 +11,19 @@ TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
     from tacitd.handler import Plugin
 
-__all__ = ["slice"]
+__all__ = ["make_plugin"]
 
 
-def slice() -> Plugin:
+def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.continuity.handler import PRUNE, Continuity
+    from tacitd_handlers.continuity.handler import PRUNE, ContinuityHandler
     from tacitd_handlers.continuity.settings import ContinuitySettings
     from tacitd_handlers.usermemory.memory_files import sessions_footprint
 
     return Plugin(
         "continuity",
-        Continuity,
+        ContinuityHandler,
         settings={"continuity": ContinuitySettings},
         jobs=(Job(PRUNE, 86400.0, at_start=True),),
         uses_model=False,

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacitd.clock import utc_millis
 from tacitd_handlers.continuity.progress import SUMMARY
-from tacitd_handlers.continuity.words import plain, sentences
+from tacitd_handlers.continuity.words import clean_text, first_sentences
 
 DECISIONS = 10
 """Decisions of one answer. Further ones are left out."""
@@ -24,14 +24,14 @@ _PLACEHOLDER = "at most three sentences"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SummaryAnswer:
     """The usable part of an answer."""
 
     summary: str
     decisions: tuple[Mapping[str, Any], ...]
 
 
-def said(text: str, at: float, instructions: Iterable[str]) -> Said | str:
+def parse_answer(text: str, at: float, instructions: Iterable[str]) -> SummaryAnswer | str:
     """Given an answer, return its usable part, or the reason why there is none.
 
     `at`: the time of its decisions, seconds since 1970, UTC. `instructions`: sentences of the prompt.
@@ -41,12 +41,12 @@ def said(text: str, at: float, instructions: Iterable[str]) -> Said | str:
     found = _object(text)
     if found is None:
         return "the answer is not a JSON object"
-    summary = sentences(plain(found.get("summary"), SUMMARY), 3)
+    summary = first_sentences(clean_text(found.get("summary"), SUMMARY), 3)
     if not summary or summary.startswith(_PLACEHOLDER):
         return "the answer has no summary"
     raw = found.get("decisions")
     made = (_decision(one, at) for one in (raw if isinstance(raw, list) else [])[:DECISIONS])
-    return Said(summary, tuple(one for one in made if one is not None))
+    return SummaryAnswer(summary, tuple(one for one in made if one is not None))
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
@@ -64,16 +64,16 @@ def _object(text: str) -> Mapping[str, Any] | None:
 
 def _decision(raw: Any, at: float) -> Mapping[str, Any] | None:
     given = raw if isinstance(raw, dict) else {"decision": raw}
-    decision = plain(given.get("decision"), _TEXT)
+    decision = clean_text(given.get("decision"), _TEXT)
     if not decision or decision == "what was decided":
         return None
     made: dict[str, Any] = {"timestamp": utc_millis(at), "decision": decision}
-    if rationale := plain(given.get("rationale"), _TEXT):
+    if rationale := clean_text(given.get("rationale"), _TEXT):
         made["rationale"] = rationale
     others = given.get("alternatives")
     kept = [
         one
         for each in (others if isinstance(others, list) else [])[:ALTERNATIVES]
-        if (one := plain(each, _TEXT))
+        if (one := clean_text(each, _TEXT))
     ]
     return made | ({"alternatives": kept} if kept else {})

@@ -12,13 +12,13 @@ from typing import Any
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity.render import Json, decided, noted
+from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
 
 STATUSES = ("pending", "in_progress", "blocked", "completed")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskChange:
     """The new values of a task; None leaves a value as it is."""
 
     id: str
@@ -36,7 +36,7 @@ def new_id(title: str, document: Json) -> str:
     return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
 
 
-def with_task(document: Json, said: Task, at: float) -> Json:
+def with_task(document: Json, said: TaskChange, at: float) -> Json:
     """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
     Raises UsageError if the id is unknown and there is no title, or if the parent is not another task of the session.
@@ -54,13 +54,13 @@ def with_task(document: Json, said: Task, at: float) -> Json:
             "updatedAt": "",
         }
         tasks.append(one)
-    _say(one, said, at)
+    _apply_change(one, said, at)
     if said.parent is not None:
-        _under(tasks, said.parent, said.id)
+        _set_parent(tasks, said.parent, said.id)
     return document | {"tasks": tasks}
 
 
-def _say(one: dict[str, Any], said: Task, at: float) -> None:
+def _apply_change(one: dict[str, Any], said: TaskChange, at: float) -> None:
     if said.title is not None:
         one["title"] = said.title
     if said.notes is not None:
@@ -75,7 +75,7 @@ def _say(one: dict[str, Any], said: Task, at: float) -> None:
     one["updatedAt"] = utc_millis(at)
 
 
-def _under(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
+def _set_parent(tasks: list[dict[str, Any]], parent: str, child: str) -> None:
     holder = next((task for task in tasks if task.get("id") == parent), None)
     if holder is None or parent == child:
         raise UsageError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
@@ -95,9 +95,9 @@ def with_decision(document: Json, decision: str, rationale: str, others: Sequenc
     made: Json = {"timestamp": utc_millis(at), "decision": decision}
     made |= {"rationale": rationale} if rationale else {}
     made |= {"alternatives": list(others)} if others else {}
-    return document | {"decisions": decided(document["decisions"], [made])}
+    return document | {"decisions": add_decisions(document["decisions"], [made])}
 
 
 def with_note(document: Json, note: str) -> Json:
     """Return the session with one more note; the last twenty are kept (SPEC P-24)."""
-    return document | {"context": noted(document["context"], [note])}
+    return document | {"context": add_notes(document["context"], [note])}

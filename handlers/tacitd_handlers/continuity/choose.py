@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from tacitd import git
-from tacitd_handlers.continuity.store import Session
+from tacitd_handlers.continuity.store import SessionFile
 
 
-def of_project(found: Sequence[Session], cwd: Path) -> list[Session]:
+def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
     """Return those of the sessions that belong to the project of a directory, in the same order (SPEC P-26)."""
     root = _root(str(cwd))
     return [one for one in found if one.project and _root(one.project) == root]

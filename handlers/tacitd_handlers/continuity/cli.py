@@ -15,10 +15,10 @@ from tacitd.cli.places import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import changes, resuming
-from tacitd_handlers.continuity.choose import of_project
+from tacitd_handlers.continuity.choose import select_sessions
 from tacitd_handlers.continuity.render import Json
-from tacitd_handlers.continuity.store import Session, Store, open_tasks
-from tacitd_handlers.continuity.words import plain
+from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
+from tacitd_handlers.continuity.words import clean_text
 
 
 @click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
@@ -26,9 +26,9 @@ def sessions() -> None:
     """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
 
 
-def store() -> Store:
+def open_store() -> SessionStore:
     """Return the store of this process's environment."""
-    return Store.of(os.environ)
+    return SessionStore.from_environ(os.environ)
 
 
 SESSION = click.option(
@@ -45,17 +45,17 @@ SESSION = click.option(
 )
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
-    found = store().all()
+    found = open_store().list_sessions()
     if project is not None:
-        found = of_project(found, resolve_directory(project))
+        found = select_sessions(found, resolve_directory(project))
     if as_json:
         echo_json([_row(one) for one in found])
         return
     for one in found:
         left = len(open_tasks(one.document))
-        about = plain(one.document.get("summary"), 80) or one.project
+        about = clean_text(one.document.get("summary"), 80) or one.project
         click.echo(f"{_when(one)}  {one.id[:8]:<8}  {left} open  {about}")
-    for what in store().broken():
+    for what in open_store().list_broken():
         echo_message(f"cannot read: {what}")
     if not found:
         echo_message("there are no sessions yet")
@@ -76,9 +76,9 @@ def show(id: str | None, as_json: bool) -> None:
     for task in one.document.get("tasks", ()):
         click.echo(_task(task))
     for decision in one.document.get("decisions", ()):
-        click.echo(f"decided: {plain(decision.get('decision'), 200)}")
+        click.echo(f"decided: {clean_text(decision.get('decision'), 200)}")
     for note in one.document.get("context", ()):
-        click.echo(f"noted: {plain(note, 200)}")
+        click.echo(f"noted: {clean_text(note, 200)}")
     _warn(one)
 
 
@@ -86,9 +86,9 @@ def show(id: str | None, as_json: bool) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
-    at = store()
-    for one in of_project(at.all(), resolve_directory(project)):
-        if said := resuming.text(one.document, at.clock.now()):
+    at = open_store()
+    for one in select_sessions(at.list_sessions(), resolve_directory(project)):
+        if said := resuming.build_resume_text(one.document, at.clock.now()):
             click.echo(said)
             return
     echo_message("there is no session to resume here")
@@ -113,10 +113,10 @@ def task(
         raise UsageError("a title or an id is missing", "tacitd sessions task TITLE, or --id ID")
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
-    at, one = store(), _session(id)
+    at, one = open_store(), _session(id)
     named = task or changes.new_id(title or "", one.document)
-    said = changes.Task(named, title, status, blocked_by, notes, parent)
-    at.edit(one.id, lambda document: changes.with_task(document, said, at.clock.now()))
+    said = changes.TaskChange(named, title, status, blocked_by, notes, parent)
+    at.edit_session(one.id, lambda document: changes.with_task(document, said, at.clock.now()))
     click.echo(named)
 
 
@@ -129,7 +129,9 @@ def task(
 @SESSION
 def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None) -> None:
     """Record a decision."""
-    _edit(id, decision, lambda document, at: changes.with_decision(document, decision, because, instead, at))
+    _edit_session(
+        id, decision, lambda document, at: changes.with_decision(document, decision, because, instead, at)
+    )
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions note "Project uses PostgreSQL 15"')
@@ -137,23 +139,23 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-    _edit(id, text, lambda document, at: changes.with_note(document, text))
+    _edit_session(id, text, lambda document, at: changes.with_note(document, text))
 
 
-def _edit(id: str | None, text: str, make: Any) -> None:
+def _edit_session(id: str | None, text: str, make: Any) -> None:
     if not text.strip():
         raise UsageError("there is nothing to record")
-    at, one = store(), _session(id)
-    at.edit(one.id, lambda document: make(document, at.clock.now()))
+    at, one = open_store(), _session(id)
+    at.edit_session(one.id, lambda document: make(document, at.clock.now()))
     echo_message(f"recorded in {one.id}")
 
 
-def _session(id: str | None) -> Session:
+def _session(id: str | None) -> SessionFile:
     """The session with this id, or this project's newest one. Raises UsageError if there is none."""
-    at = store()
+    at = open_store()
     if id is not None:
-        return at.find(id)
-    found = of_project(at.all(), resolve_directory(None))
+        return at.find_session(id)
+    found = select_sessions(at.list_sessions(), resolve_directory(None))
     if not found:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
@@ -161,25 +163,25 @@ def _session(id: str | None) -> Session:
     return found[0]
 
 
-def _row(one: Session) -> Json:
+def _row(one: SessionFile) -> Json:
     row: Json = {"sessionId": one.id, "projectPath": one.project}
     row |= {key: one.document.get(key) for key in ("startedAt", "lastActiveAt", "summary")}
     return row | {"open": len(open_tasks(one.document))}
 
 
-def _when(one: Session) -> str:
+def _when(one: SessionFile) -> str:
     at = parse_utc(one.document.get("lastActiveAt"))
     return local_minutes(at).replace("T", " ") if at is not None else "?" * 16
 
 
 def _task(task: Json) -> str:
     mark = {"completed": "x", "in_progress": ">", "blocked": "!"}.get(str(task.get("status")), " ")
-    why = f"  (waits for: {plain(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
-    return f"[{mark}] {task.get('id')}  {plain(task.get('title'), 160)}{why}"
+    why = f"  (waits for: {clean_text(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
+    return f"[{mark}] {task.get('id')}  {clean_text(task.get('title'), 160)}{why}"
 
 
-def _warn(one: Session) -> None:
-    from tacitd_handlers.continuity.schema import dangling
+def _warn(one: SessionFile) -> None:
+    from tacitd_handlers.continuity.schema import find_dangling
 
-    for child in dangling(one.document):
+    for child in find_dangling(one.document):
         echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")

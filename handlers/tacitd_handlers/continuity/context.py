@@ -10,19 +10,19 @@ import time
 from pathlib import Path
 
 from tacitd_handlers.continuity import resuming
-from tacitd_handlers.continuity.choose import of_project
-from tacitd_handlers.continuity.store import Store
+from tacitd_handlers.continuity.choose import select_sessions
+from tacitd_handlers.continuity.store import SessionStore
 
 
-def section(cwd: Path, budget: int) -> str:
+def build_section(cwd: Path, budget: int) -> str:
     """Given a working directory, return the text, at most `budget` characters; "" if there is no session to resume."""
     now = time.time()
-    sessions = of_project(Store.of(os.environ).all(patient=False), cwd)
-    document = next((one.document for one in sessions if resuming.text(one.document, now)), None)
+    sessions = select_sessions(SessionStore.from_environ(os.environ).list_sessions(patient=False), cwd)
+    document = next((one.document for one in sessions if resuming.build_resume_text(one.document, now)), None)
     if document is None:
         return ""
     for most in range(resuming.LINES, 1, -1):
-        said = resuming.text(document, now, most)
+        said = resuming.build_resume_text(document, now, most)
         if len(said) <= budget:
             return said
     return ""

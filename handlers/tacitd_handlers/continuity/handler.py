@@ -22,10 +22,10 @@ from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import answer, material, render
-from tacitd_handlers.continuity.progress import Progress, folded, over
-from tacitd_handlers.continuity.results import answers
+from tacitd_handlers.continuity.progress import TranscriptProgress, end_session, fold_records
+from tacitd_handlers.continuity.results import read_answers
 from tacitd_handlers.continuity.settings import ContinuitySettings
-from tacitd_handlers.continuity.store import Store
+from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.rules import decay
 
 PRUNE = "sessions"
@@ -34,7 +34,7 @@ TRIES = 3
 """Unusable answers after which a session gets no summary."""
 
 
-class Continuity:
+class ContinuityHandler:
     """The handler of seed 001's sessions.
 
     Events of one project are handled one after the other, those of two projects at the same time: hence the lock.
@@ -42,14 +42,14 @@ class Continuity:
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
-        self._store: Store
+        self._store: SessionStore
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Open the store, and count earlier summaries."""
-        self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
+        self._store = SessionStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         for commit in commits:
             self._count(commit)
 
@@ -58,9 +58,9 @@ class Continuity:
         try:
             match event:
                 case TranscriptGrew():
-                    return self._grew(event, tools)
+                    return self._handle_growth(event, tools)
                 case SessionEnded():
-                    return self._ended(event, tools)
+                    return self._handle_end(event, tools)
                 case Due(job="sessions"):
                     self._prune(tools)
                 case _:
@@ -94,7 +94,7 @@ class Continuity:
 
     # growth
 
-    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+    def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         if _unwanted(event.project, tools):
             return Done()
         settings: ContinuitySettings = tools.settings["continuity"]
@@ -109,112 +109,116 @@ class Continuity:
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
             if session:
-                before = self._known(session, event.transcript, event.start)
-                now = folded(before, records, lambda calls: answers(event.transcript, calls, event.end))
-                self._write(now)
+                before = self._load_progress(session, event.transcript, event.start)
+                now = fold_records(
+                    before, records, lambda calls: read_answers(event.transcript, calls, event.end)
+                )
+                self._write_session(now)
         tools.clear(BROKEN)
         return Done()
 
-    def _known(self, session: str, transcript: Path, start: int) -> Progress:
+    def _load_progress(self, session: str, transcript: Path, start: int) -> TranscriptProgress:
         """The progress of a session. Trigger: none is stored, and the transcript is read from its middle. Why: tacitd
         was installed later, or its state is gone. Outcome: the part before is read once, without a model call."""
-        known = self._store.progress(session)
+        known = self._store.load_progress(session)
         if known is not None:
             return known
         before = (
-            [one for one in material.records(transcript, 0, start) if one.session in ("", session)]
+            [one for one in material.read_records(transcript, 0, start) if one.session in ("", session)]
             if start
             else []
         )
-        return folded(Progress(session), before, lambda calls: answers(transcript, calls, start))
+        return fold_records(
+            TranscriptProgress(session), before, lambda calls: read_answers(transcript, calls, start)
+        )
 
-    def _write(self, now: Progress) -> Progress:
+    def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
-        self._store.remember(now)
+        self._store.save_progress(now)
         if not now.prompts:
             return now
-        self._store.change(now.session, lambda before: render.rendered(before, now))
+        self._store.change_session(now.session, lambda before: render.render_session(before, now))
         # What is in the file now must not be written again: a person may remove it there.
         written = replace(now, told=now.summary, told_notes=now.notes, decisions=())
         if written != now:
-            self._store.remember(written)
+            self._store.save_progress(written)
         return written
 
     # the end
 
-    def _ended(self, event: SessionEnded, tools: Tools) -> Outcome:
-        known = self._store.progress(event.session)
+    def _handle_end(self, event: SessionEnded, tools: Tools) -> Outcome:
+        known = self._store.load_progress(event.session)
         if known is None or not known.prompts or _unwanted(event.project, tools):
             return Done()
-        now = self._write(over(known))
+        now = self._write_session(end_session(known))
         settings: ContinuitySettings = tools.settings["continuity"]
         if not settings.summaries or now.prompts - now.asked < settings.min_prompts:
             return Done()
         return self._summarise(now, event, tools)
 
-    def _summarise(self, now: Progress, event: SessionEnded, tools: Tools) -> Outcome:
+    def _summarise(self, now: TranscriptProgress, event: SessionEnded, tools: Tools) -> Outcome:
         upto = _size(event.transcript)
         # A transcript that is shorter than before was rewritten, and is summarised from its start.
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
             one
-            for one in material.records(event.transcript, start, upto)
+            for one in material.read_records(event.transcript, start, upto)
             if one.session in ("", event.session)
         ]
-        found = material.parts(records)
+        found = material.excerpt_parts(records)
         if not found:
             return Done()
         key = f"summary:{event.session}:{upto}"
         # The key changes when the session goes on; what was paid for with it is counted for each prompt.
         parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
         ask = ModelRequest(
-            material.prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session"
+            material.build_prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session"
         )
         said = tools.model.ask(ask)
         if isinstance(said, NoAnswer):
             return self._unanswered(said, now, upto)
-        made = answer.said(said.text, event.at, material.instructions())
+        made = answer.parse_answer(said.text, event.at, material.list_instructions())
         if isinstance(made, str):
             return self._unusable(made, now, upto)
-        self._write(
+        self._write_session(
             replace(now, summary=made.summary, decisions=made.decisions, asked=now.prompts, asked_upto=upto)
         )
         return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})
 
-    def _unanswered(self, no: NoAnswer, now: Progress, upto: int) -> Outcome:
+    def _unanswered(self, no: NoAnswer, now: TranscriptProgress, upto: int) -> Outcome:
         if no.why is Why.REPEATED:
-            return self._without(now, upto)
+            return self._skip_summary(now, upto)
         what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
         return self._unusable(what, now, upto) if no.blames_the_prompt else Later(what, no.hint, no.retry_at)
 
-    def _unusable(self, why: str, now: Progress, upto: int) -> Outcome:
+    def _unusable(self, why: str, now: TranscriptProgress, upto: int) -> Outcome:
         with self._lock:
             self._failed[now.session] += 1
             failed = self._failed[now.session]
         if failed < TRIES:
             return Later(f"no summary: {why}", "the model is asked again", blame="work")
         logger.info("session {} gets no summary: {}", now.session, why)
-        return self._without(now, upto)
+        return self._skip_summary(now, upto)
 
-    def _without(self, now: Progress, upto: int) -> Outcome:
+    def _skip_summary(self, now: TranscriptProgress, upto: int) -> Outcome:
         """Go on without a summary. The same part of the transcript is not asked about again."""
         with self._lock:
             self._failed.pop(now.session, None)
-        self._write(replace(now, asked=now.prompts, asked_upto=upto))
+        self._write_session(replace(now, asked=now.prompts, asked_upto=upto))
         return Done(data={"summary": "none"})
 
     # pruning
 
     def _prune(self, tools: Tools) -> None:
         limit = tools.clock.now() + decay.DAY  # a session from the future does not confirm the clock
-        times = (one.last for one in self._store.all(patient=False))
-        doubt = decay.doubted(tools.clock.now(), max((at for at in times if at <= limit), default=None))
+        times = (one.last_active for one in self._store.list_sessions(patient=False))
+        doubt = decay.doubt_clock(tools.clock.now(), max((at for at in times if at <= limit), default=None))
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return
         tools.clear(CLOCK)
-        self._store.prune(tools.clock.now())
-        broken = self._store.broken()
+        self._store.prune_sessions(tools.clock.now())
+        broken = self._store.list_broken()
         if broken:
             tools.degrade(Degradation(BROKEN, broken[0], "correct it by hand, or remove it"))
         else:

@@ -16,7 +16,7 @@ from tacitd.events import Record
 from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.tail import Tail
 from tacitd_handlers.continuity.tasks import Items
-from tacitd_handlers.continuity.words import fence, plain
+from tacitd_handlers.continuity.words import clean_text, fence_text
 
 TOTAL = 20_000
 """Characters of a session that are sent to the model at most."""
@@ -25,7 +25,7 @@ _FIRST = 3
 """Parts that are kept from the beginning of a session that is too long: they contain its topic."""
 
 
-def records(path: Path, start: int, upto: int) -> list[Record]:
+def read_records(path: Path, start: int, upto: int) -> list[Record]:
     """Return the records between two byte offsets of a transcript; none if it is gone or cannot be read."""
     made: list[Record] = []
     tail = Tail(path, start, OwnCalls())
@@ -47,28 +47,28 @@ def records(path: Path, start: int, upto: int) -> list[Record]:
     return [record for record in made if record.end <= upto]
 
 
-def parts(found: Iterable[Record]) -> list[str]:
+def excerpt_parts(found: Iterable[Record]) -> list[str]:
     """Return the session in short: each prompt, and the end of the assistant's last text before the next one."""
     made: list[str] = []
     said = ""
     for record in found:
         said = record.text or said
         if record.summary:
-            made.append(f"Summary so far: {plain(record.summary, _COMPACTED)}")
+            made.append(f"Summary so far: {clean_text(record.summary, _COMPACTED)}")
         if record.prompts:
             if said:
                 made.append(f"Assistant: {_end(said)}")
                 said = ""
-            made += (f"Person: {plain(prompt.text, _TYPED)}" for prompt in record.prompts)
+            made += (f"Person: {clean_text(prompt.text, _TYPED)}" for prompt in record.prompts)
     return [*made, f"Assistant: {_end(said)}"] if said else made
 
 
 def _end(text: str) -> str:
-    whole = plain(text, 100_000)
+    whole = clean_text(text, 100_000)
     return whole if len(whole) <= _SAID else "…" + whole[-_SAID:]
 
 
-def cut(made: Sequence[str], total: int = TOTAL) -> list[str]:
+def cut_parts(made: Sequence[str], total: int = TOTAL) -> list[str]:
     """Return the first few parts, and as many of the last ones as `total` characters allow."""
     if sum(len(part) + 1 for part in made) <= total:
         return list(made)
@@ -82,13 +82,13 @@ def cut(made: Sequence[str], total: int = TOTAL) -> list[str]:
     return [*first, "[…]", *reversed(last)]
 
 
-def prompt(found: Sequence[str], items: Items) -> str:
+def build_prompt(found: Sequence[str], items: Items) -> str:
     """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
     tasks = "\n".join(f"- [{one.status}] {one.title}" for one in items)
     template = _template()
     before, _, rest = template.partition("{tasks}")
     between, _, after = rest.partition("{session}")
-    return f"{before}{fence(tasks) if tasks else '(none)'}{between}{fence(chr(10).join(cut(found)))}{after}"
+    return f"{before}{fence_text(tasks) if tasks else '(none)'}{between}{fence_text(chr(10).join(cut_parts(found)))}{after}"
 
 
 @cache
@@ -97,7 +97,7 @@ def _template() -> str:
 
 
 @cache
-def instructions() -> tuple[str, ...]:
+def list_instructions() -> tuple[str, ...]:
     """Return the prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
     return tuple(
         line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")

@@ -13,8 +13,8 @@ from typing import Any
 
 from tacitd.events import Record
 from tacitd_handlers.continuity import tasks
-from tacitd_handlers.continuity.tasks import Call, Item, Items, Result
-from tacitd_handlers.continuity.words import plain, sentences
+from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolAnswer, ToolCall
+from tacitd_handlers.continuity.words import clean_text, first_sentences
 
 NOTE = 200
 """Characters of a note."""
@@ -31,7 +31,7 @@ _INTENT = ("Primary Request and Intent:", "Summary:", "Analysis:")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TranscriptProgress:
     """The state of one session, from its transcript."""
 
     session: str
@@ -43,7 +43,7 @@ class Progress:
     prompts: int = 0
     """The number of prompts that a person typed."""
     items: Items = ()
-    open: tuple[Call, ...] = ()
+    open: tuple[ToolCall, ...] = ()
     """Tool calls without an answer yet."""
     notes: tuple[str, ...] = ()
     summary: str = ""
@@ -61,9 +61,11 @@ class Progress:
     """The byte offset up to which that summary reaches."""
 
 
-def folded(
-    before: Progress, records: Sequence[Record], answers: Callable[[Sequence[Call]], Mapping[str, Result]]
-) -> Progress:
+def fold_records(
+    before: TranscriptProgress,
+    records: Sequence[Record],
+    answers: Callable[[Sequence[ToolCall]], Mapping[str, ToolAnswer]],
+) -> TranscriptProgress:
     """Return the state after more records.
 
     `answers` returns the answers to tool calls by call id. It is called once, and only if calls are open.
@@ -71,10 +73,10 @@ def folded(
     now = before
     for record in records:
         now = _record(now, record)
-    return answered(now, answers(now.open)) if now.open else now
+    return apply_answers(now, answers(now.open)) if now.open else now
 
 
-def _record(now: Progress, record: Record) -> Progress:
+def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     at = record.time if record.time is not None else now.last
     if at is not None:
         started = at if now.started is None else min(now.started, at)
@@ -82,47 +84,49 @@ def _record(now: Progress, record: Record) -> Progress:
     if record.cwd and (record.prompts or not now.cwd):
         now = replace(now, cwd=record.cwd)
     if record.summary:
-        now = replace(now, summary=compacted(record.summary))
+        now = replace(now, summary=shorten_summary(record.summary))
     for prompt in record.prompts:
         if prompt.id not in now.ids:
             now = replace(now, prompts=now.prompts + 1, ids=(*now.ids, prompt.id)[-IDS:])
         if prompt.kind == "answers" and prompt.context:
-            now = noted(now, f"{plain(prompt.context, NOTE // 2)} {plain(prompt.text, NOTE // 2)}")
+            now = add_note(
+                now, f"{clean_text(prompt.context, NOTE // 2)} {clean_text(prompt.text, NOTE // 2)}"
+            )
     for use in record.tools:
         call = tasks.call_of(use.id, use.name, use.input, at or 0.0, record.start)
         if call is not None and all(call.id != one.id for one in now.open):
-            items = tasks.begun(now.items, call)
+            items = tasks.start_call(now.items, call)
             now = replace(now, items=items, open=(*now.open, call)[-OPEN:])
     return now
 
 
-def answered(now: Progress, results: Mapping[str, Result]) -> Progress:
+def apply_answers(now: TranscriptProgress, results: Mapping[str, ToolAnswer]) -> TranscriptProgress:
     """Return the state after these answers, applied in the order of the calls."""
     items, waiting = now.items, []
     for call in now.open:
         if call.id in results:
-            items = tasks.done(items, call, results[call.id])
+            items = tasks.finish_call(items, call, results[call.id])
         else:
             waiting.append(call)
     return replace(now, items=items, open=tuple(waiting))
 
 
-def over(now: Progress) -> Progress:
+def end_session(now: TranscriptProgress) -> TranscriptProgress:
     """Return the state at the session's end: an unanswered TodoWrite counts, other open calls are dropped."""
     items = now.items
     for call in now.open:
         if call.name == "TodoWrite":
-            items = tasks.written(items, call)
+            items = tasks.replace_todos(items, call)
     return replace(now, items=items, open=())
 
 
-def noted(now: Progress, note: str) -> Progress:
+def add_note(now: TranscriptProgress, note: str) -> TranscriptProgress:
     """Return the state with one more note; the newest is last, and each occurs once."""
     kept = [one for one in now.notes if one != note]
     return replace(now, notes=(*kept, note)[-NOTES:])
 
 
-def compacted(summary: str) -> str:
+def shorten_summary(summary: str) -> str:
     """Return the first three sentences of a compaction's summary, which say what the person asked for."""
     text = summary
     for heading in _INTENT:
@@ -130,19 +134,19 @@ def compacted(summary: str) -> str:
         if found:
             text = behind
             break
-    return sentences(plain(text, SUMMARY), 3)
+    return first_sentences(clean_text(text, SUMMARY), 3)
 
 
-def as_data(now: Progress) -> dict[str, Any]:
+def as_data(now: TranscriptProgress) -> dict[str, Any]:
     """Return the state as a JSON object."""
     return asdict(now)
 
 
-def from_data(data: Mapping[str, Any]) -> Progress:
+def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
     """Return the state from its JSON object. Raises KeyError, TypeError or ValueError for another object."""
-    items = tuple(Item(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
-    calls = tuple(Call(**one) for one in data["open"])
+    items = tuple(TaskItem(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
+    calls = tuple(ToolCall(**one) for one in data["open"])
     rest = {**data, "items": items, "open": calls}
     for name in ("notes", "told_notes", "decisions", "ids"):
         rest[name] = tuple(data.get(name, ()))
-    return Progress(**rest)
+    return TranscriptProgress(**rest)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd_handlers.continuity.progress import Progress
-from tacitd_handlers.continuity.tasks import OURS, Item
+from tacitd_handlers.continuity.progress import TranscriptProgress
+from tacitd_handlers.continuity.tasks import OURS, TaskItem
 
 MAX_AGE_DAYS = 30
 MAX_DECISIONS = 50
@@ -21,17 +21,17 @@ MAX_CONTEXT_NOTES = 20
 Json = dict[str, Any]
 
 
-def fresh(session: str, cwd: str, at: float) -> Json:
+def new_document(session: str, cwd: str, at: float) -> Json:
     """Return a new session's file, keys in the seed's order. `at`: its start, seconds since 1970, UTC."""
     stamp = utc_millis(at)
     made: Json = {"sessionId": session} | ({"projectPath": cwd} if cwd else {})
     return made | {"startedAt": stamp, "lastActiveAt": stamp, "tasks": [], "decisions": [], "context": []}
 
 
-def rendered(before: Json | None, now: Progress) -> Json:
+def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     started, last = now.started or 0.0, now.last or 0.0
-    made = dict(before) if before is not None else fresh(now.session, now.cwd, started)
+    made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
         made.setdefault(key, [])
     if now.cwd:
@@ -41,8 +41,8 @@ def rendered(before: Json | None, now: Progress) -> Json:
     if now.summary and now.summary != now.told:
         made = with_summary(made, now.summary)
     made["tasks"] = _tasks(made["tasks"], now)
-    made["decisions"] = decided(made["decisions"], now.decisions)
-    made["context"] = noted(made["context"], (one for one in now.notes if one not in now.told_notes))
+    made["decisions"] = add_decisions(made["decisions"], now.decisions)
+    made["context"] = add_notes(made["context"], (one for one in now.notes if one not in now.told_notes))
     return made
 
 
@@ -58,13 +58,13 @@ def with_summary(document: Json, summary: str) -> Json:
     return made | {"summary": summary}
 
 
-def noted(have: Sequence[Any], more: Iterable[str]) -> list[Any]:
+def add_notes(have: Sequence[Any], more: Iterable[str]) -> list[Any]:
     """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once."""
     new = [one for one in dict.fromkeys(more) if one not in have]
     return [*have, *new][-MAX_CONTEXT_NOTES:]
 
 
-def decided(have: Sequence[Any], more: Iterable[Mapping[str, Any]]) -> list[Any]:
+def add_decisions(have: Sequence[Any], more: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the last fifty decisions (SPEC P-24). New ones are added at the end; each text occurs once."""
     known = {_folded(one) for one in have}
     new = [dict(one) for one in more if _folded(one) not in known]
@@ -79,7 +79,7 @@ def _folded(one: Any) -> str:
 # --- tasks --------------------------------------------------------------------------------------------------
 
 
-def _tasks(have: Sequence[Any], now: Progress) -> list[Any]:
+def _tasks(have: Sequence[Any], now: TranscriptProgress) -> list[Any]:
     standing = {str(one.get("id")): one for one in have if isinstance(one, Mapping)}
     ours = [_task(one, now.items, standing.get(one.id)) for one in now.items]
     ids = {one.id for one in now.items}
@@ -103,7 +103,7 @@ def _changed_later(one: Any, at: float | None) -> bool:
     return changed is not None and changed > (at or 0.0) + 0.001  # the file has whole milliseconds
 
 
-def _task(item: Item, items: Sequence[Item], before: Mapping[str, Any] | None) -> Json:
+def _task(item: TaskItem, items: Sequence[TaskItem], before: Mapping[str, Any] | None) -> Json:
     made: Json = dict(before or {})
     if before is not None and _changed_later(before, item.updated):
         return made
@@ -121,7 +121,7 @@ def _task(item: Item, items: Sequence[Item], before: Mapping[str, Any] | None) -
     return made
 
 
-def _blocked_by(item: Item, items: Sequence[Item]) -> str:
+def _blocked_by(item: TaskItem, items: Sequence[TaskItem]) -> str:
     """The titles of the unfinished tasks that block this one; "" if there are none, or it is not pending (SPEC P-23)."""
     if item.status != "pending":
         return ""

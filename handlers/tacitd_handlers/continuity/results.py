@@ -14,7 +14,7 @@ from typing import Any
 
 from tacitd.errors import FileRefusedError
 from tacitd.transcripts.lines import open_transcript, read_slice, skip_line
-from tacitd_handlers.continuity.tasks import Call, Result
+from tacitd_handlers.continuity.tasks import ToolAnswer, ToolCall
 
 LIMIT = 32 << 20
 """Bytes that are read at most."""
@@ -23,7 +23,7 @@ _TEXT = 4096
 """Characters of a result's text that are kept."""
 
 
-def answers(path: Path, calls: Sequence[Call], end: int) -> dict[str, Result]:
+def read_answers(path: Path, calls: Sequence[ToolCall], end: int) -> dict[str, ToolAnswer]:
     """Return the results of these calls by call id, as far as they are before the byte offset `end`.
 
     `end`: the offset up to which the transcript is final. An unreadable transcript has no results.
@@ -41,8 +41,8 @@ def answers(path: Path, calls: Sequence[Call], end: int) -> dict[str, Result]:
         os.close(fd)
 
 
-def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[str, Result]:
-    found: dict[str, Result] = {}
+def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[str, ToolAnswer]:
+    found: dict[str, ToolAnswer] = {}
     at, stop = start, min(end, start + LIMIT)
     while at < stop and len(found) < len(wanted):
         piece = read_slice(fd, at, min(_SLICE, stop - at))
@@ -59,7 +59,7 @@ def _read(fd: int, start: int, end: int, wanted: Mapping[bytes, str]) -> dict[st
     return found
 
 
-def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
+def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, ToolAnswer]:
     """The results in one record. A damaged record has none, so its calls count as unanswered."""
     try:
         record = json.loads(line)
@@ -72,7 +72,7 @@ def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
     alone = (
         isinstance(blocks, list) and len(blocks) == 1
     )  # with several blocks it is unknown which one `toolUseResult` is for
-    made: dict[str, Result] = {}
+    made: dict[str, ToolAnswer] = {}
     for block in blocks if isinstance(blocks, list) else ():
         id = (
             block.get("tool_use_id")
@@ -83,7 +83,7 @@ def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, Result]:
             data = record.get("toolUseResult")
             text = _text(block.get("content"))
             refused = block.get("is_error") is True or text.startswith("<tool_use_error>")
-            made[id] = Result(refused, text, data if isinstance(data, dict) and alone else None)
+            made[id] = ToolAnswer(refused, text, data if isinstance(data, dict) and alone else None)
     return made
 
 

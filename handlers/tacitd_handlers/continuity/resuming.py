@@ -10,7 +10,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.continuity.render import Json
-from tacitd_handlers.continuity.words import plain
+from tacitd_handlers.continuity.words import clean_text
 
 LINES = 30
 """Lines of the text at most."""
@@ -19,15 +19,15 @@ _DECISIONS = 5
 _NOTES = 5
 
 
-def text(document: Json, now: float, most: int = LINES) -> str:
+def build_resume_text(document: Json, now: float, most: int = LINES) -> str:
     """Given a session's file, return its text of at most `most` lines; "" if there is nothing to resume.
 
     `now` is seconds since 1970, UTC; the text says how long ago the session was.
     """
     left, blocked, finished = _tasks(document)
-    summary = plain(document.get("summary"), 600)
+    summary = clean_text(document.get("summary"), 600)
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    notes = [plain(one, _LINE) for one in _list(document, "context")][-_NOTES:]
+    notes = [clean_text(one, _LINE) for one in _list(document, "context")][-_NOTES:]
     if not any((summary, left, blocked, decisions, notes)):
         return ""
     parts = [
@@ -46,12 +46,12 @@ def _tasks(document: Json) -> tuple[list[str], list[str], int]:
     tasks = _maps(document, "tasks")
     left, blocked, finished = [], [], 0
     for one in tasks:
-        title = plain(one.get("title"), _LINE)
+        title = clean_text(one.get("title"), _LINE)
         match one.get("status"):
             case "completed":
                 finished += 1
             case "blocked":
-                why = plain(one.get("blockedBy"), _LINE)
+                why = clean_text(one.get("blockedBy"), _LINE)
                 blocked.append(f"{title} (waits for: {why})" if why else title)
             case status:
                 left.append(f"{title} (in progress)" if status == "in_progress" else title)
@@ -60,7 +60,7 @@ def _tasks(document: Json) -> tuple[list[str], list[str], int]:
 
 
 def _decision(one: Mapping[str, Any]) -> str:
-    said, why = plain(one.get("decision"), _LINE), plain(one.get("rationale"), _LINE)
+    said, why = clean_text(one.get("decision"), _LINE), clean_text(one.get("rationale"), _LINE)
     return f"{said}, because: {why}" if said and why else said
 
 

@@ -25,13 +25,13 @@ Stamp = Annotated[str, AfterValidator(_is_time)]
 """An ISO 8601 time with or without milliseconds (SPEC P-21)."""
 
 
-class Part(BaseModel):
+class SessionPart(BaseModel):
     """A part of a document: camelCase on disk, strict types, unknown keys allowed."""
 
     model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
 
 
-class TaskState(Part):
+class TaskState(SessionPart):
     """An entry of `tasks`. `children` are ids of tasks in the same file."""
 
     id: str
@@ -44,7 +44,7 @@ class TaskState(Part):
     children: list[str] | None = None
 
 
-class DecisionEntry(Part):
+class DecisionEntry(SessionPart):
     """An entry of `decisions`."""
 
     timestamp: Stamp
@@ -53,7 +53,7 @@ class DecisionEntry(Part):
     alternatives: list[str] | None = None
 
 
-class SessionProgress(Part):
+class SessionProgress(SessionPart):
     """sessions/session-{id}.json."""
 
     session_id: str
@@ -66,7 +66,7 @@ class SessionProgress(Part):
     context: list[str]
 
 
-def check(document: dict[str, Any], what: object) -> dict[str, Any]:
+def check_session(document: dict[str, Any], what: object) -> dict[str, Any]:
     """Return the document if it is a session's. Raises NotUnderstoodError with the place in it and the reason.
 
     `what` is the file, for the message. Task ids must be unique (SPEC P-22).
@@ -88,7 +88,7 @@ def check(document: dict[str, Any], what: object) -> dict[str, Any]:
     return document
 
 
-def dangling(document: dict[str, Any]) -> list[str]:
+def find_dangling(document: dict[str, Any]) -> list[str]:
     """Return children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
     ids = {str(task.get("id")) for task in document.get("tasks", ())}
     return [

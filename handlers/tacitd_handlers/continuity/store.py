@@ -20,7 +20,7 @@ from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.paths import state_dir
 from tacitd_handlers.continuity import names, progress
-from tacitd_handlers.continuity.progress import Progress
+from tacitd_handlers.continuity.progress import TranscriptProgress
 from tacitd_handlers.continuity.render import MAX_AGE_DAYS, Json
 from tacitd_handlers.rules.decay import DAY
 from tacitd_handlers.usermemory import document
@@ -30,7 +30,7 @@ _HINT = "correct it by hand, or remove it"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionFile:
     """A session's file, as it was read."""
 
     path: Path
@@ -42,7 +42,7 @@ class Session:
         return str(self.document.get("sessionId", ""))
 
     @property
-    def last(self) -> float:
+    def last_active(self) -> float:
         """When it was last active: seconds since 1970, UTC; 0 if the file has no such time."""
         return parse_utc(self.document.get("lastActiveAt")) or 0.0
 
@@ -53,7 +53,7 @@ class Session:
         return found if isinstance(found, str) else ""
 
 
-class Store:
+class SessionStore:
     """All sessions of one user memory. Several processes may use it at once. Threads must not share an object."""
 
     def __init__(
@@ -73,13 +73,13 @@ class Store:
         self._guards = guards
 
     @classmethod
-    def of(
+    def from_environ(
         cls,
         env: Mapping[str, str],
         clock: Clock | None = None,
         home: Path | None = None,
         guards: EditGuards = UNGUARDED,
-    ) -> Store:
+    ) -> SessionStore:
         """Return the store of this environment. `home`: the handler's state directory; None takes the default one."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}"
@@ -87,26 +87,26 @@ class Store:
             directory, (home or state_dir(env) / "handlers" / "continuity") / name, clock, guards=guards
         )
 
-    def path(self, session: str) -> Path:
+    def session_path(self, session: str) -> Path:
         """Return the path of a session's file (SPEC P-25). The file may not exist."""
         return self.folder / names.file_name(session)
 
     # reading
 
-    def all(self, *, patient: bool = True) -> list[Session]:
+    def list_sessions(self, *, patient: bool = True) -> list[SessionFile]:
         """Return every readable session, the newest first. `patient`: read files that are being written again."""
-        return sorted(self._readable(patient), key=lambda one: (one.last, one.id), reverse=True)
+        return sorted(self._readable(patient), key=lambda one: (one.last_active, one.id), reverse=True)
 
-    def _readable(self, patient: bool) -> Iterator[Session]:
+    def _readable(self, patient: bool) -> Iterator[SessionFile]:
         for path in self._files():
             try:
                 found = self._read(path, patient=patient)
             except (OSError, TacitdError):
                 continue  # `broken` reports it
             if found is not None:
-                yield Session(path, found)
+                yield SessionFile(path, found)
 
-    def broken(self) -> list[str]:
+    def list_broken(self) -> list[str]:
         """Return a message for each file that cannot be read."""
         said = []
         for path in self._files():
@@ -117,21 +117,21 @@ class Store:
         return said
 
     def _read(self, path: Path, *, patient: bool = True) -> Json | None:
-        found = document.read(path, self.disk, patient=patient)
-        return shaped(found, path) if found is not None else None
+        found = document.read_document(path, self.disk, patient=patient)
+        return check_shape(found, path) if found is not None else None
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{names.PREFIX}*{names.SUFFIX}"))
 
-    def find(self, id: str) -> Session:
+    def find_session(self, id: str) -> SessionFile:
         """Return the session with this id, or the only one whose id begins with it.
 
         Raises UsageError if there is none or several, and NotUnderstoodError for an unreadable file.
         """
-        found = self._read(self.path(id))
+        found = self._read(self.session_path(id))
         if found is not None:
-            return Session(self.path(id), found)
-        near = [one for one in self.all() if one.id.startswith(id)] if id else []
+            return SessionFile(self.session_path(id), found)
+        near = [one for one in self.list_sessions() if one.id.startswith(id)] if id else []
         if len(near) == 1:
             return near[0]
         what = f"{len(near)} sessions begin with {id}" if near else f"there is no session {id!r}"
@@ -139,49 +139,49 @@ class Store:
 
     # changes
 
-    def change(self, session: str, make: Callable[[Json | None], Json | None]) -> bool:
+    def change_session(self, session: str, make: Callable[[Json | None], Json | None]) -> bool:
         """Change a session's file; return whether it was changed. `make` is as for `document.change`.
 
         Raises OSError, FileRefusedError, FileBusyError; the file is then unchanged.
         """
-        from tacitd_handlers.continuity.schema import check
+        from tacitd_handlers.continuity.schema import check_session
 
-        path = self.path(session)
+        path = self.session_path(session)
 
         def checked(before: Json | None) -> Json | None:
-            made = make(check(before, path) if before is not None else None)
-            return check(made, path) if made is not None else None
+            made = make(check_session(before, path) if before is not None else None)
+            return check_session(made, path) if made is not None else None
 
-        with document.locked(self.directory, self.disk):
-            return document.change(path, checked, self.disk, self._guards)
+        with document.lock_directory(self.directory, self.disk):
+            return document.change_document(path, checked, self.disk, self._guards)
 
-    def edit(self, session: str, make: Callable[[Json], Json]) -> None:
+    def edit_session(self, session: str, make: Callable[[Json], Json]) -> None:
         """Make a person's change, and set `lastActiveAt` to now (SPEC P-22). Raises as `change`."""
         stamp = utc_millis(self.clock.now())
 
         def made(before: Json | None) -> Json | None:
             return make(before) | {"lastActiveAt": stamp} if before is not None else None
 
-        self.change(session, made)
+        self.change_session(session, made)
 
     # the state from the transcripts
 
-    def progress(self, session: str) -> Progress | None:
+    def load_progress(self, session: str) -> TranscriptProgress | None:
         """Return the stored state; None if there is none or it cannot be read. The transcript is then read again."""
         try:
-            found = document.read(self._beside / names.file_name(session), self.disk, patient=False)
+            found = document.read_document(self._beside / names.file_name(session), self.disk, patient=False)
             return progress.from_data(found) if found is not None else None
         except (OSError, TacitdError, KeyError, TypeError, ValueError):
             return None
 
-    def remember(self, now: Progress) -> None:
+    def save_progress(self, now: TranscriptProgress) -> None:
         """Store the state of a session. Raises OSError."""
         data = json.dumps(progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
         replace_file(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
 
     # pruning
 
-    def prune(self, now: float) -> int:
+    def prune_sessions(self, now: float) -> int:
         """Remove sessions that were last active more than 30 days ago (exactly 30 stays, SPEC P-24); return how many.
 
         `now` is seconds since 1970, UTC. Files that cannot be read stay. Raises OSError.
@@ -189,9 +189,9 @@ class Store:
         if not self.folder.is_dir():
             return 0
         oldest, gone = now - MAX_AGE_DAYS * DAY, 0
-        with document.locked(self.directory, self.disk):
-            for one in self.all(patient=False):
-                if parse_utc(one.document.get("lastActiveAt")) is not None and one.last < oldest:
+        with document.lock_directory(self.directory, self.disk):
+            for one in self.list_sessions(patient=False):
+                if parse_utc(one.document.get("lastActiveAt")) is not None and one.last_active < oldest:
                     self.disk.unlink(one.path)
                     if self._guards.busy_files is not None:
                         self._guards.busy_files.note_removed(self.disk.resolve(one.path))
@@ -206,7 +206,7 @@ class Store:
                 self.disk.unlink(path)
 
 
-def shaped(found: Json, path: Path) -> Json:
+def check_shape(found: Json, path: Path) -> Json:
     """Return the session if its lists have the right types, which is enough for reading. Raises NotUnderstoodError.
 
     `schema.check` checks the rest before anything is written; its import is too slow for a session's start.

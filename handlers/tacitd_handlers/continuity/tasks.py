@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from tacitd_handlers.continuity.words import plain
+from tacitd_handlers.continuity.words import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent"})
@@ -39,7 +39,7 @@ _STATUSES: dict[str, Status] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TaskItem:
     """A task, as the tools describe it."""
 
     id: str
@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A call of a tool."""
 
     id: str
@@ -69,7 +69,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolAnswer:
     """A tool's answer."""
 
     error: bool
@@ -79,10 +79,10 @@ class Result:
     """The client's `toolUseResult`; None if it has none."""
 
 
-Items = tuple[Item, ...]
+Items = tuple[TaskItem, ...]
 
 
-def call_of(id: str, name: str, given: bytes, at: float, start: int) -> Call | None:
+def call_of(id: str, name: str, given: bytes, at: float, start: int) -> ToolCall | None:
     """Given a tool's use, return the call; None if the tool is not a task tool or its input is not an object.
 
     `given`: the input as JSON. `at`: seconds since 1970, UTC. `start`: the byte offset of the record.
@@ -93,17 +93,17 @@ def call_of(id: str, name: str, given: bytes, at: float, start: int) -> Call | N
         found = json.loads(given)
     except (ValueError, RecursionError):
         return None
-    return Call(id, name, found, at, start) if isinstance(found, dict) else None
+    return ToolCall(id, name, found, at, start) if isinstance(found, dict) else None
 
 
-def done(items: Items, call: Call, result: Result) -> Items:
+def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
     """Return the tasks after an answered call. A refused call changes nothing, except that its sub-agent is removed."""
     data = result.data or {}
     if result.error or data.get("success") is False:
         return tuple(one for one in items if one.id != AGENT + call.id)
     match call.name:
         case "TodoWrite":
-            return written(items, call)
+            return replace_todos(items, call)
         case "TaskCreate":
             return _created(items, call, result, data)
         case "TaskUpdate":
@@ -115,26 +115,26 @@ def done(items: Items, call: Call, result: Result) -> Items:
                          for one in items)  # fmt: skip
 
 
-def begun(items: Items, call: Call) -> Items:
+def start_call(items: Items, call: ToolCall) -> Items:
     """Return the tasks after a call without an answer yet: a started sub-agent is a part of the task in progress."""
     doing = next((one for one in reversed(items) if one.status == "in_progress" and not one.parent), None)
-    title = plain(call.input.get("description"), TITLE)
+    title = clean_text(call.input.get("description"), TITLE)
     if call.name not in ("Task", "Agent") or doing is None or not title:
         return items
     if any(one.id == AGENT + call.id for one in items):
         return items
-    return (*items, Item(AGENT + call.id, title, "in_progress", call.at, call.at, parent=doing.id))
+    return (*items, TaskItem(AGENT + call.id, title, "in_progress", call.at, call.at, parent=doing.id))
 
 
-def written(items: Items, call: Call) -> Items:
+def replace_todos(items: Items, call: ToolCall) -> Items:
     """Return the tasks after TodoWrite: its list replaces the previous one. Tasks of other tools stay."""
     before = {one.id: one for one in items if one.id.startswith(TODO)}
-    made: dict[str, Item] = {}
+    made: dict[str, TaskItem] = {}
     for raw in _todos(call.input.get("todos")):
         title, status = _title(raw), _status(raw)
         if title:
             id = _free(_todo_id(raw, title), made)
-            made[id] = _kept(before.get(id), Item(id, title, status, call.at, call.at))
+            made[id] = _kept(before.get(id), TaskItem(id, title, status, call.at, call.at))
     others = [one for one in items if not one.id.startswith(TODO)]
     there = {*made, *(one.id for one in others)}
     return (*made.values(), *(one for one in others if not one.parent or one.parent in there))
@@ -152,9 +152,9 @@ def _todos(given: Any) -> list[Any]:
 
 def _title(raw: Any) -> str:
     if isinstance(raw, str):
-        return plain(raw, TITLE)
+        return clean_text(raw, TITLE)
     names = ("content", "subject", "title", "activeForm")
-    found = (plain(raw.get(name), TITLE) for name in names) if isinstance(raw, dict) else ()
+    found = (clean_text(raw.get(name), TITLE) for name in names) if isinstance(raw, dict) else ()
     return next((one for one in found if one), "")
 
 
@@ -166,7 +166,7 @@ def _status(raw: Any) -> Status:
 def _todo_id(raw: Any, title: str) -> str:
     given = raw.get("id") if isinstance(raw, dict) else None
     if isinstance(given, str | int) and str(given).strip():
-        return TODO + plain(str(given), 40)
+        return TODO + clean_text(str(given), 40)
     return TODO + sha256(title.encode()).hexdigest()[:8]
 
 
@@ -177,7 +177,7 @@ def _free(id: str, taken: Iterable[str]) -> str:
     return made
 
 
-def _kept(before: Item | None, after: Item) -> Item:
+def _kept(before: TaskItem | None, after: TaskItem) -> TaskItem:
     """The new state of a task. Its creation stays, and so does the time of its last change if nothing changed."""
     if before is None:
         return after
@@ -185,15 +185,15 @@ def _kept(before: Item | None, after: Item) -> Item:
     return before if same == before else replace(after, created=before.created)
 
 
-def _created(items: Items, call: Call, result: Result, data: Mapping[str, Any]) -> Items:
+def _created(items: Items, call: ToolCall, result: ToolAnswer, data: Mapping[str, Any]) -> Items:
     task = data.get("task")
     task = task if isinstance(task, dict) else {}
     found = _CREATED.search(result.text)
     id = str(task.get("id") or (found[1] if found else ""))
-    title = plain(task.get("subject"), TITLE) or _title(dict(call.input))
+    title = clean_text(task.get("subject"), TITLE) or _title(dict(call.input))
     if not id or not title:
         return items
-    new = Item(TASK + id, title, "pending", call.at, call.at, parent=_parent(call.input, items))
+    new = TaskItem(TASK + id, title, "pending", call.at, call.at, parent=_parent(call.input, items))
     return (*(one for one in items if one.id != new.id), new)
 
 
@@ -208,7 +208,7 @@ def _parent(given: Mapping[str, Any], items: Items) -> str:
     return next((TASK + str(one) for one in named if one is not None and TASK + str(one) in ids), "")
 
 
-def _updated(items: Items, call: Call) -> Items:
+def _updated(items: Items, call: ToolCall) -> Items:
     given, id = call.input, TASK + str(call.input.get("taskId", ""))
     if given.get("status") == "deleted":
         return tuple(replace(one, blocked_by=tuple(b for b in one.blocked_by if b != id))
@@ -220,7 +220,7 @@ def _updated(items: Items, call: Call) -> Items:
         if one.id == id:
             new = replace(
                 one,
-                title=plain(given.get("subject"), TITLE) or one.title,
+                title=clean_text(given.get("subject"), TITLE) or one.title,
                 status=_status(given) if "status" in given else one.status,
                 blocked_by=_with(one.blocked_by, (TASK + str(b) for b in _list(given.get("addBlockedBy")))),
             )
@@ -242,7 +242,7 @@ def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
         old = before.get(id)
         # TaskList may shorten the title; the call that created the task has it whole.
         title = old.title if old is not None else _title(raw)
-        new = Item(id, title, _status(raw), at, at, blockers, old.parent if old is not None else "")
+        new = TaskItem(id, title, _status(raw), at, at, blockers, old.parent if old is not None else "")
         made.append(_kept(old, new))
     there = {one.id for one in made}
     others = (one for one in items if not one.id.startswith(TASK))

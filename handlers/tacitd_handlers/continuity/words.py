@@ -11,7 +11,7 @@ from tacitd.text.shorten import shorten_line
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
 
-def plain(text: object, limit: int) -> str:
+def clean_text(text: object, limit: int) -> str:
     """Return a text as one line of at most `limit` characters, without control characters and with secrets blanked.
 
     "" for anything that is not a text.
@@ -21,12 +21,12 @@ def plain(text: object, limit: int) -> str:
     return shorten_line(redact_secrets(sanitize_line(text[: 8 * limit]))[0], limit)
 
 
-def sentences(text: str, most: int) -> str:
+def first_sentences(text: str, most: int) -> str:
     """Return the first `most` sentences."""
     return " ".join(_SENTENCE.split(text.strip())[:most])
 
 
-def fence(data: str) -> str:
+def fence_text(data: str) -> str:
     """Given any text, return it between two lines of backticks that nothing in it can close."""
     longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
     bar = "`" * max(3, longest + 1)

@@ -12,19 +12,19 @@ TYPE_CHECKING = False  # not imported from typing, which would slow down `tacitd
 if TYPE_CHECKING:
     from tacitd.handler import Plugin
 
-__all__ = ["slice"]
+__all__ = ["make_plugin"]
 
 
-def slice() -> Plugin:
+def make_plugin() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
+    from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
     from tacitd_handlers.learner.learner_files import learner_footprint
     from tacitd_handlers.learner.settings import LearnerSettings
 
     return Plugin(
         "learner",
-        Learner,
+        LearnerHandler,
         settings={"learner": LearnerSettings},
         jobs=(Job(LOOK, 60.0, at_start=True), Job(RETESTS, 86400.0, at_start=True)),
         uses_model=False,

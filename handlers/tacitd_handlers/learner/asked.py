@@ -32,7 +32,7 @@ REQUIRED = ("problem", "mode", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PracticeReport:
     """One problem of a session, validated."""
 
     problem: str
@@ -47,7 +47,7 @@ class Asked:
     stamp: str = ""
 
 
-def asked(given: Mapping[str, Any]) -> Asked:
+def parse_report(given: Mapping[str, Any]) -> PracticeReport:
     """Validate an object with the fields in `FIELDS`.
 
     Raises UsageError, whose hint lists what is allowed.
@@ -62,7 +62,7 @@ def asked(given: Mapping[str, Any]) -> Asked:
     problem = name_of(given["problem"])
     _check(problem, mode, verdict)
     gaps = _tags(given.get("gaps"), "gaps") or ()
-    return Asked(
+    return PracticeReport(
         problem,
         mode,
         verdict,

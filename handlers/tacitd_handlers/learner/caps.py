@@ -15,12 +15,12 @@ from tacitd_handlers.learner.lifecycle import Weakness
 from tacitd_handlers.learner.resolution import longest_untested, most_resolved
 from tacitd_handlers.learner.words import LONG, SHORT
 
-ACTIVE: Final = 20
-RESOLVED: Final = 10
+MAX_ACTIVE: Final = 20
+MAX_RESOLVED: Final = 10
 
 
 @dataclass(slots=True)
-class Seats:
+class WeaknessLists:
     """The tags of each list. `active` and `resolved` are in the order of the profile, `pending` is a FIFO queue."""
 
     active: list[str] = field(default_factory=list)
@@ -35,15 +35,15 @@ class Seats:
     """
     others_resolved: int = 0
 
-    def of(self, tag: str) -> list[str] | None:
+    def find_list(self, tag: str) -> list[str] | None:
         """The list that contains a tag, or None."""
         lists = (self.active, self.resolved, self.pending, self.dropped)
         return next((each for each in lists if tag in each), None)
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the active list is at its cap."""
-        return len(self.active) + self.others_active >= ACTIVE
+        return len(self.active) + self.others_active >= MAX_ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Move:
     what: Literal["enters", "waits", "promoted", "makes room", "returns", "dropped"]
 
 
-def seat(
-    seats: Seats,
+def move_tags(
+    seats: WeaknessLists,
     tags: dict[str, Weakness],
     touched: Iterable[str],
     removed: Collection[str],
@@ -73,7 +73,7 @@ def seat(
     moves += _overflow(seats, tags)
     # The queue is FIFO: if its head finds no room, nothing behind it does.
     while seats.pending:
-        if seats.full and not _make_room(seats, tags, proved, moves):
+        if seats.is_full and not _make_room(seats, tags, proved, moves):
             break
         tag = seats.pending.pop(0)
         seats.active.append(tag)
@@ -83,8 +83,8 @@ def seat(
     return moves
 
 
-def _by_status(seats: Seats, weakness: Weakness) -> list[Move]:
-    tag, at = weakness.tag, seats.of(weakness.tag)
+def _by_status(seats: WeaknessLists, weakness: Weakness) -> list[Move]:
+    tag, at = weakness.tag, seats.find_list(weakness.tag)
     if weakness.status == LONG:
         if at is seats.resolved or at is seats.dropped:
             return []
@@ -100,11 +100,11 @@ def _by_status(seats: Seats, weakness: Weakness) -> list[Move]:
     return [Move(tag, "returns"), Move(tag, "waits")] if at is seats.resolved else [Move(tag, "waits")]
 
 
-def _overflow(seats: Seats, tags: dict[str, Weakness]) -> list[Move]:
+def _overflow(seats: WeaknessLists, tags: dict[str, Weakness]) -> list[Move]:
     """Drop the entries of a full `### Resolved` that were tested longest ago (SPEC L-28)."""
     moves = []
     known = [tags[tag] for tag in seats.resolved if tag in tags]
-    while known and len(seats.resolved) + seats.others_resolved > RESOLVED:
+    while known and len(seats.resolved) + seats.others_resolved > MAX_RESOLVED:
         oldest = longest_untested(known)
         known.remove(oldest)
         gone = oldest.tag
@@ -115,7 +115,7 @@ def _overflow(seats: Seats, tags: dict[str, Weakness]) -> list[Move]:
 
 
 def _make_room(
-    seats: Seats, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
+    seats: WeaknessLists, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
 ) -> bool:
     """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
     able = [tags[tag] for tag in seats.active if tag in tags and tags[tag].status == SHORT]
@@ -129,6 +129,6 @@ def _make_room(
     return False
 
 
-def suggestions(seats: Seats, tags: dict[str, Weakness], count: int = 3) -> list[Weakness]:
+def suggest_archiving(seats: WeaknessLists, tags: dict[str, Weakness], count: int = 3) -> list[Weakness]:
     """The entries to suggest for archiving, most resolved first (SPEC L-27)."""
     return most_resolved([tags[tag] for tag in seats.active if tag in tags])[:count]

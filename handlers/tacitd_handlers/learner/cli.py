@@ -14,12 +14,12 @@ from tacitd.cli.places import echo_json, echo_message
 from tacitd.errors import FAILED, PARKED, UsageError
 
 if TYPE_CHECKING:
-    from tacitd_handlers.learner.ledger_md import Row
-    from tacitd_handlers.learner.profile_md import Profile
-    from tacitd_handlers.learner.recording import Recorded
-    from tacitd_handlers.learner.store import Store
+    from tacitd_handlers.learner.ledger_md import LedgerRow
+    from tacitd_handlers.learner.profile_md import LearnerProfile
+    from tacitd_handlers.learner.recording import RecordedProblem
+    from tacitd_handlers.learner.store import LearnerStore
 
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 @click.group(epilog="\b\nExample: tacitd learner review")
@@ -51,7 +51,7 @@ def learner() -> None:
     default="",
     help="YYYY-MM-DDTHH:MM, local time. Default: the session's timestamp, otherwise now.",
 )
-@JSON
+@JSON_OPTION
 @click.pass_context
 def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     """Record one problem of a session: first a ledger row, then the profile.
@@ -59,33 +59,33 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     Without --problem, JSON with the same field names is read from standard input: one object or a list of objects.
     The same problem recorded twice in one session counts once.
     """
-    from tacitd_handlers.learner.asked import asked
-    from tacitd_handlers.learner.options import objects, opened, sitting_of, standard_input
-    from tacitd_handlers.learner.recording import record as write
+    from tacitd_handlers.learner.asked import parse_report
+    from tacitd_handlers.learner.options import open_store, parse_objects, stamp_session, standard_input
+    from tacitd_handlers.learner.recording import record_problem as write
 
     if given["problem"] is None:
         text = standard_input()
         if not text.strip():
             raise UsageError("no problem is given", "pass --problem NAME, or JSON on standard input")
-        wanted = [asked(one) for one in objects(text)]
+        wanted = [parse_report(one) for one in parse_objects(text)]
     else:
-        wanted = [asked(_given(given))]
-    store, plan = opened()
-    made: list[Recorded] = []
+        wanted = [parse_report(_parse_options(given))]
+    store, plan = open_store()
+    made: list[RecordedProblem] = []
     try:
         with store.locked():
             for said in wanted:
-                made.append(write(store, said, sitting_of(store, said.session, said.stamp), plan))
+                made.append(write(store, said, stamp_session(store, said.session, said.stamp), plan))
     finally:  # the records before a refused one are written, so report them
         if as_json:
             echo_json([_as_data(one) for one in made])
         else:
             for one in made:
-                _tell(one)
+                _echo_recorded(one)
     ctx.exit(PARKED if any(one.result is None for one in made) else 0)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def _parse_options(options: dict[str, Any]) -> dict[str, Any]:
     descriptions = {}
     for text in options.pop("describe"):
         tag, sign, what = text.partition("=")
@@ -95,7 +95,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "descriptions": descriptions}
 
 
-def _as_data(one: Recorded) -> dict[str, Any]:
+def _as_data(one: RecordedProblem) -> dict[str, Any]:
     moves = (
         [{"tag": move.tag, "what": move.what} for move in one.result.moves] if one.result is not None else []
     )
@@ -109,7 +109,7 @@ def _as_data(one: Recorded) -> dict[str, Any]:
     }
 
 
-def _tell(one: Recorded) -> None:
+def _echo_recorded(one: RecordedProblem) -> None:
     row = one.row
     was = "was already recorded" if one.again else "recorded"
     click.echo(f"{row.problem} ({row.mode}, {row.verdict}) {was}; review on {row.review}")
@@ -131,16 +131,16 @@ def _tell(one: Recorded) -> None:
 
 @learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
 @click.option("--on", metavar="DATE", help="YYYY-MM-DD. Default: today.")
-@JSON
+@JSON_OPTION
 def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
     from tacitd_handlers.learner.intervals import date_of
-    from tacitd_handlers.learner.review import as_data, due
+    from tacitd_handlers.learner.review import as_data, find_due
 
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
-    found = due(_rows(_store()), when)
+    found = find_due(_rows(_store()), when)
     if as_json:
         echo_json([as_data(one) for one in found])
         return
@@ -151,14 +151,14 @@ def due_(on: str | None, as_json: bool) -> None:
 
 
 @learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
-@JSON
+@JSON_OPTION
 def retests_(as_json: bool) -> None:
     """Short-term resolved weaknesses that were not tested for two weeks."""
-    from tacitd_handlers.learner.retests import retests
+    from tacitd_handlers.learner.retests import find_retests
     from tacitd_handlers.learner.review import as_data
 
     profile = _profile(_store())
-    found = retests(profile, _now()) if profile is not None else []
+    found = find_retests(profile, _now()) if profile is not None else []
     if as_json:
         echo_json([as_data(one) for one in found])
         return
@@ -169,33 +169,33 @@ def retests_(as_json: bool) -> None:
 
 
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
-@JSON
+@JSON_OPTION
 def review_(as_json: bool) -> None:
     """Your progress: totals, verdicts over time, patterns, weaknesses, retests, and next steps."""
     import sys
 
-    from tacitd_handlers.learner.review import review
-    from tacitd_handlers.learner.review_view import told
+    from tacitd_handlers.learner.review import build_review
+    from tacitd_handlers.learner.review_view import format_review
 
     store = _store()
-    document = review(_rows(store), _profile(store), _now(), store.notes.known().cap)
+    document = build_review(_rows(store), _profile(store), _now(), store.notes.read_state().waiting_tags)
     if as_json:
         echo_json(document)
         return
-    for line in told(document, bars=sys.stdout.isatty()):
+    for line in format_review(document, bars=sys.stdout.isatty()):
         click.echo(line)
 
 
 @learner.command(name="gaps", epilog="\b\nExample: tacitd learner gaps")
-@JSON
+@JSON_OPTION
 def gaps_(as_json: bool) -> None:
     """Patterns not practised for four weeks, and gap tags, most frequent first."""
-    from tacitd_handlers.learner.review import as_data, gaps, patterns
+    from tacitd_handlers.learner.review import as_data, list_gaps, list_patterns
 
     store = _store()
     rows = _rows(store)
-    left = [one for one in patterns(rows, date.fromisoformat(_now()[:10])) if one.untouched]
-    seen = gaps(rows, _profile(store))
+    left = [one for one in list_patterns(rows, date.fromisoformat(_now()[:10])) if one.untouched]
+    seen = list_gaps(rows, _profile(store))
     if as_json:
         echo_json({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
         return
@@ -211,18 +211,18 @@ def gaps_(as_json: bool) -> None:
 
 @learner.command(epilog="\b\nExample: tacitd learner check --fix")
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without guessing.")
-@JSON
+@JSON_OPTION
 @click.pass_context
 def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Report problems in the two files and differences between them; exits with 1 if any remain."""
-    from tacitd_handlers.learner.findings import findings
+    from tacitd_handlers.learner.findings import check_files
     from tacitd_handlers.learner.review import as_data
 
     store = _store()
     with store.locked():
         if fix:
-            store.look(force=True)
-        found = findings(store.profile(), store.ledger().data, store.state())
+            store.sync_files(force=True)
+        found = check_files(store.read_profile(), store.read_ledger().data, store.load_state())
     if as_json:
         echo_json([as_data(one) for one in found])
     else:
@@ -243,7 +243,7 @@ def forget(tag: str, back: bool) -> None:
 
     store = _store()
     with store.locked():
-        name = forgetting.undo(store, tag) if back else forgetting.forget(store, tag)
+        name = forgetting.restore_weakness(store, tag) if back else forgetting.forget_weakness(store, tag)
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
 
 
@@ -262,21 +262,21 @@ def context(session_id: str) -> None:
     import sys
 
     from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.context import context as text_of
+    from tacitd_handlers.learner.context import build_context as text_of
     from tacitd_handlers.learner.context import hook_session
-    from tacitd_handlers.learner.places import configured
+    from tacitd_handlers.learner.places import load_paths
 
     session = session_id or hook_session() or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
-    said = text_of(configured(os.environ), session, SystemClock())
+    said = text_of(load_paths(os.environ), session, SystemClock())
     sys.stdout.buffer.write(said.text.encode("utf-8", "surrogateescape"))
     if said.trouble:
         echo_message(said.trouble)
 
 
-def _store() -> Store:
-    from tacitd_handlers.learner.options import opened
+def _store() -> LearnerStore:
+    from tacitd_handlers.learner.options import open_store
 
-    return opened()[0]
+    return open_store()[0]
 
 
 def _now() -> str:
@@ -285,17 +285,17 @@ def _now() -> str:
     return local_minutes(SystemClock().now())
 
 
-def _rows(store: Store) -> list[Row]:
+def _rows(store: LearnerStore) -> list[LedgerRow]:
     from tacitd_handlers.learner.fold import in_order
 
-    table = store.ledger().rows()
+    table = store.read_ledger().parse_rows()
     if table.bad:
         echo_message(f"{len(table.bad)} lines of the ledger are not rows; `tacitd learner check` lists them")
     return in_order(table.rows)
 
 
-def _profile(store: Store) -> Profile | None:
-    from tacitd_handlers.learner.profile_md import parse
+def _profile(store: LearnerStore) -> LearnerProfile | None:
+    from tacitd_handlers.learner.profile_md import parse_profile
 
-    found = store.profile()
-    return parse(found) if found is not None else None
+    found = store.read_profile()
+    return parse_profile(found) if found is not None else None

@@ -18,12 +18,12 @@ from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.files.replaced import edit_file
 from tacitd_handlers.learner.ledger_md import HEADER
-from tacitd_handlers.learner.notes import Known, Notes
-from tacitd_handlers.learner.places import Places
-from tacitd_handlers.learner.profile_md import TEMPLATE, Profile, parse, repaired
-from tacitd_handlers.learner.retests import block, retests
-from tacitd_handlers.learner.saying import FIRST, capped, repairs
-from tacitd_handlers.learner.sittings import Sitting, parse_state, sitting
+from tacitd_handlers.learner.notes import NotesState, SessionNotes
+from tacitd_handlers.learner.places import LearnerPaths
+from tacitd_handlers.learner.profile_md import TEMPLATE, LearnerProfile, parse_profile, restore_sections
+from tacitd_handlers.learner.retests import find_retests, format_block
+from tacitd_handlers.learner.saying import FIRST, format_repairs, format_waiting
+from tacitd_handlers.learner.sittings import SessionStamp, parse_state, resolve_session
 from tacitd_handlers.learner.words import names_a_session
 
 LIMIT = 10_000
@@ -31,33 +31,35 @@ LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ContextText:
     """The text for standard output, and a warning for standard error."""
 
     text: str
     trouble: str = ""
 
 
-def context(places: Places, session: str, clock: Clock) -> Said:
+def build_context(places: LearnerPaths, session: str, clock: Clock) -> ContextText:
     """Prepare the profile and return the session's blocks.
 
     `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the pending lines as printed.
     """
-    notes, now = Notes(places.home), local_minutes(clock.now())
-    known = _known(notes)
-    at = sitting(session, "", known.stamps, session_state(places), now)
+    notes, now = SessionNotes(places.home), local_minutes(clock.now())
+    known = _load_notes(notes)
+    at = resolve_session(session, "", known.stamps, read_session_state(places), now)
     ready = _prepare(places)
     first = ready.made or at.session in known.firsts
-    text = told(ready.data, at, known, ready.restored, now, first=first)
+    text = render_blocks(ready.data, at, known, ready.restored, now, first=first)
     with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
         _note(notes, known, at, clock.now(), ready.restored, first=first)
     if len(text) > LIMIT:
         long = f"{len(text)} characters: Claude Code shows the model the first 2 KB and a path to the rest"
-        return Said(text, ready.trouble or long)
-    return Said(text, ready.trouble)
+        return ContextText(text, ready.trouble or long)
+    return ContextText(text, ready.trouble)
 
 
-def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str, *, first: bool) -> str:
+def render_blocks(
+    data: bytes, at: SessionStamp, known: NotesState, names: Iterable[str], now: str, *, first: bool
+) -> str:
     """Format the blocks.
 
     `names` are the sections that were restored just now, `now` is local `YYYY-MM-DDTHH:MM`. `first` chooses the
@@ -71,16 +73,16 @@ def told(data: bytes, at: Sitting, known: Known, names: Iterable[str], now: str,
         f"{profile}\n=== END LEARNER PROFILE ===\n"
     )
     read = _read(data)
-    lines = [*repairs(names), *known.say, *capped(known.cap, read)]
+    lines = [*format_repairs(names), *known.pending_lines, *format_waiting(known.waiting_tags, read)]
     if lines:
         text += "\n" + "\n".join(lines) + "\n"
-    suggestions = block(retests(read, now)) if read is not None else ""
+    suggestions = format_block(find_retests(read, now)) if read is not None else ""
     if suggestions:
         text += "\n" + suggestions
     return text + (FIRST + "\n" if first else "")
 
 
-def session_state(places: Places) -> Sitting | None:
+def read_session_state(places: LearnerPaths) -> SessionStamp | None:
     """The session and stamp in the session-state file, or None if it is missing or incomplete."""
     try:
         return parse_state(places.session_state.read_text(encoding="utf-8", errors="replace"))
@@ -89,7 +91,7 @@ def session_state(places: Places) -> Sitting | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedProfile:
     """The profile's bytes after creation and repair."""
 
     data: bytes
@@ -98,7 +100,7 @@ class Ready:
     trouble: str = ""
 
 
-def _prepare(places: Places) -> Ready:
+def _prepare(places: LearnerPaths) -> PreparedProfile:
     """Create both files if there is no profile (SPEC L-51), and restore missing sections (SPEC L-02)."""
     trouble = ""
     made, restored = False, list[str]()
@@ -106,7 +108,7 @@ def _prepare(places: Places) -> Ready:
     def whole(data: bytes | None) -> bytes | None:
         nonlocal made
         made = data is None
-        found, restored[:] = (TEMPLATE, []) if data is None else repaired(data)
+        found, restored[:] = (TEMPLATE, []) if data is None else restore_sections(data)
         return found
 
     try:
@@ -117,32 +119,38 @@ def _prepare(places: Places) -> Ready:
     except (OSError, FileRefusedError) as error:
         trouble, restored = str(error), []
     try:
-        return Ready(places.profile.read_bytes(), made, tuple(restored), trouble)
+        return PreparedProfile(places.profile.read_bytes(), made, tuple(restored), trouble)
     except OSError as error:
-        return Ready(b"", False, (), trouble or str(error))
+        return PreparedProfile(b"", False, (), trouble or str(error))
 
 
 def _note(
-    notes: Notes, known: Known, at: Sitting, now: float, restored: tuple[str, ...], *, first: bool
+    notes: SessionNotes,
+    known: NotesState,
+    at: SessionStamp,
+    now: float,
+    restored: tuple[str, ...],
+    *,
+    first: bool,
 ) -> None:
     if names_a_session(at.session) and (at.session not in known.stamps):
-        notes.stamp(at.session, at.stamp, now, first=first)
+        notes.record_stamp(at.session, at.stamp, now, first=first)
     if restored:
-        notes.restored({*known.restored, *restored}, now)
-    notes.told(len(known.say), now)
+        notes.record_restored({*known.restored, *restored}, now)
+    notes.mark_shown(len(known.pending_lines), now)
     notes.flush()
 
 
-def _known(notes: Notes) -> Known:
+def _load_notes(notes: SessionNotes) -> NotesState:
     try:
-        return notes.known()
+        return notes.read_state()
     except OSError:
-        return Known()
+        return NotesState()
 
 
-def _read(data: bytes) -> Profile | None:
+def _read(data: bytes) -> LearnerProfile | None:
     try:
-        return parse(data)
+        return parse_profile(data)
     except FileRefusedError:
         return None
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tacitd_handlers.learner import lifecycle
-from tacitd_handlers.learner.intervals import scheduled
-from tacitd_handlers.learner.ledger_md import Key, Row
+from tacitd_handlers.learner.intervals import read_interval
+from tacitd_handlers.learner.ledger_md import LedgerRow, RowKey
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.resolution import prove
+from tacitd_handlers.learner.resolution import prove_resolution
 from tacitd_handlers.learner.words import UNKNOWN, names_a_session
 
 PASTS = 3
@@ -26,7 +26,7 @@ REMEMBERED = 2 * NEWEST
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ProblemHistory:
     """The last sessions of a problem, and the interval with which it was last scheduled."""
 
     sessions: tuple[tuple[str, str], ...] = ()
@@ -55,39 +55,39 @@ class Override:
 
 
 @dataclass(slots=True)
-class Folded:
+class FoldedLedger:
     """The result of the rows folded so far."""
 
     last: str = ""
     """The newest stamp."""
-    keys: set[Key] = field(default_factory=set)
+    keys: set[RowKey] = field(default_factory=set)
     """The keys of the rows with that stamp, so that none counts twice (SPEC L-23)."""
     rows: int = 0
     tags: dict[str, Weakness] = field(default_factory=dict)
     patterns: dict[str, dict[str, None]] = field(default_factory=dict)
     """The gaps seen with each pattern, in the order of their first row."""
-    problems: dict[str, Past] = field(default_factory=dict)
-    newest: list[Row] = field(default_factory=list)
+    problems: dict[str, ProblemHistory] = field(default_factory=dict)
+    newest: list[LedgerRow] = field(default_factory=list)
     """The newest rows, oldest first; at most `REMEMBERED`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class FoldInputs:
     """Input of the fold that is not in the ledger."""
 
     given: Mapping[str, Weakness] = field(default_factory=dict)
     """Weaknesses that a person had in the profile before any row showed them."""
-    tested: Callable[[Row], Iterable[str] | None] = lambda row: None
+    tested: Callable[[LedgerRow], Iterable[str] | None] = lambda row: None
     """The tags that a session tested. None if they were not recorded (SPEC L-21)."""
     also: Mapping[str, Iterable[str]] = field(default_factory=dict)
     """By stamp, further tested tags, taken from `Last tested` in entries that Claude wrote."""
     has_row: Callable[[str], bool] = lambda stamp: True
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
+def in_order(rows: Iterable[LedgerRow]) -> list[LedgerRow]:
     """The rows sorted by stamp, with ledger order for equal stamps, and each key once (SPEC L-23, L-47)."""
-    seen: set[Key] = set()
-    ordered: list[Row] = []
+    seen: set[RowKey] = set()
+    ordered: list[LedgerRow] = []
     for row in sorted(rows, key=lambda row: row.stamp):
         if row.key not in seen:
             seen.add(row.key)
@@ -95,7 +95,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return ordered
 
 
-def step(folded: Folded, row: Row, beside: Beside) -> list[str]:
+def fold_row(folded: FoldedLedger, row: LedgerRow, beside: FoldInputs) -> list[str]:
     """Fold one row, which must not be older than `folded.last`.
 
     Returns the tags that it touched, first those that it observed.
@@ -110,20 +110,20 @@ def step(folded: Folded, row: Row, beside: Beside) -> list[str]:
     session = row.session if names_a_session(row.session) else f"{row.session}@{row.stamp}"
     shown = row.tags
     clean = [tag for tag in _tested(folded, row, beside) if tag not in shown]
-    touched = [tag for tag in shown if _observe(folded, tag, row.stamp, session, beside)]
-    touched += [tag for tag in clean if _pass(folded, tag, row.stamp, session, beside)]
-    remember(folded, row)
+    touched = [tag for tag in shown if _record_failure(folded, tag, row.stamp, session, beside)]
+    touched += [tag for tag in clean if _record_clean(folded, tag, row.stamp, session, beside)]
+    remember_row(folded, row)
     folded.newest.append(row)
     del folded.newest[:-REMEMBERED]
     return touched
 
 
-def place(folded: Folded) -> tuple[str, int]:
+def fold_position(folded: FoldedLedger) -> tuple[str, int]:
     """The position of the fold: the newest stamp, and the number of its rows."""
     return folded.last, len(folded.keys)
 
 
-def replay(folded: Folded, waiting: list[Override], row: Row | None) -> None:
+def replay_overrides(folded: FoldedLedger, waiting: list[Override], row: LedgerRow | None) -> None:
     """Apply the overrides that come before `row` (None: all), and remove them from `waiting`, which is sorted."""
     # The number of this row within its stamp.
     nth = 1 + (len(folded.keys) if row is not None and row.stamp == folded.last else 0)
@@ -134,7 +134,7 @@ def replay(folded: Folded, waiting: list[Override], row: Row | None) -> None:
             folded.tags[override.tag] = replace(weakness, status=override.status)
 
 
-def _tested(folded: Folded, row: Row, beside: Beside) -> list[str]:
+def _tested(folded: FoldedLedger, row: LedgerRow, beside: FoldInputs) -> list[str]:
     """The tags that the session tested: as recorded, otherwise the gaps seen before with its pattern (SPEC L-21)."""
     named = beside.tested(row)
     if named is None:
@@ -142,25 +142,27 @@ def _tested(folded: Folded, row: Row, beside: Beside) -> list[str]:
     return list(dict.fromkeys((*named, *beside.also.get(row.stamp, ()))))
 
 
-def _observe(folded: Folded, tag: str, stamp: str, session: str, beside: Beside) -> bool:
+def _record_failure(folded: FoldedLedger, tag: str, stamp: str, session: str, beside: FoldInputs) -> bool:
     before = _current(folded, tag, stamp, beside)
     if before is None:
-        folded.tags[tag] = lifecycle.new(tag, stamp, session)
+        folded.tags[tag] = lifecycle.start_weakness(tag, stamp, session)
     else:
-        folded.tags[tag] = lifecycle.observed(before, stamp, session)
+        folded.tags[tag] = lifecycle.record_failure(before, stamp, session)
     return True
 
 
-def _pass(folded: Folded, tag: str, stamp: str, session: str, beside: Beside) -> bool:
+def _record_clean(folded: FoldedLedger, tag: str, stamp: str, session: str, beside: FoldInputs) -> bool:
     before = _current(folded, tag, stamp, beside)
     if before is None:
         return False
-    after = lifecycle.passed(before, stamp, session, lambda w: prove(w, beside.has_row).holds)
+    after = lifecycle.record_clean(
+        before, stamp, session, lambda w: prove_resolution(w, beside.has_row).proved
+    )
     folded.tags[tag] = after
     return after is not before
 
 
-def _current(folded: Folded, tag: str, stamp: str, beside: Beside) -> Weakness | None:
+def _current(folded: FoldedLedger, tag: str, stamp: str, beside: FoldInputs) -> Weakness | None:
     """The weakness before a session of this stamp. One that only the profile has counts from its own stamp on."""
     weakness = folded.tags.get(tag)
     if weakness is None:
@@ -169,20 +171,20 @@ def _current(folded: Folded, tag: str, stamp: str, beside: Beside) -> Weakness |
     return weakness
 
 
-def remember(folded: Folded, row: Row) -> None:
+def remember_row(folded: FoldedLedger, row: LedgerRow) -> None:
     """Add a row's gaps to its pattern, and its verdict and interval to its problem."""
     if row.tags:
         folded.patterns.setdefault(row.pattern, {}).update(dict.fromkeys(row.tags))
-    past = folded.problems.get(row.problem, Past())
-    interval = scheduled(row.stamp, row.review)
+    past = folded.problems.get(row.problem, ProblemHistory())
+    interval = read_interval(row.stamp, row.review)
     sessions = (*past.sessions[1 - PASTS :], (row.stamp, row.verdict))
     if interval is None:
-        folded.problems[row.problem] = Past(sessions, past.interval, past.review)
+        folded.problems[row.problem] = ProblemHistory(sessions, past.interval, past.review)
     else:
-        folded.problems[row.problem] = Past(sessions, interval, row.review)
+        folded.problems[row.problem] = ProblemHistory(sessions, interval, row.review)
 
 
-def trajectory(past: Past | None) -> str:
+def describe_trajectory(past: ProblemHistory | None) -> str:
     """One sentence on the earlier sessions of a problem, from the ledger (SPEC L-40)."""
     if past is None or not past.sessions:
         return "Trajectory: first session of this problem."

@@ -4,57 +4,57 @@ from __future__ import annotations
 
 from tacitd.errors import UsageError
 from tacitd_handlers.learner import caps
-from tacitd_handlers.learner.resolution import prove
-from tacitd_handlers.learner.state import State
-from tacitd_handlers.learner.store import Store
-from tacitd_handlers.learner.words import slug
+from tacitd_handlers.learner.resolution import prove_resolution
+from tacitd_handlers.learner.state import LearnerState
+from tacitd_handlers.learner.store import LearnerStore
+from tacitd_handlers.learner.words import make_slug
 
 
-def forget(store: Store, name: str) -> str:
+def forget_weakness(store: LearnerStore, name: str) -> str:
     """Remove the entry with this tag or label, never write it again, and return its tag. Call with the lock held.
 
     Raises UsageError if there is no such weakness, OSError, FileRefusedError.
     """
-    store.look(force=True)
-    state = store.state()
+    store.sync_files(force=True)
+    state = store.load_state()
     tag = _named(state, name)
     if tag in state.removed:
         return tag
-    seat = state.seats.of(tag)
+    seat = state.seats.find_list(tag)
     if seat is not None:
         seat.remove(tag)
     state.removed.append(tag)
-    store.change(state)
-    store.again()
+    store.save_state(state)
+    store.update_profile()
     return tag
 
 
-def undo(store: Store, name: str) -> str:
+def restore_weakness(store: LearnerStore, name: str) -> str:
     """Restore a removed weakness from the ledger, and return its tag. Call with the lock held.
 
     Raises UsageError if it was not removed; OSError, FileRefusedError.
     """
-    store.look(force=True)
-    state = store.state()
+    store.sync_files(force=True)
+    state = store.load_state()
     tag = _named(state, name)
     if tag not in state.removed:
         raise UsageError(f"{tag} was not removed", "`tacitd learner check` lists the removed ones")
     state.removed.remove(tag)
-    ledger = store.ledger()
+    ledger = store.read_ledger()
     if tag in state.folded.tags:
-        caps.seat(
+        caps.move_tags(
             state.seats,
             state.folded.tags,
             [tag],
             state.removed,
-            lambda w: prove(w, lambda stamp: bool(ledger.at(stamp))).holds,
+            lambda w: prove_resolution(w, lambda stamp: bool(ledger.find_rows(stamp))).proved,
         )
-    store.change(state)
-    store.again()
+    store.save_state(state)
+    store.update_profile()
     return tag
 
 
-def _named(state: State, name: str) -> str:
+def _named(state: LearnerState, name: str) -> str:
     """The tag that `name` refers to: a tag, a label, or a spelling with the same slug. Raises UsageError."""
     tags = [*state.folded.tags, *state.given, *state.wrote]
     by_label = {wrote.label: tag for tag, wrote in state.wrote.items()}
@@ -62,7 +62,11 @@ def _named(state: State, name: str) -> str:
         return name
     if name in by_label:
         return by_label[name]
-    same = list(dict.fromkeys(tag for tag in tags if slug(name) in (slug(tag), slug(tag.rpartition(":")[2]))))
+    same = list(
+        dict.fromkeys(
+            tag for tag in tags if make_slug(name) in (make_slug(tag), make_slug(tag.rpartition(":")[2]))
+        )
+    )
     if len(same) == 1:
         return same[0]
     known = ", ".join(sorted(tags)[:8]) or "none yet"

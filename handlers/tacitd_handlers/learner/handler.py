@@ -29,19 +29,19 @@ from tacitd.events import (
 from tacitd.files.busy import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace_file
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
-from tacitd_handlers.learner.asked import asked
-from tacitd_handlers.learner.context import session_state
-from tacitd_handlers.learner.places import Places, places, short
-from tacitd_handlers.learner.profile_md import parse
-from tacitd_handlers.learner.reconcile import Result
-from tacitd_handlers.learner.recording import Plan, record
-from tacitd_handlers.learner.retests import retests
-from tacitd_handlers.learner.saying import status_lines
+from tacitd_handlers.learner.asked import parse_report
+from tacitd_handlers.learner.context import read_session_state
+from tacitd_handlers.learner.places import LearnerPaths, resolve_paths, shorten_path
+from tacitd_handlers.learner.profile_md import parse_profile
+from tacitd_handlers.learner.reconcile import ReconcileResult
+from tacitd_handlers.learner.recording import ReviewPlan, record_problem
+from tacitd_handlers.learner.retests import find_retests
+from tacitd_handlers.learner.saying import format_status_lines
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.sittings import Sitting, sitting, state_text
-from tacitd_handlers.learner.store import Done as Looked
-from tacitd_handlers.learner.store import Store
-from tacitd_handlers.learner.teaching import report_id, reports, uses_skill
+from tacitd_handlers.learner.sittings import SessionStamp, resolve_session, state_text
+from tacitd_handlers.learner.store import LearnerStore
+from tacitd_handlers.learner.store import SyncResult as Looked
+from tacitd_handlers.learner.teaching import find_reports, report_id, uses_skill
 
 LOOK, RETESTS = "look", "retests"
 FILES = "learner.files"
@@ -52,7 +52,7 @@ REFUSED = 10
 """Refused reports kept for `status`, the newest."""
 
 
-class Learner:
+class LearnerHandler:
     """Seed 000 as a handler of the daemon."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -66,41 +66,41 @@ class Learner:
         self._shown: dict[str, Any] = {}
         self._recorded = 0
         self._first = True
-        self._store: Store
-        self._plan: Plan
+        self._store: LearnerStore
+        self._plan: ReviewPlan
         self._settings: LearnerSettings
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Restore the teaching sessions and the reports taken from the commits, then reconcile the files (SPEC L-37)."""
         settings = tools.settings.get("learner") or LearnerSettings()
         self._settings = settings
-        self._plan = Plan(settings.grow_only_when_due, settings.longest_interval)
-        where = places(self._environ, settings.profile, settings.ledger, tools.home)
+        self._plan = ReviewPlan(settings.grow_only_when_due, settings.longest_interval)
+        where = resolve_paths(self._environ, settings.profile, settings.ledger, tools.home)
         guards = tools.guards or UNGUARDED
-        self._store = Store(where, tools.clock, settle=settings.settle, guards=guards)
+        self._store = LearnerStore(where, tools.clock, settle=settings.settle, guards=guards)
         self._first = True
         for commit in commits:
             self._fold(commit.data)
-        if self._store.behind() < MUCH:
-            self._look(tools)
+        if self._store.count_unfolded() < MUCH:
+            self._check_files(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Record the reports of new records, and run the jobs `look` and `retests`; ignore other events."""
         match event:
             case TranscriptGrew():
-                return self._grew(event, tools)
+                return self._handle_growth(event, tools)
             case Due(job="look"):
-                self._look(tools)
+                self._check_files(tools)
                 return Done()
             case Due(job="retests"):
-                self._flag(tools)
+                self._update_retests(tools)
                 return Done()
             case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Told():
                 return Done()
 
     # transcripts
 
-    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+    def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         times = [one.time for one in event.records if one.time is not None]
         began = min([*times, self._began.get(event.session, tools.clock.now())])
         self._began[event.session] = began
@@ -108,9 +108,9 @@ class Learner:
         records = event.records if known else self._from_the_skill_on(event.records)
         if not records:
             return Done()
-        taken, refused = self._take(records, event.session, local_minutes(began))
+        taken, refused = self._record_reports(records, event.session, local_minutes(began))
         if any(one.summary for one in records):
-            self._save_session(event.session, local_minutes(began))
+            self._save_session_state(event.session, local_minutes(began))
         # The session is known to teach already, so without a report there is nothing to commit.
         if known and not taken and not refused:
             return Done()
@@ -129,27 +129,29 @@ class Learner:
         first = next((n for n, one in enumerate(records) if uses_skill(one, skills, files)), len(records))
         return records[first:]
 
-    def _take(self, records: Sequence[Record], session: str, began: str) -> tuple[list[str], list[str]]:
+    def _record_reports(
+        self, records: Sequence[Record], session: str, began: str
+    ) -> tuple[list[str], list[str]]:
         """Record the reports in these records. Raises OSError, FileRefusedError: the event is then retried."""
         taken: list[str] = []
         refused: list[str] = []
         for one in records:
-            for given in reports(one.text):
+            for given in find_reports(one.text):
                 id = report_id(one, given)
                 if id in self._reports or id in taken:
                     continue
-                trouble = self._report(one, given, session, began)
+                trouble = self._record_report(one, given, session, began)
                 taken.append(id)
                 refused += [trouble] if trouble else []
         return taken, refused
 
-    def _report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
+    def _record_report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
         """Record one report. Returns why it is refused, otherwise ""."""
         try:
-            said = asked(given)
-            at = self._sitting(said.session or one.session or session, said.stamp, began)
+            said = parse_report(given)
+            at = self._resolve_session(said.session or one.session or session, said.stamp, began)
             with self._store.locked():
-                made = record(self._store, said, at, self._plan)
+                made = record_problem(self._store, said, at, self._plan)
         except FileRefusedError:
             raise
         except TacitdError as error:
@@ -157,31 +159,31 @@ class Learner:
             return f"{session}: {error.what}"
         self._recorded += not made.again
         if made.result is not None:
-            self._show(made.result)
+            self._update_status(made.result)
         return ""
 
-    def _sitting(self, session: str, stamp: str, began: str) -> Sitting:
+    def _resolve_session(self, session: str, stamp: str, began: str) -> SessionStamp:
         """The session's one stamp (SPEC L-48), stored at its first use."""
         notes = self._store.notes
-        known = notes.known().stamps
-        at = sitting(session, stamp, known, session_state(self._store.places), began)
+        known = notes.read_state().stamps
+        at = resolve_session(session, stamp, known, read_session_state(self._store.places), began)
         if at.session not in known and not stamp:
-            notes.stamp(at.session, at.stamp, self._store.clock.now())
+            notes.record_stamp(at.session, at.stamp, self._store.clock.now())
             notes.flush()
         return at
 
-    def _save_session(self, session: str, began: str) -> None:
+    def _save_session_state(self, session: str, began: str) -> None:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp."""
-        where: Places = self._store.places
-        text = state_text(self._sitting(session, "", began), short(where.profile, where.user))
+        where: LearnerPaths = self._store.places
+        text = state_text(self._resolve_session(session, "", began), shorten_path(where.profile, where.user))
         replace_file(where.session_state, text.encode(), mode=0o600)
 
     # scheduled jobs
 
-    def _look(self, tools: Tools) -> None:
+    def _check_files(self, tools: Tools) -> None:
         """Bring the two files in step. An error becomes a degradation; the next run is in a minute."""
         try:
-            done = retry_while_changing(self._look_locked)
+            done = retry_while_changing(self._check_locked)
         except FileBusyError:  # an editor has one of them open; the job runs again in a minute
             return
         except (OSError, FileRefusedError) as error:
@@ -198,15 +200,15 @@ class Learner:
         tools.clear(FILES)
         self._first = False
         if done.result is not None:
-            self._said(done, tools)
-            self._show(done.result)
-            self._flag(tools)
+            self._report_repairs(done, tools)
+            self._update_status(done.result)
+            self._update_retests(tools)
 
-    def _look_locked(self) -> Looked:
+    def _check_locked(self) -> Looked:
         with self._store.locked():
-            return self._store.look(first=self._first)
+            return self._store.sync_files(first=self._first)
 
-    def _said(self, done: Looked, tools: Tools) -> None:
+    def _report_repairs(self, done: Looked, tools: Tools) -> None:
         if done.healed or done.completed:
             logger.info("appended {} missing rows to the ledger", len(done.healed) + len(done.completed))
         bad = done.result.state.bad if done.result is not None else 0
@@ -216,7 +218,7 @@ class Learner:
         else:
             tools.clear(ROWS)
 
-    def _show(self, result: Result) -> None:
+    def _update_status(self, result: ReconcileResult) -> None:
         """Update the counts for `status`, and log the moves (SPEC L-28)."""
         for move in result.moves:
             if move.what in ("dropped", "promoted", "waits"):
@@ -230,11 +232,15 @@ class Learner:
                 "waiting_for_room": list(state.seats.pending),
             }
 
-    def _flag(self, tools: Tools) -> None:
+    def _update_retests(self, tools: Tools) -> None:
         """Update the list of retests for `status` (SPEC L-50)."""
         try:
-            data = self._store.profile()
-            found = retests(parse(data), local_minutes(tools.clock.now())) if data is not None else []
+            data = self._store.read_profile()
+            found = (
+                find_retests(parse_profile(data), local_minutes(tools.clock.now()))
+                if data is not None
+                else []
+            )
         except (OSError, FileRefusedError):
             return  # `_look` reports it
         with self._lock:
@@ -267,7 +273,7 @@ class Learner:
                 "teaching_sessions": len(self._teaching),
                 "refused": list(self._refused),
             }
-        return shown | {"says": list(status_lines(shown))}
+        return shown | {"says": list(format_status_lines(shown))}
 
     def sources(self, project: Project) -> Sequence[Path]:
         """Empty: the learner's files belong to no project. They are checked once a minute."""

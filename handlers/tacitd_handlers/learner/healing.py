@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tacitd_handlers.learner.history_md import Session
+from tacitd_handlers.learner.history_md import HistoryEntry
 from tacitd_handlers.learner.intents import Intent
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import Key, Row
-from tacitd_handlers.learner.profile_md import parse
+from tacitd_handlers.learner.ledger_md import LedgerRow, RowKey
+from tacitd_handlers.learner.profile_md import parse_profile
 from tacitd_handlers.learner.state import SessionKey
 from tacitd_handlers.learner.words import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
 
 
-def healed(session: Session) -> Row | None:
+def build_row(session: HistoryEntry) -> LedgerRow | None:
     """The row for a profile entry. None if its mode or verdict is invalid: nothing is invented (SPEC L-35, L-39)."""
     if session.verdict not in VERDICTS.get(session.mode, ()):
         return None
     gaps, review = name_of(session.gaps or ""), name_of(session.review or "")
-    return Row(
+    return LedgerRow(
         session.stamp,
         HEALED,
         session.problem,
@@ -33,7 +33,9 @@ def healed(session: Session) -> Row | None:
     )
 
 
-def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> list[Row]:
+def find_missing_rows(
+    data: bytes | None, ledger: Ledger, newest: Iterable[LedgerRow] = ()
+) -> list[LedgerRow]:
     """The rows that the ledger lacks, oldest first.
 
     `data` is the profile, `newest` are rows known to be in the ledger.
@@ -41,17 +43,17 @@ def unheard(data: bytes | None, ledger: Ledger, newest: Iterable[Row] = ()) -> l
     if data is None:
         return []
     known: set[SessionKey] = {(row.stamp, row.problem, row.mode) for row in newest}
-    found: dict[SessionKey, Row] = {}
-    for held in parse(data).sessions:
+    found: dict[SessionKey, LedgerRow] = {}
+    for held in parse_profile(data).sessions:
         key = held.session.key
-        if key in known or any((row.problem, row.mode) == key[1:] for row in ledger.at(key[0])):
+        if key in known or any((row.problem, row.mode) == key[1:] for row in ledger.find_rows(key[0])):
             continue
-        row = healed(held.session)
+        row = build_row(held.session)
         if row is not None:
             found.setdefault(key, row)
     return sorted(found.values(), key=lambda row: row.stamp)
 
 
-def orphans(intents: Mapping[Key, Intent], ledger: Ledger) -> list[Row]:
+def find_unwritten_rows(intents: Mapping[RowKey, Intent], ledger: Ledger) -> list[LedgerRow]:
     """The rows of intents that are not in the ledger, in the order in which they were recorded."""
-    return [intent.row for key, intent in intents.items() if ledger.row(key) is None]
+    return [intent.row for key, intent in intents.items() if ledger.find_row(key) is None]

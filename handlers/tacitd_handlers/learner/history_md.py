@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tacitd.text.sanitize import sanitize_text
-from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.ledger_md import LedgerRow
 from tacitd_handlers.learner.words import STAMP, name_of, time_of
 
 HEADER = re.compile(
@@ -28,7 +28,7 @@ _STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class HistoryEntry:
     """The fields of an entry. None: the line is missing."""
 
     stamp: str
@@ -47,7 +47,7 @@ class Session:
         return self.stamp, self.problem, self.mode
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def missing_lines(self) -> tuple[str, ...]:
         """The names of the missing lines."""
         said = {"Gaps": self.gaps, "Review": self.review, "---": self.ruled or None}
         return tuple(name for name, value in said.items() if value is None)
@@ -59,7 +59,7 @@ def is_header(line: str) -> bool:
     return found is not None and time_of(found["stamp"]) is not None
 
 
-def parse_session(lines: Sequence[str]) -> Session | None:
+def parse_session(lines: Sequence[str]) -> HistoryEntry | None:
     """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
     found = HEADER.match(lines[0]) if lines else None
     if found is None or time_of(found["stamp"]) is None:
@@ -67,7 +67,7 @@ def parse_session(lines: Sequence[str]) -> Session | None:
     rule = _rule(lines)
     data = lines[1 : rule if rule is not None else len(lines)]
     body = lines[rule + 1 :] if rule is not None else ()
-    return Session(
+    return HistoryEntry(
         found["stamp"],
         name_of(found["problem"]),
         found["mode"].lower(),
@@ -79,18 +79,18 @@ def parse_session(lines: Sequence[str]) -> Session | None:
     )
 
 
-def format_session(row: Row, observations: str) -> list[str]:
+def format_session(row: LedgerRow, observations: str) -> list[str]:
     """The lines of an entry for a ledger row (SPEC L-32, L-36)."""
     return [
         f"### {row.stamp} | {row.problem} | {row.mode} | {row.verdict}",
         f"Gaps: {row.gaps}",
         f"Review: {row.review}",
         "---",
-        *safe(observations),
+        *escape_observations(observations),
     ]
 
 
-def corrected(lines: Sequence[str], row: Row) -> list[str]:
+def correct_entry(lines: Sequence[str], row: LedgerRow) -> list[str]:
     """The entry's lines with the verdict, gaps and review of its ledger row (SPEC L-38).
 
     The observations are unchanged.
@@ -107,12 +107,12 @@ def corrected(lines: Sequence[str], row: Row) -> list[str]:
     return [*head[:3], *data, head[3], *rest]
 
 
-def agrees(session: Session, row: Row) -> bool:
+def matches_row(session: HistoryEntry, row: LedgerRow) -> bool:
     """Whether an entry's verdict, gaps and review equal its row's, byte for byte (SPEC L-36)."""
     return (session.verdict, session.gaps, session.review) == (row.verdict, row.gaps, row.review)
 
 
-def safe(observations: str) -> list[str]:
+def escape_observations(observations: str) -> list[str]:
     """The observations as lines that cannot be taken for structure (SPEC L-34).
 
     They are sanitized and cut to `LONGEST`. Lines that look like a header, rule, fence or comment are escaped.

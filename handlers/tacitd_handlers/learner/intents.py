@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacitd_handlers.learner.ledger_md import Key, Row
+from tacitd_handlers.learner.ledger_md import LedgerRow, RowKey
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
     """One problem of one session, as it was recorded."""
 
-    row: Row
+    row: LedgerRow
     tested: tuple[str, ...] | None = None
     """The tags that the session tested. None if they were not given (SPEC L-21)."""
     observations: str = ""
@@ -40,7 +40,7 @@ class Intent:
         return {"k": "record", "at": at, "row": list(self.row), **said}
 
 
-def given_up(row: Row, at: float) -> dict[str, Any]:
+def given_up(row: LedgerRow, at: float) -> dict[str, Any]:
     """The record of an intent whose row could not be written and whose caller got an error.
 
     `at`: seconds since 1970, UTC.
@@ -48,7 +48,7 @@ def given_up(row: Row, at: float) -> dict[str, Any]:
     return {"k": "given-up", "at": at, "key": list(row.key)}
 
 
-def records(data: bytes) -> Iterator[dict[str, Any]]:
+def parse_records(data: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects in a part of the log; other lines are skipped."""
     for line in data.split(b"\n"):
         try:
@@ -59,13 +59,13 @@ def records(data: bytes) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Intent]:
+def fold_intents(records: Iterable[Mapping[str, Any]]) -> dict[RowKey, Intent]:
     """The intents of a log by the keys of their rows, without those given up. Foreign records are skipped."""
-    found: dict[Key, Intent] = {}
+    found: dict[RowKey, Intent] = {}
     for record in records:
         try:
             if record.get("k") == "given-up":
-                found.pop(Key(*record["key"]), None)
+                found.pop(RowKey(*record["key"]), None)
             elif record.get("k") == "record":
                 intent = _intent(record)
                 found[intent.row.key] = intent
@@ -77,7 +77,7 @@ def fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Intent]:
 def _intent(record: Mapping[str, Any]) -> Intent:
     tested = record.get("tested")
     return Intent(
-        Row(*(str(cell) for cell in record["row"])),
+        LedgerRow(*(str(cell) for cell in record["row"])),
         tuple(str(tag) for tag in tested) if tested is not None else None,
         str(record.get("observations", "")),
         str(record.get("trajectory", "")),

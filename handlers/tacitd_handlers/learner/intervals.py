@@ -53,7 +53,7 @@ def review_date(stamp: str, days: int) -> str:
         return date.max.isoformat()
 
 
-def scheduled(stamp: str, review: str) -> int | None:
+def read_interval(stamp: str, review: str) -> int | None:
     """The interval of a row in days. None if its review date does not parse or is before its stamp (SPEC L-43)."""
     when, due = time_of(stamp), date_of(review)
     if when is None or due is None or due < when.date():
@@ -69,7 +69,7 @@ def date_of(text: str) -> date | None:
         return None
 
 
-def reason(mode: str, verdict: str, interval: int | None) -> str:
+def describe_reason(mode: str, verdict: str, interval: int | None) -> str:
     """Why a review is due, for the output of `due`."""
     how = "learned" if mode == LEARNING else "recalled"
     after = f", {interval} days later" if interval else ""

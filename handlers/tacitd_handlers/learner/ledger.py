@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 
-from tacitd_handlers.learner.ledger_md import Key, Row, Table, parse, rows_at
+from tacitd_handlers.learner.ledger_md import LedgerRow, LedgerTable, RowKey, parse_ledger, rows_at
 
 
 class Ledger:
@@ -19,12 +19,12 @@ class Ledger:
     def __init__(self, data: bytes = b"") -> None:
         self.data = data
         self._size = self._crc = 0
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[LedgerRow]] = {}
 
     def __len__(self) -> int:
         return len(self.data)
 
-    def crc(self, size: int | None = None) -> int:
+    def compute_crc(self, size: int | None = None) -> int:
         """The CRC-32 of the first `size` bytes, of all bytes if None. Continues from the last result."""
         size = len(self.data) if size is None else size
         if size < self._size:
@@ -33,26 +33,26 @@ class Ledger:
         self._size = size
         return self._crc
 
-    def begins(self, size: int, crc: int) -> bool:
+    def has_prefix(self, size: int, crc: int) -> bool:
         """Whether the first `size` bytes have this CRC-32."""
-        return size <= len(self.data) and self.crc(size) == crc
+        return size <= len(self.data) and self.compute_crc(size) == crc
 
-    def grown(self, tail: bytes) -> Ledger:
+    def with_tail(self, tail: bytes) -> Ledger:
         """A ledger with `tail` appended, which keeps the checksum computed so far."""
         made = Ledger(self.data + tail)
         made._size, made._crc = self._size, self._crc
         return made
 
-    def rows(self, start: int = 0) -> Table:
+    def parse_rows(self, start: int = 0) -> LedgerTable:
         """The rows and malformed lines from byte `start` on."""
-        return parse(self.data, start)
+        return parse_ledger(self.data, start)
 
-    def at(self, stamp: str) -> list[Row]:
+    def find_rows(self, stamp: str) -> list[LedgerRow]:
         """The rows of one stamp."""
         if stamp not in self._rows:
             self._rows[stamp] = list(rows_at(self.data, stamp))
         return self._rows[stamp]
 
-    def row(self, key: Key) -> Row | None:
+    def find_row(self, key: RowKey) -> LedgerRow | None:
         """The row with this key, or None (SPEC L-23)."""
-        return next((row for row in self.at(key.stamp) if row.key == key), None)
+        return next((row for row in self.find_rows(key.stamp) if row.key == key), None)

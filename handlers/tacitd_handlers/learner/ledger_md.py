@@ -23,7 +23,7 @@ _UNESCAPED = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[\s|:-]+")
 
 
-class Key(NamedTuple):
+class RowKey(NamedTuple):
     """The identity of a row (SPEC L-23)."""
 
     session: str
@@ -32,7 +32,7 @@ class Key(NamedTuple):
     mode: str
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """One problem in one session. `stamp` is local `YYYY-MM-DDTHH:MM`, `review` an ISO date or `—`."""
 
     stamp: str
@@ -45,9 +45,9 @@ class Row(NamedTuple):
     review: str
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RowKey:
         """The row's identity (SPEC L-23)."""
-        return Key(self.session, self.stamp, self.problem, self.mode)
+        return RowKey(self.session, self.stamp, self.problem, self.mode)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Row(NamedTuple):
         return tags_of(self.gaps)
 
 
-class Bad(NamedTuple):
+class BadLine(NamedTuple):
     """A line that is not a row."""
 
     offset: int
@@ -65,34 +65,34 @@ class Bad(NamedTuple):
     """Its first 120 characters."""
 
 
-class Table(NamedTuple):
+class LedgerTable(NamedTuple):
     """The content of a ledger, or of a part of it."""
 
-    rows: list[Row]
-    bad: list[Bad]
+    rows: list[LedgerRow]
+    bad: list[BadLine]
 
 
-def format_row(row: Row) -> str:
+def format_row(row: LedgerRow) -> str:
     """The row as one line, without its newline."""
     return "| " + " | ".join(row) + " |"
 
 
-def parse(data: bytes, start: int = 0) -> Table:
+def parse_ledger(data: bytes, start: int = 0) -> LedgerTable:
     """The rows from byte `start` on, in file order, and the lines that are not rows."""
-    rows: list[Row] = []
-    bad: list[Bad] = []
+    rows: list[LedgerRow] = []
+    bad: list[BadLine] = []
     offset = start
     for raw in data[start:].split(b"\n"):
         row = parse_line(raw)
-        if isinstance(row, Row):
+        if isinstance(row, LedgerRow):
             rows.append(row)
         elif row:
-            bad.append(Bad(offset, row, raw[:120].decode("utf-8", "replace").strip()))
+            bad.append(BadLine(offset, row, raw[:120].decode("utf-8", "replace").strip()))
         offset += len(raw) + 1
-    return Table(rows, bad)
+    return LedgerTable(rows, bad)
 
 
-def parse_line(raw: bytes) -> Row | str:
+def parse_line(raw: bytes) -> LedgerRow | str:
     """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
     text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
     # The fast path: the cells of a row as tacitd writes it need no unescaping.
@@ -112,7 +112,7 @@ def _cells(text: str) -> list[str]:
     return _UNESCAPED.split(text[1:-1])
 
 
-def _row(cells: list[str], text: str) -> Row | str:
+def _row(cells: list[str], text: str) -> LedgerRow | str:
     if not cells:
         return "torn, or not a row of the table"
     if len(cells) != 8:
@@ -124,7 +124,9 @@ def _row(cells: list[str], text: str) -> Row | str:
         return f"{stamp[:40]!r} is not a timestamp"
     if not problem:
         return "the problem is empty"
-    return Row(stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review)
+    return LedgerRow(
+        stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review
+    )
 
 
 def newline_of(data: bytes) -> bytes:
@@ -133,19 +135,19 @@ def newline_of(data: bytes) -> bytes:
     return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
 
 
-def rows_at(data: bytes, stamp: str) -> Iterator[Row]:
+def rows_at(data: bytes, stamp: str) -> Iterator[LedgerRow]:
     """The rows of one stamp. Searches the bytes, so that other rows are not parsed."""
     wanted, at = stamp.encode(), 0
     while (at := data.find(wanted, at)) >= 0:
         begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
         end = end if end >= 0 else len(data)
         row = parse_line(data[begin:end])
-        if isinstance(row, Row) and row.stamp == stamp:
+        if isinstance(row, LedgerRow) and row.stamp == stamp:
             yield row
         at = end
 
 
-def torn(data: bytes) -> bool:
+def is_torn(data: bytes) -> bool:
     """Whether the last line has no newline: after a crash, or from an editor that omits it."""
     return bool(data) and not data.endswith(b"\n")
 

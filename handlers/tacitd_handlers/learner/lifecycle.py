@@ -47,12 +47,12 @@ Proved = Callable[[Weakness], bool]
 """Whether the ledger proves that this weakness is long-term resolved."""
 
 
-def new(tag: str, stamp: str, session: str) -> Weakness:
+def start_weakness(tag: str, stamp: str, session: str) -> Weakness:
     """The weakness after its first observation (SPEC L-13)."""
     return Weakness(tag, NEW, stamp, stamp, stamp, failed_in=session)
 
 
-def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
+def record_failure(weakness: Weakness, stamp: str, session: str) -> Weakness:
     """The weakness after another observation (SPEC L-14, L-18, L-19).
 
     In the session of its last failure only the stamps change (SPEC L-22).
@@ -70,7 +70,7 @@ def observed(weakness: Weakness, stamp: str, session: str) -> Weakness:
     )
 
 
-def passed(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weakness:
+def record_clean(weakness: Weakness, stamp: str, session: str, proved: Proved) -> Weakness:
     """The weakness after a session that tested it without showing it (SPEC L-15).
 
     A session counts once, and not if it showed the gap before (SPEC L-22).

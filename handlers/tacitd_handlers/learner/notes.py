@@ -26,49 +26,49 @@ KEEP = 200
 
 
 @dataclass(slots=True)
-class Known:
+class NotesState:
     """The folded log."""
 
     stamps: dict[str, str] = field(default_factory=dict)
     """Stamps by session id, newest last."""
     firsts: set[str] = field(default_factory=set)
-    say: list[str] = field(default_factory=list)
+    pending_lines: list[str] = field(default_factory=list)
     """Lines that were not printed yet."""
-    cap: tuple[str, ...] = ()
+    waiting_tags: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
 
 
-class Notes:
+class SessionNotes:
     """The log. Several processes may append to it."""
 
     def __init__(self, home: Path, disk: Disk | None = None) -> None:
         self._log = Log(home / "sessions.jsonl", disk)
 
-    def known(self) -> Known:
+    def read_state(self) -> NotesState:
         """Read and fold the log. Raises OSError."""
-        return fold(self._log.read())
+        return fold_notes(self._log.read())
 
-    def stamp(self, session: str, stamp: str, at: float, *, first: bool = False) -> None:
+    def record_stamp(self, session: str, stamp: str, at: float, *, first: bool = False) -> None:
         """Store the stamp that a session was given. `at`: seconds since 1970, UTC."""
         self._log.append({"k": "stamp", "at": at, "session": session, "stamp": stamp, "first": first})
 
-    def say(self, lines: Iterable[str], at: float) -> None:
+    def queue_lines(self, lines: Iterable[str], at: float) -> None:
         """Print these lines at the next session start."""
         for text in lines:
             self._log.append({"k": "say", "at": at, "text": text})
 
-    def told(self, count: int, at: float) -> None:
+    def mark_shown(self, count: int, at: float) -> None:
         """Mark the first `count` pending lines as printed, and compact a large log."""
         if count:
             self._log.append({"k": "told", "at": at, "count": count})
         if self._log.size > LARGE:
-            self._log.compact(short(self.known(), at))
+            self._log.compact(compact_notes(self.read_state(), at))
 
-    def cap(self, tags: Iterable[str], at: float) -> None:
+    def record_waiting(self, tags: Iterable[str], at: float) -> None:
         """Replace the list of tags that wait for room."""
         self._log.append({"k": "cap", "at": at, "tags": list(tags)})
 
-    def restored(self, names: Iterable[str], at: float) -> None:
+    def record_restored(self, names: Iterable[str], at: float) -> None:
         """Replace the list of sections that were restored empty."""
         self._log.append({"k": "restored", "at": at, "names": list(names)})
 
@@ -80,9 +80,9 @@ class Notes:
         self._log.close()
 
 
-def fold(records: Iterable[Mapping[str, Any]]) -> Known:
+def fold_notes(records: Iterable[Mapping[str, Any]]) -> NotesState:
     """Fold the records, oldest first. Foreign records are skipped."""
-    known = Known()
+    known = NotesState()
     for record in records:
         match record:
             case {"k": "stamp", "session": str(session), "stamp": str(stamp)}:
@@ -91,11 +91,11 @@ def fold(records: Iterable[Mapping[str, Any]]) -> Known:
                 if record.get("first"):
                     known.firsts.add(session)
             case {"k": "say", "text": str(text)}:
-                known.say.append(text)
+                known.pending_lines.append(text)
             case {"k": "told", "count": int(count)}:
-                del known.say[:count]
+                del known.pending_lines[:count]
             case {"k": "cap", "tags": list(tags)}:
-                known.cap = tuple(str(tag) for tag in tags)
+                known.waiting_tags = tuple(str(tag) for tag in tags)
             case {"k": "restored", "names": list(names)}:
                 known.restored = tuple(str(name) for name in names)
             case _:
@@ -103,12 +103,12 @@ def fold(records: Iterable[Mapping[str, Any]]) -> Known:
     return known
 
 
-def short(known: Known, at: float) -> list[dict[str, Any]]:
+def compact_notes(known: NotesState, at: float) -> list[dict[str, Any]]:
     """The same content in fewer records, for compaction."""
     stamps = list(known.stamps.items())[-KEEP:]
     made: list[dict[str, Any]] = [
         {"k": "stamp", "at": at, "session": s, "stamp": t, "first": s in known.firsts} for s, t in stamps
     ]
-    made += [{"k": "say", "at": at, "text": text} for text in known.say]
+    made += [{"k": "say", "at": at, "text": text} for text in known.pending_lines]
     made.append({"k": "restored", "at": at, "names": list(known.restored)})
-    return [*made, {"k": "cap", "at": at, "tags": list(known.cap)}]
+    return [*made, {"k": "cap", "at": at, "tags": list(known.waiting_tags)}]

@@ -13,20 +13,20 @@ from pydantic import ValidationError
 from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import ConfigError, UsageError
 from tacitd_handlers.learner import places
-from tacitd_handlers.learner.context import session_state
-from tacitd_handlers.learner.recording import Plan
+from tacitd_handlers.learner.context import read_session_state
+from tacitd_handlers.learner.recording import ReviewPlan
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.sittings import Sitting, sitting
-from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.sittings import SessionStamp, resolve_session
+from tacitd_handlers.learner.store import LearnerStore
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
 
 
-def settings(environ: Mapping[str, str]) -> LearnerSettings:
+def load_settings(environ: Mapping[str, str]) -> LearnerSettings:
     """The section `learner` of the configuration. Raises ConfigError that names the key."""
     try:
-        return LearnerSettings.model_validate(places.said(environ))
+        return LearnerSettings.model_validate(places.read_section(environ))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(("learner", *(str(part) for part in first["loc"])))
@@ -36,23 +36,23 @@ def settings(environ: Mapping[str, str]) -> LearnerSettings:
         ) from None
 
 
-def opened() -> tuple[Store, Plan]:
+def open_store() -> tuple[LearnerStore, ReviewPlan]:
     """The store of this process's environment, and the configured review plan. Raises ConfigError."""
-    given = settings(os.environ)
-    where = places.places(os.environ, given.profile, given.ledger)
-    return Store(where, SystemClock(), settle=given.settle), Plan(
+    given = load_settings(os.environ)
+    where = places.resolve_paths(os.environ, given.profile, given.ledger)
+    return LearnerStore(where, SystemClock(), settle=given.settle), ReviewPlan(
         given.grow_only_when_due, given.longest_interval
     )
 
 
-def sitting_of(store: Store, session: str, stamp: str) -> Sitting:
+def stamp_session(store: LearnerStore, session: str, stamp: str) -> SessionStamp:
     """The calling session and its one stamp, which is stored for later writes (SPEC L-48, L-49)."""
-    known = store.notes.known().stamps
+    known = store.notes.read_state().stamps
     now = store.clock.now()
     named = session or os.environ.get(SESSION, "")
-    at = sitting(named, stamp, known, session_state(store.places), local_minutes(now))
+    at = resolve_session(named, stamp, known, read_session_state(store.places), local_minutes(now))
     if named and at.session not in known:
-        store.notes.stamp(at.session, at.stamp, now)
+        store.notes.record_stamp(at.session, at.stamp, now)
         store.notes.flush()
     return at
 
@@ -62,7 +62,7 @@ def standard_input() -> str:
     return "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
 
 
-def objects(text: str) -> list[Mapping[str, Any]]:
+def parse_objects(text: str) -> list[Mapping[str, Any]]:
     """Given JSON, one object or a list of objects, return the objects. Raises UsageError."""
     try:
         found = json.loads(text)

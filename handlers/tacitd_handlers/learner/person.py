@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tacitd_handlers.learner.fold import LAST, Override, place
-from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.fold import LAST, Override, fold_position
+from tacitd_handlers.learner.ledger_md import LedgerRow
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.profile_md import Placed, Profile
-from tacitd_handlers.learner.state import State, Wrote
-from tacitd_handlers.learner.words import RECURRING, slug, tag_of
+from tacitd_handlers.learner.profile_md import LearnerProfile, PlacedEntry
+from tacitd_handlers.learner.state import LearnerState, WrittenEntry
+from tacitd_handlers.learner.words import RECURRING, make_slug, tag_of
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedEntries:
     """The profile's weaknesses by tag, and those without a tag."""
 
-    by_tag: Mapping[str, Placed]
-    others: Sequence[Placed]
+    by_tag: Mapping[str, PlacedEntry]
+    others: Sequence[PlacedEntry]
 
 
-def match(profile: Profile, tags: Collection[str], aliases: Mapping[str, str]) -> Matched:
+def match_entries(
+    profile: LearnerProfile, tags: Collection[str], aliases: Mapping[str, str]
+) -> MatchedEntries:
     """Match the entries of a profile to tags (SPEC L-11).
 
     An entry belongs to a tag if its label is the tag, has the same slug, or is an alias that a person gave the tag. A
@@ -36,17 +38,17 @@ def match(profile: Profile, tags: Collection[str], aliases: Mapping[str, str]) -
     by_slug: dict[str, str] = {}
     tails: dict[str, list[str]] = {}
     for each in tags:
-        by_slug.setdefault(slug(each), each)
-        tails.setdefault(slug(each.rpartition(":")[2]), []).append(each)
-    by_tag: dict[str, Placed] = {}
-    others: list[Placed] = []
+        by_slug.setdefault(make_slug(each), each)
+        tails.setdefault(make_slug(each.rpartition(":")[2]), []).append(each)
+    by_tag: dict[str, PlacedEntry] = {}
+    others: list[PlacedEntry] = []
     for placed in profile.weaknesses:
         tag = _tag(placed.entry.label, tags, by_label, by_slug, tails)
         if tag is None or tag in by_tag:
             others.append(placed)
         else:
             by_tag[tag] = placed
-    return Matched(by_tag, others)
+    return MatchedEntries(by_tag, others)
 
 
 def _tag(
@@ -60,14 +62,14 @@ def _tag(
         return by_label[label]
     if tag_of(label) in tags:
         return tag_of(label)
-    whole = slug(label)
+    whole = make_slug(label)
     if whole in by_slug:
         return by_slug[whole]
     tail = tails.get(whole, ())
     return tail[0] if len(tail) == 1 else None
 
 
-def renamed(state: State, matched: Matched) -> dict[str, str]:
+def find_renamed(state: LearnerState, matched: MatchedEntries) -> dict[str, str]:
     """By tag, the new label of entries that a person renamed.
 
     An entry counts as renamed if the tag's entry is missing, and exactly one unmatched entry has the same description
@@ -85,7 +87,9 @@ def renamed(state: State, matched: Matched) -> dict[str, str]:
     return found
 
 
-def notice(state: State, matched: Matched, rows: Sequence[Row], *, places: bool = True) -> list[Override]:
+def detect_edits(
+    state: LearnerState, matched: MatchedEntries, rows: Sequence[LedgerRow], *, places: bool = True
+) -> list[Override]:
     """Store a person's changes in the state, and return the overrides that the fold must replay among `rows`.
 
     `rows` are those not folded yet. `places` is False if `### Resolved` is missing: then the position of an entry
@@ -106,9 +110,9 @@ def notice(state: State, matched: Matched, rows: Sequence[Row], *, places: bool 
     return adopted
 
 
-def _notice_removed(state: State, matched: Matched) -> None:
+def _notice_removed(state: LearnerState, matched: MatchedEntries) -> None:
     for tag in state.wrote:
-        seat = state.seats.of(tag)
+        seat = state.seats.find_list(tag)
         if tag not in matched.by_tag and tag not in state.removed and seat is not None:
             state.removed.append(tag)
             seat.remove(tag)
@@ -117,7 +121,7 @@ def _notice_removed(state: State, matched: Matched) -> None:
             state.removed.remove(tag)  # a person added it again
 
 
-def _notice_places(state: State, matched: Matched) -> None:
+def _notice_places(state: LearnerState, matched: MatchedEntries) -> None:
     seats = state.seats
     there = matched.by_tag
     seats.active = [tag for tag, placed in there.items() if not placed.resolved]
@@ -128,7 +132,7 @@ def _notice_places(state: State, matched: Matched) -> None:
     seats.others_resolved = sum(placed.resolved for placed in matched.others)
 
 
-def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
+def _notice_edit(state: LearnerState, tag: str, placed: PlacedEntry, wrote: WrittenEntry) -> None:
     """Keep a status that changed while `Last tested` did not: a person wrote it (SPEC L-31)."""
     entry, weakness = placed.entry, state.folded.tags.get(tag)
     if (
@@ -138,11 +142,11 @@ def _notice_edit(state: State, tag: str, placed: Placed, wrote: Wrote) -> None:
         or weakness is None
     ):
         return
-    state.overrides.append(Override(*place(state.folded), tag, entry.status))
+    state.overrides.append(Override(*fold_position(state.folded), tag, entry.status))
     state.folded.tags[tag] = replace(weakness, status=entry.status)
 
 
-def _adopt(state: State, tag: str, placed: Placed, rows: Iterable[Row]) -> list[Override]:
+def _adopt(state: LearnerState, tag: str, placed: PlacedEntry, rows: Iterable[LedgerRow]) -> list[Override]:
     """Take over an entry that tacitd never wrote.
 
     If the ledger has a failure newer than the entry's, it becomes recurring.
@@ -161,7 +165,7 @@ def _adopt(state: State, tag: str, placed: Placed, rows: Iterable[Row]) -> list[
     return [state.overrides[-1]]
 
 
-def _as_weakness(tag: str, placed: Placed) -> Weakness:
+def _as_weakness(tag: str, placed: PlacedEntry) -> Weakness:
     e = placed.entry
     tested = e.tested or ""
     return Weakness(
@@ -169,7 +173,9 @@ def _as_weakness(tag: str, placed: Placed) -> Weakness:
     )
 
 
-def ahead(state: State, matched: Matched, is_row: Collection[str]) -> dict[str, str]:
+def find_tested_ahead(
+    state: LearnerState, matched: MatchedEntries, is_row: Collection[str]
+) -> dict[str, str]:
     """By tag, the stamp of a session that tested it according to the profile, though the ledger row does not show it.
 
     Claude knows what it tested. `is_row` are the stamps that have a row.

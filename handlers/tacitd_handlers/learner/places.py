@@ -21,7 +21,7 @@ PREFIX = "TACITD_LEARNER__"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LearnerPaths:
     """The paths of the learner's files, all absolute."""
 
     profile: Path
@@ -34,12 +34,12 @@ class Places:
     """The person's home directory, for `~`."""
 
 
-def places(
+def resolve_paths(
     environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
-) -> Places:
+) -> LearnerPaths:
     """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
     base, user = paths.config_dir(environ), paths.find_home(environ)
-    return Places(
+    return LearnerPaths(
         _named(profile, user) or base / PROFILE,
         _named(ledger, user) or base / LEDGER,
         base / SESSION_STATE,
@@ -48,13 +48,13 @@ def places(
     )
 
 
-def configured(environ: Mapping[str, str]) -> Places:
+def load_paths(environ: Mapping[str, str]) -> LearnerPaths:
     """The paths with the configuration file and the `TACITD_LEARNER__` variables applied."""
-    given = said(environ)
-    return places(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
+    given = read_section(environ)
+    return resolve_paths(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
 
 
-def said(environ: Mapping[str, str]) -> dict[str, Any]:
+def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
     """The section `learner` of the configuration, unvalidated; variables override the file.
 
     A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
@@ -67,7 +67,7 @@ def said(environ: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def short(path: Path, user: Path) -> str:
+def shorten_path(path: Path, user: Path) -> str:
     """The path with `~/` for the person's home directory."""
     return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner.history_md import Session, is_header, parse_session
-from tacitd_handlers.learner.weakness_md import STARTS, Entry, parse_entry
+from tacitd_handlers.learner.history_md import HistoryEntry, is_header, parse_session
+from tacitd_handlers.learner.weakness_md import STARTS, WeaknessEntry, parse_entry
 
 ABOUT, WEAKNESSES, HISTORY, RESOLVED = "About Me", "Known Weaknesses", "Session History", "Resolved"
 SECTIONS: Final = (ABOUT, WEAKNESSES, HISTORY)
@@ -51,21 +51,21 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedEntry:
     """A weakness entry and its position."""
 
-    entry: Entry
+    entry: WeaknessEntry
     span: Span
     resolved: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PlacedSession:
     """A session entry and its position. The blank lines after it are not in its span."""
 
-    session: Session
+    session: HistoryEntry
     span: Span
-    own: Span
+    own_span: Span
     """The span up to a person's heading or comment below the entry, which stays when the entry is removed."""
 
 
@@ -78,7 +78,7 @@ class Splice:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class LearnerProfile:
     """A parsed profile."""
 
     mark: str
@@ -88,26 +88,26 @@ class Profile:
     newline: str
     sections: tuple[tuple[str, Span], ...]
     """The sections with one of the three names, duplicates included. A span begins with its heading."""
-    weaknesses: tuple[Placed, ...]
-    sessions: tuple[Held, ...]
+    weaknesses: tuple[PlacedEntry, ...]
+    sessions: tuple[PlacedSession, ...]
     resolved_at: int | None
     """The index of the line `### Resolved`, or None."""
 
-    def bare(self, span: Span) -> list[str]:
+    def bare_lines(self, span: Span) -> list[str]:
         """The span's lines without their newlines."""
         return [line.rstrip("\r\n") for line in self.lines[span.start : span.end]]
 
-    def section(self, name: str) -> Span | None:
+    def find_section(self, name: str) -> Span | None:
         """The first section with this name."""
         return next((span for title, span in self.sections if title == name), None)
 
-    def text(self, name: str) -> str:
+    def read_sections(self, name: str) -> str:
         """The text of all sections with this name, headings included."""
         spans = (span for title, span in self.sections if title == name)
         return "".join("".join(self.lines[span.start : span.end]) for span in spans)
 
 
-def parse(data: bytes) -> Profile:
+def parse_profile(data: bytes) -> LearnerProfile:
     """Parse a profile. Raises FileRefusedError if it is not UTF-8, or contains NUL bytes or conflict markers."""
     text = _decoded(data)
     mark = _BOM if text.startswith(_BOM) else ""
@@ -117,7 +117,7 @@ def parse(data: bytes) -> Profile:
     newline = "\r\n" if crlf * 2 > sum(line.endswith("\n") for line in lines) else "\n"
     closed = _opaque(bare)
     sections = tuple(_sections(bare, closed))
-    weaknesses: list[Placed] = []
+    weaknesses: list[PlacedEntry] = []
     resolved_at: int | None = None
     for name, span in sections:
         if name == WEAKNESSES:
@@ -125,14 +125,16 @@ def parse(data: bytes) -> Profile:
             weaknesses += found
             resolved_at = at if resolved_at is None else resolved_at
     sessions = [one for name, span in sections if name == HISTORY for one in _sessions(bare, closed, span)]
-    return Profile(mark, tuple(lines), newline, sections, tuple(weaknesses), tuple(sessions), resolved_at)
+    return LearnerProfile(
+        mark, tuple(lines), newline, sections, tuple(weaknesses), tuple(sessions), resolved_at
+    )
 
 
-def encode(profile: Profile) -> bytes:
+def encode_profile(profile: LearnerProfile) -> bytes:
     return (profile.mark + "".join(profile.lines)).encode()
 
 
-def spliced(profile: Profile, splices: Iterable[Splice]) -> bytes:
+def apply_splices(profile: LearnerProfile, splices: Iterable[Splice]) -> bytes:
     """The document with these changes applied.
 
     Insertions at one position keep their order; an insertion may lie inside a removed span. If a removal makes two
@@ -157,11 +159,11 @@ def spliced(profile: Profile, splices: Iterable[Splice]) -> bytes:
     return (profile.mark + "".join(out)).encode()
 
 
-def _kept(profile: Profile, at: int, dead: set[int]) -> tuple[str, ...]:
+def _kept(profile: LearnerProfile, at: int, dead: set[int]) -> tuple[str, ...]:
     return (profile.lines[at],) if at < len(profile.lines) and at not in dead else ()
 
 
-def missing(profile: Profile) -> list[str]:
+def find_missing(profile: LearnerProfile) -> list[str]:
     """The names of the required sections that a profile lacks (SPEC L-02)."""
     there = {name for name, _ in profile.sections}
     names = [name for name in SECTIONS if name not in there]
@@ -170,24 +172,24 @@ def missing(profile: Profile) -> list[str]:
     return names
 
 
-def repaired(data: bytes) -> tuple[bytes, list[str]]:
+def restore_sections(data: bytes) -> tuple[bytes, list[str]]:
     """The profile with its missing sections added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
     names: list[str] = []
-    lacking = missing(parse(data))
+    lacking = find_missing(parse_profile(data))
     for name in (ABOUT, HISTORY, WEAKNESSES, RESOLVED) if lacking else ():
-        profile = parse(data)
-        if name in missing(profile):
+        profile = parse_profile(data)
+        if name in find_missing(profile):
             names.append(name)
             at = _place_of(profile, name)
             block = [f"### {name}", ""] if name == RESOLVED else [f"## {name}", ""]
             if name == WEAKNESSES:
                 block += [f"### {RESOLVED}", ""]
-            data = spliced(profile, [Splice(Span(at, at), tuple(_apart(profile, at, block)))])
+            data = apply_splices(profile, [Splice(Span(at, at), tuple(_with_blank_line(profile, at, block)))])
     order = (*SECTIONS, RESOLVED)
     return data, sorted(names, key=order.index)
 
 
-def _place_of(profile: Profile, name: str) -> int:
+def _place_of(profile: LearnerProfile, name: str) -> int:
     """The line at which to insert a missing section: before the next existing one, otherwise at the end."""
     if name == RESOLVED:
         return max(span.end for title, span in profile.sections if title == WEAKNESSES)
@@ -196,7 +198,7 @@ def _place_of(profile: Profile, name: str) -> int:
     return min(found, default=len(profile.lines))
 
 
-def _apart(profile: Profile, at: int, block: list[str]) -> list[str]:
+def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list[str]:
     """The block with a blank line before it, except after About Me, which would then contain that line."""
     follows_about = any(name == ABOUT and span.end == at for name, span in profile.sections)
     if at and profile.lines[at - 1].strip() and not follows_about:
@@ -204,7 +206,7 @@ def _apart(profile: Profile, at: int, block: list[str]) -> list[str]:
     return block
 
 
-def in_weaknesses(profile: Profile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
+def insert_weaknesses(profile: LearnerProfile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
     """The insertion of entries after the last active or the last resolved entry."""
     there = [one for one in profile.weaknesses if one.resolved is resolved]
     if there:
@@ -212,13 +214,13 @@ def in_weaknesses(profile: Profile, resolved: bool, entries: Sequence[Sequence[s
     elif resolved:
         at = _after_text(profile, (profile.resolved_at or 0) + 1)
     else:
-        section = profile.section(WEAKNESSES)
+        section = profile.find_section(WEAKNESSES)
         at = _after_text(profile, section.start + 1 if section else len(profile.lines))
     lines = [line for entry in entries for line in entry]
     return Splice(Span(at, at), tuple(_spaced(profile, at, lines, tight=bool(there))))
 
 
-def in_history(profile: Profile, row_stamp: str, entry: Sequence[str]) -> Splice:
+def insert_session(profile: LearnerProfile, row_stamp: str, entry: Sequence[str]) -> Splice:
     """The insertion of a session entry before the first one that is not newer, otherwise after the last (SPEC L-32)."""
     older = next((one for one in profile.sessions if one.session.stamp <= row_stamp), None)
     if older is not None:
@@ -226,17 +228,17 @@ def in_history(profile: Profile, row_stamp: str, entry: Sequence[str]) -> Splice
     elif profile.sessions:
         at = max(one.span.end for one in profile.sessions)
     else:
-        section = profile.section(HISTORY)
+        section = profile.find_section(HISTORY)
         at = _after_text(profile, section.start + 1 if section else len(profile.lines))
     return Splice(Span(at, at), tuple(_spaced(profile, at, list(entry), tight=False)))
 
 
-def without(span: Span) -> Splice:
+def remove_span(span: Span) -> Splice:
     """The removal of a span."""
     return Splice(span)
 
 
-def _after_text(profile: Profile, at: int) -> int:
+def _after_text(profile: LearnerProfile, at: int) -> int:
     """The line after the comments and text at the top of a section."""
     end, last = at, at
     while end < len(profile.lines) and not re.match(r"#{1,3}[ \t]", profile.lines[end]):
@@ -246,7 +248,7 @@ def _after_text(profile: Profile, at: int) -> int:
     return last
 
 
-def _spaced(profile: Profile, at: int, lines: list[str], *, tight: bool) -> list[str]:
+def _spaced(profile: LearnerProfile, at: int, lines: list[str], *, tight: bool) -> list[str]:
     """The lines with a blank line before and after. `tight`: entries follow each other without one."""
     if at and profile.lines[at - 1].strip() and not tight:
         lines = ["", *lines]
@@ -328,8 +330,10 @@ def _sections(lines: Sequence[str], closed: Sequence[bool]) -> Iterator[tuple[st
             yield name, Span(start, end)
 
 
-def _weaknesses(lines: Sequence[str], closed: Sequence[bool], span: Span) -> tuple[list[Placed], int | None]:
-    found: list[Placed] = []
+def _weaknesses(
+    lines: Sequence[str], closed: Sequence[bool], span: Span
+) -> tuple[list[PlacedEntry], int | None]:
+    found: list[PlacedEntry] = []
     resolved, resolved_at = False, None
     at = span.start + 1
     while at < span.end:
@@ -342,7 +346,7 @@ def _weaknesses(lines: Sequence[str], closed: Sequence[bool], span: Span) -> tup
             end = _entry_end(lines, closed, at, span.end)
             entry = parse_entry(lines[at:end])
             if entry is not None:
-                found.append(Placed(entry, Span(at, end), resolved))
+                found.append(PlacedEntry(entry, Span(at, end), resolved))
         at = end
     return found, resolved_at
 
@@ -367,7 +371,7 @@ def _entry_end(lines: Sequence[str], closed: Sequence[bool], at: int, limit: int
     return end
 
 
-def _sessions(lines: Sequence[str], closed: Sequence[bool], span: Span) -> Iterator[Held]:
+def _sessions(lines: Sequence[str], closed: Sequence[bool], span: Span) -> Iterator[PlacedSession]:
     starts = [at for at in range(span.start, span.end) if not closed[at] and is_header(lines[at])]
     for start, limit in zip(starts, [*starts, span.end][1:], strict=True):
         end = limit
@@ -378,4 +382,4 @@ def _sessions(lines: Sequence[str], closed: Sequence[bool], span: Span) -> Itera
             theirs = (
                 at for at in range(start + 1, end) if closed[at] or lines[at].startswith(("### ", "#### "))
             )
-            yield Held(session, Span(start, end), Span(start, next(theirs, end)))
+            yield PlacedSession(session, Span(start, end), Span(start, next(theirs, end)))

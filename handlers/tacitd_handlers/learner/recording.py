@@ -10,21 +10,27 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd_handlers.learner.asked import Asked
-from tacitd_handlers.learner.fold import Folded, Past, in_order, remember, trajectory
+from tacitd_handlers.learner.asked import PracticeReport
+from tacitd_handlers.learner.fold import (
+    FoldedLedger,
+    ProblemHistory,
+    describe_trajectory,
+    in_order,
+    remember_row,
+)
 from tacitd_handlers.learner.intents import Intent
 from tacitd_handlers.learner.intervals import date_of, days_until, review_date
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import Row
-from tacitd_handlers.learner.reconcile import Result
-from tacitd_handlers.learner.sittings import Sitting
-from tacitd_handlers.learner.state import State
-from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.ledger_md import LedgerRow
+from tacitd_handlers.learner.reconcile import ReconcileResult
+from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.state import LearnerState
+from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.learner.words import RECALL, gaps_text, time_of
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReviewPlan:
     """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`)."""
 
     grow_only_when_due: bool = False
@@ -32,33 +38,35 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedProblem:
     """The result of `record`."""
 
-    row: Row
+    row: LedgerRow
     again: bool
     """The row was in the ledger already; nothing was added."""
-    result: Result | None
+    result: ReconcileResult | None
     """None: the row is in the ledger, but the profile could not be written."""
     trouble: str = ""
     """Why the profile could not be written."""
     hint: str = ""
 
 
-def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
+def record_problem(
+    store: LearnerStore, said: PracticeReport, at: SessionStamp, plan: ReviewPlan
+) -> RecordedProblem:
     """Write one problem to the ledger, then to the profile. Call with the lock held.
 
     Raises TacitdError if the ledger has the same key with another verdict or other gaps. Raises OSError or
     FileRefusedError if the ledger cannot be written; then nothing was recorded.
     """
     ledger, state = _known(store)
-    whole = ledger.begins(state.size, state.crc) and state.size == len(ledger)
-    row = Row(
+    whole = ledger.has_prefix(state.size, state.crc) and state.size == len(ledger)
+    row = LedgerRow(
         at.stamp, at.session, said.problem, said.pattern, said.mode, said.verdict, gaps_text(said.gaps), ""
     )
     last = whole and at.stamp > state.folded.last
     # A stamp newer than every folded row has no row yet, so the ledger need not be searched.
-    before = None if last else ledger.row(row.key)
+    before = None if last else ledger.find_row(row.key)
     if before is not None:
         if (before.verdict, before.tags) != (row.verdict, row.tags):
             raise TacitdError(
@@ -69,55 +77,55 @@ def record(store: Store, said: Asked, at: Sitting, plan: Plan) -> Recorded:
     newest = whole and at.stamp >= state.folded.last
     past = state.folded.problems.get(row.problem) if newest else _past(ledger, row)
     row = row._replace(review=_review(row, past, plan))
-    trend = trajectory(past) if said.mode == RECALL else ""
+    trend = describe_trajectory(past) if said.mode == RECALL else ""
     intent = Intent(row, said.tested, said.observations, trend, said.descriptions, fresh=True)
     return _add(store, intent, ledger, whole=whole)
 
 
-def _known(store: Store) -> tuple[Ledger, State]:
+def _known(store: LearnerStore) -> tuple[Ledger, LearnerState]:
     """The ledger and the state that belongs to it. New rows are folded first, so that the ledger is read only once."""
-    store.finish()
-    ledger, state = store.ledger(), store.state()
-    if not len(ledger) or (state.size == len(ledger) and ledger.begins(state.size, state.crc)):
+    store.write_unfinished()
+    ledger, state = store.read_ledger(), store.load_state()
+    if not len(ledger) or (state.size == len(ledger) and ledger.has_prefix(state.size, state.crc)):
         return ledger, state
     with suppress(OSError, FileRefusedError):  # the ledger is written even if the profile cannot be
-        store.again(ledger)
-    return ledger, store.state()
+        store.update_profile(ledger)
+    return ledger, store.load_state()
 
 
-def _add(store: Store, intent: Intent, ledger: Ledger, *, whole: bool) -> Recorded:
+def _add(store: LearnerStore, intent: Intent, ledger: Ledger, *, whole: bool) -> RecordedProblem:
     try:
-        result = store.add(intent, ledger, whole=whole)
+        result = store.add_intent(intent, ledger, whole=whole)
     except (OSError, FileRefusedError) as error:
-        if store.ledger().row(intent.row.key) is None:
+        if store.read_ledger().find_row(intent.row.key) is None:
             raise
         return _in_ledger_only(intent.row, False, error)
-    return Recorded(intent.row, False, result)
+    return RecordedProblem(intent.row, False, result)
 
 
-def _again(store: Store, row: Row) -> Recorded:
+def _again(store: LearnerStore, row: LedgerRow) -> RecordedProblem:
     try:
-        return Recorded(row, True, store.again())
+        return RecordedProblem(row, True, store.update_profile())
     except (OSError, FileRefusedError) as error:
         return _in_ledger_only(row, True, error)
 
 
-def _in_ledger_only(row: Row, again: bool, error: OSError | FileRefusedError) -> Recorded:
+def _in_ledger_only(row: LedgerRow, again: bool, error: OSError | FileRefusedError) -> RecordedProblem:
     if isinstance(error, FileRefusedError):
-        return Recorded(row, again, None, error.what, error.hint)
-    return Recorded(row, again, None, f"{error.filename or 'the profile'}: {error.strerror}")
+        return RecordedProblem(row, again, None, error.what, error.hint)
+    return RecordedProblem(row, again, None, f"{error.filename or 'the profile'}: {error.strerror}")
 
 
-def _past(ledger: Ledger, row: Row) -> Past | None:
+def _past(ledger: Ledger, row: LedgerRow) -> ProblemHistory | None:
     """The problem's earlier sessions, from the whole ledger, up to this row's stamp (SPEC L-43)."""
-    found = Folded()
-    for each in in_order(ledger.rows().rows):
+    found = FoldedLedger()
+    for each in in_order(ledger.parse_rows().rows):
         if each.problem == row.problem and each.stamp <= row.stamp:
-            remember(found, each)
+            remember_row(found, each)
     return found.problems.get(row.problem)
 
 
-def _review(row: Row, past: Past | None, plan: Plan) -> str:
+def _review(row: LedgerRow, past: ProblemHistory | None, plan: ReviewPlan) -> str:
     due, today = date_of(past.review) if past is not None else None, time_of(row.stamp)
     early = plan.grow_only_when_due and due is not None and today is not None and today.date() < due
     previous = past.interval if past is not None else None

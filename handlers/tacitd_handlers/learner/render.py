@@ -10,25 +10,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tacitd_handlers.learner.fold import NEWEST
-from tacitd_handlers.learner.history_md import RECOVERED, agrees, corrected, format_session
-from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.history_md import RECOVERED, correct_entry, format_session, matches_row
+from tacitd_handlers.learner.ledger_md import LedgerRow
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.person import Matched
+from tacitd_handlers.learner.person import MatchedEntries
 from tacitd_handlers.learner.profile_md import (
-    Held,
-    Placed,
-    Profile,
+    LearnerProfile,
+    PlacedEntry,
+    PlacedSession,
     Splice,
-    in_history,
-    in_weaknesses,
-    without,
+    insert_session,
+    insert_weaknesses,
+    remove_span,
 )
-from tacitd_handlers.learner.state import SessionKey, State
-from tacitd_handlers.learner.weakness_md import format_entry, updated
+from tacitd_handlers.learner.state import LearnerState, SessionKey
+from tacitd_handlers.learner.weakness_md import format_entry, update_entry
 
 
 @dataclass(slots=True)
-class Changes:
+class HistoryChanges:
     """The splices of Session History, and the keys to report."""
 
     splices: list[Splice] = field(default_factory=list)
@@ -38,35 +38,37 @@ class Changes:
     """The newest stamp that the cap removed in this call."""
 
 
-def weaknesses(profile: Profile, state: State, matched: Matched) -> Iterator[Splice]:
+def splice_weaknesses(
+    profile: LearnerProfile, state: LearnerState, matched: MatchedEntries
+) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
     seats = state.seats
     out = {*seats.pending, *seats.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
         if tag in out:
-            yield without(placed.span)
+            yield remove_span(placed.span)
     for resolved, tags in ((False, seats.active), (True, seats.resolved)):
         entries: list[list[str]] = []
         for tag in tags:
-            weakness = _shown(state, tag, matched.by_tag.get(tag))
+            weakness = _weakness_of(state, tag, matched.by_tag.get(tag))
             standing = matched.by_tag.get(tag)
             if weakness is None or (standing is not None and standing.entry.status is None):
                 continue  # no row shows it yet, or a person is in the middle of editing the entry
             if standing is None:
                 entries.append(format_entry(state.aliases.get(tag, tag), state.texts.get(tag, tag), weakness))
                 continue
-            before = profile.bare(standing.span)
-            after = updated(before, weakness)
+            before = profile.bare_lines(standing.span)
+            after = update_entry(before, weakness)
             if standing.resolved is not resolved:
-                yield without(standing.span)
+                yield remove_span(standing.span)
                 entries.append(after)
             elif after != before:
                 yield Splice(standing.span, tuple(after))
         if entries:
-            yield in_weaknesses(profile, resolved, entries)
+            yield insert_weaknesses(profile, resolved, entries)
 
 
-def _shown(state: State, tag: str, placed: Placed | None) -> Weakness | None:
+def _weakness_of(state: LearnerState, tag: str, placed: PlacedEntry | None) -> Weakness | None:
     """The weakness, with `First observed` of a person's entry if that is earlier."""
     weakness = state.folded.tags.get(tag)
     if weakness is None:
@@ -75,53 +77,59 @@ def _shown(state: State, tag: str, placed: Placed | None) -> Weakness | None:
     return replace(weakness, first=first) if first and first < weakness.first else weakness
 
 
-def sessions(
-    profile: Profile,
-    state: State,
-    row_of: Callable[[SessionKey], Row | None],
-    observations: Callable[[Row], str],
+def splice_sessions(
+    profile: LearnerProfile,
+    state: LearnerState,
+    row_of: Callable[[SessionKey], LedgerRow | None],
+    observations: Callable[[LedgerRow], str],
     hold: frozenset[SessionKey] | None,
-) -> Changes:
+) -> HistoryChanges:
     """The splices for Session History: missing rows, entries that disagree, and the cap (SPEC L-32, L-38).
 
     `hold` contains the keys that may be added or corrected now, because others may still be written by Claude. None:
     all.
     """
-    changes = Changes()
+    changes = HistoryChanges()
     there = _without_doubles(profile, changes)
     for held in there:
         row = row_of(held.session.key)
-        if row is None or agrees(held.session, row) or (hold is not None and held.session.key not in hold):
+        if (
+            row is None
+            or matches_row(held.session, row)
+            or (hold is not None and held.session.key not in hold)
+        ):
             continue
-        changes.splices.append(Splice(held.span, tuple(corrected(profile.bare(held.span), row))))
+        changes.splices.append(Splice(held.span, tuple(correct_entry(profile.bare_lines(held.span), row))))
         changes.corrected.append(held.session.key)
     wanted = _missing(state, {held.session.key for held in there}, hold)
-    _take_out(there, wanted, changes)
+    _apply_cap(there, wanted, changes)
     for row in reversed(wanted):
-        changes.splices.append(in_history(profile, row.stamp, format_session(row, observations(row))))
+        changes.splices.append(insert_session(profile, row.stamp, format_session(row, observations(row))))
         changes.added.append((row.stamp, row.problem, row.mode))
     return changes
 
 
-def _without_doubles(profile: Profile, changes: Changes) -> list[Held]:
+def _without_doubles(profile: LearnerProfile, changes: HistoryChanges) -> list[PlacedSession]:
     """The entries without those recovered from the ledger that have another entry of the same key."""
-    by_key: dict[SessionKey, list[Held]] = {}
+    by_key: dict[SessionKey, list[PlacedSession]] = {}
     for held in profile.sessions:
         by_key.setdefault(held.session.key, []).append(held)
-    kept: list[Held] = []
+    kept: list[PlacedSession] = []
     for same in by_key.values():
         ours = [held for held in same if held.session.observations == RECOVERED]
         if len(same) > len(ours) > 0:
-            changes.splices += [without(held.own) for held in ours]
+            changes.splices += [remove_span(held.own_span) for held in ours]
             same = [held for held in same if held not in ours]
         kept += same
     return kept
 
 
-def _missing(state: State, there: set[SessionKey], hold: frozenset[SessionKey] | None) -> list[Row]:
+def _missing(
+    state: LearnerState, there: set[SessionKey], hold: frozenset[SessionKey] | None
+) -> list[LedgerRow]:
     """The rows without an entry, oldest first, except those that a person or the cap removed."""
     gone = set(state.gone)
-    found: dict[SessionKey, Row] = {}
+    found: dict[SessionKey, LedgerRow] = {}
     for row in state.folded.newest[-NEWEST:]:
         key = (row.stamp, row.problem, row.mode)
         if key not in there and key not in gone and row.stamp > state.aged and (hold is None or key in hold):
@@ -129,26 +137,28 @@ def _missing(state: State, there: set[SessionKey], hold: frozenset[SessionKey] |
     return list(found.values())
 
 
-def _take_out(there: Sequence[Held], wanted: list[Row], changes: Changes) -> None:
+def _apply_cap(there: Sequence[PlacedSession], wanted: list[LedgerRow], changes: HistoryChanges) -> None:
     """Apply the cap: the oldest entries by stamp are removed, whatever their order; for equal stamps the lower one."""
     over = len(there) + len(wanted) - NEWEST
     if over <= 0:
         return
-    ages: list[tuple[str, int, Held | Row]] = [(held.session.stamp, -held.span.start, held) for held in there]
+    ages: list[tuple[str, int, PlacedSession | LedgerRow]] = [
+        (held.session.stamp, -held.span.start, held) for held in there
+    ]
     ages += [(row.stamp, at, row) for at, row in enumerate(wanted, start=1)]
     for stamp, _, one in sorted(ages, key=lambda item: item[:2])[:over]:
         changes.aged = max(changes.aged, stamp)
-        if isinstance(one, Held):
+        if isinstance(one, PlacedSession):
             # A removed entry must not be corrected as well: the two splices would overlap.
             changes.splices = [splice for splice in changes.splices if splice.span != one.span]
-            changes.splices.append(without(one.own))
+            changes.splices.append(remove_span(one.own_span))
         else:
             wanted.remove(one)
 
 
-def by_key(rows: Sequence[Row]) -> Mapping[SessionKey, Row]:
+def by_key(rows: Sequence[LedgerRow]) -> Mapping[SessionKey, LedgerRow]:
     """The rows by the key that they share with their entries; the first of duplicates."""
-    found: dict[SessionKey, Row] = {}
+    found: dict[SessionKey, LedgerRow] = {}
     for row in rows:
         found.setdefault((row.stamp, row.problem, row.mode), row)
     return found

@@ -23,7 +23,7 @@ _RANK = {LONG: 0, SHORT: 1, IMPROVING: 2, NEW: 3, RECURRING: 4}
 class Proof:
     """The result of `prove`."""
 
-    holds: bool
+    proved: bool
     why: str = ""
     """What is missing, if it does not hold."""
     contradicted_by: str = ""
@@ -35,7 +35,9 @@ _TOO_FEW = Proof(False, "fewer than three clean sessions in a row")
 _TOO_SOON = Proof(False, "its clean sessions do not span 28 days")
 
 
-def prove(weakness: Weakness, has_row: Callable[[str], bool], failures: Sequence[str] = ()) -> Proof:
+def prove_resolution(
+    weakness: Weakness, has_row: Callable[[str], bool], failures: Sequence[str] = ()
+) -> Proof:
     """Whether this weakness may become long-term resolved (SPEC L-25).
 
     `failures` are the stamps of ledger rows that show the gap; `has_row` returns whether any row has a stamp.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.profile_md import LearnerProfile
 from tacitd_handlers.learner.resolution import retest_due
 
 
@@ -23,7 +23,7 @@ class Retest:
         return f"- {self.label} (last tested {self.tested}, {self.days // 7} weeks ago)"
 
 
-def retests(profile: Profile, now: str) -> list[Retest]:
+def find_retests(profile: LearnerProfile, now: str) -> list[Retest]:
     """The retests that are due, in the order of the profile. `now`: the local time, as a stamp."""
     found = []
     for placed in profile.weaknesses:
@@ -34,7 +34,7 @@ def retests(profile: Profile, now: str) -> list[Retest]:
     return found
 
 
-def block(found: Sequence[Retest]) -> str:
+def format_block(found: Sequence[Retest]) -> str:
     """The block of the session start; "" if there are no retests."""
     if not found:
         return ""

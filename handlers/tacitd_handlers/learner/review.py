@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from tacitd_handlers.learner.intervals import date_of, reason, scheduled
-from tacitd_handlers.learner.ledger_md import Row
-from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.intervals import date_of, describe_reason, read_interval
+from tacitd_handlers.learner.ledger_md import LedgerRow
+from tacitd_handlers.learner.profile_md import LearnerProfile
 from tacitd_handlers.learner.resolution import SPAN
-from tacitd_handlers.learner.retests import retests
-from tacitd_handlers.learner.weakness_md import Entry
-from tacitd_handlers.learner.words import RECURRING, UNKNOWN, VERDICTS, names_a_session, slug, time_of
+from tacitd_handlers.learner.retests import find_retests
+from tacitd_handlers.learner.weakness_md import WeaknessEntry
+from tacitd_handlers.learner.words import RECURRING, UNKNOWN, VERDICTS, make_slug, names_a_session, time_of
 
 SCHEMA = 1
 MONTHS = 12
@@ -27,7 +27,7 @@ GOOD = {"solved_independently", "strong_pass", "pass"}
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueReview:
     """A problem whose review date has come."""
 
     problem: str
@@ -38,7 +38,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class PracticePattern:
     """A pattern and its last session."""
 
     pattern: str
@@ -67,9 +67,9 @@ def as_data(one: Any) -> dict[str, Any]:
     return asdict(one)
 
 
-def due(rows: Sequence[Row], on: date) -> list[Due]:
+def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
     """The problems whose latest review date is `on` or earlier, oldest first. `rows` are ordered by stamp."""
-    latest: dict[str, Row] = {}
+    latest: dict[str, LedgerRow] = {}
     for row in rows:
         if date_of(row.review) is not None:
             latest[row.problem] = row
@@ -77,12 +77,12 @@ def due(rows: Sequence[Row], on: date) -> list[Due]:
     for row in latest.values():
         when = date_of(row.review)
         if when is not None and when <= on:
-            why = f"{reason(row.mode, row.verdict, scheduled(row.stamp, row.review))} (on {row.stamp[:10]})"
-            found.append(Due(row.problem, row.review, (on - when).days, why))
+            why = f"{describe_reason(row.mode, row.verdict, read_interval(row.stamp, row.review))} (on {row.stamp[:10]})"
+            found.append(DueReview(row.problem, row.review, (on - when).days, why))
     return sorted(found, key=lambda one: (one.review, one.problem))
 
 
-def patterns(rows: Iterable[Row], on: date) -> list[Pattern]:
+def list_patterns(rows: Iterable[LedgerRow], on: date) -> list[PracticePattern]:
     """The patterns, except `unknown`, the one not practised for the longest time first."""
     count: Counter[str] = Counter()
     last: dict[str, str] = {}
@@ -94,11 +94,11 @@ def patterns(rows: Iterable[Row], on: date) -> list[Pattern]:
     for pattern, stamp in last.items():
         when = time_of(stamp)
         days = (on - when.date()).days if when is not None else 0
-        found.append(Pattern(pattern, count[pattern], stamp, days, days >= SPAN.days))
+        found.append(PracticePattern(pattern, count[pattern], stamp, days, days >= SPAN.days))
     return sorted(found, key=lambda one: (one.last, one.pattern))
 
 
-def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
+def list_gaps(rows: Iterable[LedgerRow], profile: LearnerProfile | None) -> list[Gap]:
     """The gap tags, most frequent first."""
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -110,25 +110,27 @@ def gaps(rows: Iterable[Row], profile: Profile | None) -> list[Gap]:
             first.setdefault(tag, row.stamp)
             last[tag] = row.stamp
             months.setdefault(tag, Counter())[row.stamp[:7]] += 1
-    entries = {slug(placed.entry.label): placed.entry for placed in profile.weaknesses} if profile else {}
+    entries = (
+        {make_slug(placed.entry.label): placed.entry for placed in profile.weaknesses} if profile else {}
+    )
     found = []
     for tag, seen in count.items():
-        entry = entries.get(slug(tag)) or entries.get(slug(tag.rpartition(":")[2]))
+        entry = entries.get(make_slug(tag)) or entries.get(make_slug(tag.rpartition(":")[2]))
         status, clean = (entry.status or "", entry.clean) if entry is not None else ("", None)
         found.append(Gap(tag, seen, first[tag], last[tag], status, clean, dict(months[tag])))
     return sorted(found, key=lambda one: (-one.seen, one.tag))
 
 
-def review(
-    rows: Sequence[Row], profile: Profile | None, now: str, waiting: Sequence[str] = ()
+def build_review(
+    rows: Sequence[LedgerRow], profile: LearnerProfile | None, now: str, waiting: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The document.
 
     `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait for room.
     """
     on = date.fromisoformat(now[:10])
-    coming, covered, seen = due(rows, on), patterns(rows, on), gaps(rows, profile)
-    again = retests(profile, now) if profile is not None else []
+    coming, covered, seen = find_due(rows, on), list_patterns(rows, on), list_gaps(rows, profile)
+    again = find_retests(profile, now) if profile is not None else []
     document = {
         "schema": SCHEMA,
         "as_of": now,
@@ -145,7 +147,7 @@ def review(
     return document | {"next": _next(document)}
 
 
-def _totals(rows: Sequence[Row]) -> dict[str, Any]:
+def _totals(rows: Sequence[LedgerRow]) -> dict[str, Any]:
     sessions = {row.session if names_a_session(row.session) else (row.session, row.stamp) for row in rows}
     problems = {row.problem for row in rows}
     span = (rows[0].stamp, rows[-1].stamp) if rows else ("", "")
@@ -159,7 +161,7 @@ def _totals(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+def _verdicts(rows: Iterable[LedgerRow]) -> dict[str, dict[str, int]]:
     counted = Counter((row.mode, row.verdict) for row in rows)
     known = {
         mode: {verdict: counted.pop((mode, verdict), 0) for verdict in names}
@@ -170,7 +172,7 @@ def _verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
     return known
 
 
-def _months(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def _months(rows: Iterable[LedgerRow]) -> list[dict[str, Any]]:
     """Verdicts over time: the last twelve months with a session."""
     total: Counter[str] = Counter()
     good: Counter[str] = Counter()
@@ -182,12 +184,14 @@ def _months(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [{"month": month, "rows": total[month], "without_help": good[month]} for month in recent]
 
 
-def _weaknesses(profile: Profile | None, seen: Sequence[Gap]) -> list[dict[str, Any]]:
-    by_slug = {slug(gap.tag): gap for gap in seen} | {slug(g.tag.rpartition(":")[2]): g for g in seen}
+def _weaknesses(profile: LearnerProfile | None, seen: Sequence[Gap]) -> list[dict[str, Any]]:
+    by_slug = {make_slug(gap.tag): gap for gap in seen} | {
+        make_slug(g.tag.rpartition(":")[2]): g for g in seen
+    }
     found = []
     for placed in profile.weaknesses if profile is not None else ():
         entry = placed.entry
-        gap = by_slug.get(slug(entry.label))
+        gap = by_slug.get(make_slug(entry.label))
         found.append(
             {
                 "label": entry.label,
@@ -206,7 +210,7 @@ def _weaknesses(profile: Profile | None, seen: Sequence[Gap]) -> list[dict[str, 
     return found
 
 
-def _trajectory(entry: Entry, gap: Gap | None) -> str:
+def _trajectory(entry: WeaknessEntry, gap: Gap | None) -> str:
     often = (
         f"seen {gap.seen} {'time' if gap.seen == 1 else 'times'}" if gap is not None else "not in the ledger"
     )

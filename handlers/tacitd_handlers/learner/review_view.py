@@ -8,7 +8,7 @@ from typing import Any
 WIDTH = 24
 
 
-def told(document: Mapping[str, Any], *, bars: bool) -> Iterator[str]:
+def format_review(document: Mapping[str, Any], *, bars: bool) -> Iterator[str]:
     """The lines of the whole review."""
     totals = document["totals"]
     if not totals["rows"]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tacitd_handlers.learner.caps import ACTIVE
+from tacitd_handlers.learner.caps import MAX_ACTIVE
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.profile_md import Profile
+from tacitd_handlers.learner.profile_md import LearnerProfile
 from tacitd_handlers.learner.resolution import most_resolved
 
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
@@ -18,7 +18,7 @@ SUGGESTED = 3
 """Entries suggested for archiving."""
 
 
-def repairs(names: Iterable[str]) -> list[str]:
+def format_repairs(names: Iterable[str]) -> list[str]:
     """The notices for restored sections (SPEC L-02)."""
     return [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
@@ -26,21 +26,23 @@ def repairs(names: Iterable[str]) -> list[str]:
     ]
 
 
-def synced(stamps: Iterable[str]) -> list[str]:
+def format_synced(stamps: Iterable[str]) -> list[str]:
     """The notices for rows that the ledger lacked (SPEC L-38)."""
     return [f"[SYNC] Appended missing ledger row for {stamp} session (pattern=unknown)." for stamp in stamps]
 
 
-def capped(waiting: Sequence[str], profile: Profile | None) -> list[str]:
+def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
     """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
     if not waiting:
         return []
-    text = f"[CAP] Known Weaknesses is full ({ACTIVE}). Waiting for room: {', '.join(waiting)}."
-    offered = ", ".join(f"{w.tag} ({w.status})" for w in archivable(profile)) if profile is not None else ""
+    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting)}."
+    offered = (
+        ", ".join(f"{w.tag} ({w.status})" for w in list_archivable(profile)) if profile is not None else ""
+    )
     return [f"{text} To archive, if the learner agrees, most resolved first: {offered}." if offered else text]
 
 
-def archivable(profile: Profile) -> list[Weakness]:
+def list_archivable(profile: LearnerProfile) -> list[Weakness]:
     """The active entries to suggest, in order."""
     entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
     active = [
@@ -51,7 +53,7 @@ def archivable(profile: Profile) -> list[Weakness]:
     return most_resolved(active)[:SUGGESTED]
 
 
-def status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
+def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
     """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
     if shown.get("rows"):
         counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
@@ -59,6 +61,6 @@ def status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
     if shown.get("retests"):
         yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):
-        yield f"! Known Weaknesses is full ({ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+        yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
     for text in shown.get("refused", ()):
         yield f"! refused a report of practice: {text}"

@@ -24,41 +24,43 @@ _FIELD = re.compile(r"^- Session (ID|Timestamp): (.+?)[ \t]*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class SessionStamp:
     """A session id and stamp, the same in every write of the session."""
 
     session: str
     stamp: str
 
 
-def state_text(sitting: Sitting, profile: str) -> str:
+def state_text(sitting: SessionStamp, profile: str) -> str:
     """The text of the session-state file."""
     return STATE_TEXT.format(profile=profile, session=sitting.session, stamp=sitting.stamp)
 
 
-def parse_state(text: str) -> Sitting | None:
+def parse_state(text: str) -> SessionStamp | None:
     """Given the session-state file's text, return its session. None if a field is missing or malformed."""
     found = dict(_FIELD.findall(text))
     session, stamp = found.get("ID", ""), found.get("Timestamp", "")
-    return Sitting(session, stamp) if session and re.fullmatch(STAMP, stamp) and time_of(stamp) else None
+    return SessionStamp(session, stamp) if session and re.fullmatch(STAMP, stamp) and time_of(stamp) else None
 
 
-def sitting(session: str, stamp: str, printed: Mapping[str, str], state: Sitting | None, now: str) -> Sitting:
+def resolve_session(
+    session: str, stamp: str, printed: Mapping[str, str], state: SessionStamp | None, now: str
+) -> SessionStamp:
     """Resolve the session from the known values, "" for unknown ones.
 
     `printed` are the stamps printed at session starts, by session id, oldest first. `now` is the clock's local stamp.
     """
-    who = name_of(session) or _told(printed, state) or MANUAL
+    who = name_of(session) or _newest_shown(printed, state) or MANUAL
     if stamp:
-        return Sitting(who, stamp)
+        return SessionStamp(who, stamp)
     if names_a_session(who) and who in printed:
-        return Sitting(who, printed[who])
+        return SessionStamp(who, printed[who])
     if state is not None and state.session == who and names_a_session(who):
-        return Sitting(who, state.stamp)
-    return Sitting(who, now)
+        return SessionStamp(who, state.stamp)
+    return SessionStamp(who, now)
 
 
-def _told(printed: Mapping[str, str], state: Sitting | None) -> str:
+def _newest_shown(printed: Mapping[str, str], state: SessionStamp | None) -> str:
     """The session-state file's id, if it is the id of the newest session that was given a stamp."""
     newest = [*printed][-1] if printed else ""
     return state.session if state is not None and state.session == newest else ""

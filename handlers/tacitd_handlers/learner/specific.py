@@ -33,7 +33,7 @@ def is_specific(description: str) -> bool:
     return len(telling) >= (2 if _WEAK.search(description) else 1)
 
 
-def described(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
+def describe_gap(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
     """Given the description of a new gap ("" for none), return the text to write, and whether it was specific."""
     text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:

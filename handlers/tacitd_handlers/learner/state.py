@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tacitd_handlers.learner.caps import Seats
-from tacitd_handlers.learner.fold import Folded, Override
+from tacitd_handlers.learner.caps import WeaknessLists
+from tacitd_handlers.learner.fold import FoldedLedger, Override
 from tacitd_handlers.learner.lifecycle import Weakness
 
 VERSION = 1
@@ -20,7 +20,7 @@ SessionKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class WrittenEntry:
     """A weakness entry as tacitd last wrote it."""
 
     label: str
@@ -32,7 +32,7 @@ class Wrote:
 
 
 @dataclass(slots=True)
-class State:
+class LearnerState:
     """The content of state.json."""
 
     version: int = VERSION
@@ -46,9 +46,9 @@ class State:
     """Bytes of `records.jsonl` whose rows were written or given up. A crash cut off what follows."""
     profile: int = 0
     """The CRC-32 of the profile as last written. If it differs, somebody changed the profile."""
-    folded: Folded = field(default_factory=Folded)
-    seats: Seats = field(default_factory=Seats)
-    wrote: dict[str, Wrote] = field(default_factory=dict)
+    folded: FoldedLedger = field(default_factory=FoldedLedger)
+    seats: WeaknessLists = field(default_factory=WeaknessLists)
+    wrote: dict[str, WrittenEntry] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     """The description of each tag, kept also while the tag has no entry."""
     removed: list[str] = field(default_factory=list)
@@ -67,15 +67,15 @@ class State:
     """By tag, the label that a person gave it (SPEC L-11)."""
 
     @property
-    def fresh(self) -> bool:
+    def is_new(self) -> bool:
         """Whether nothing was ever written."""
         return not self.wrote and not self.sessions
 
 
-_DECODER = msgspec.json.Decoder(State)
+_DECODER = msgspec.json.Decoder(LearnerState)
 
 
-def load(data: bytes) -> State | None:
+def decode_state(data: bytes) -> LearnerState | None:
     """Given the file's bytes, return the state.
 
     None if they are not valid or of another version: then everything is folded again.
@@ -87,6 +87,6 @@ def load(data: bytes) -> State | None:
     return found if found.version == VERSION else None
 
 
-def dump(state: State) -> bytes:
+def encode_state(state: LearnerState) -> bytes:
     """Encode the state as the file's bytes."""
     return msgspec.json.encode(state)

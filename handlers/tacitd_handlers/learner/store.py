@@ -22,41 +22,41 @@ from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
 from tacitd.files.temporary import read_snapshot as look_at
 from tacitd.files.text import append_text
 from tacitd_handlers.learner import intents as intent_log
-from tacitd_handlers.learner.healing import orphans, unheard
+from tacitd_handlers.learner.healing import find_missing_rows, find_unwritten_rows
 from tacitd_handlers.learner.intents import Intent, given_up
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import HEADER, Key, Row, format_row, newline_of
-from tacitd_handlers.learner.notes import Notes
-from tacitd_handlers.learner.places import Places
+from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, RowKey, format_row, newline_of
+from tacitd_handlers.learner.notes import SessionNotes
+from tacitd_handlers.learner.places import LearnerPaths
 from tacitd_handlers.learner.profile_md import SECTIONS
-from tacitd_handlers.learner.reconcile import News, Result, reconcile
-from tacitd_handlers.learner.saying import repairs, synced
-from tacitd_handlers.learner.state import State, dump, load
+from tacitd_handlers.learner.reconcile import ReconcileInput, ReconcileResult, reconcile_profile
+from tacitd_handlers.learner.saying import format_repairs, format_synced
+from tacitd_handlers.learner.state import LearnerState, decode_state, encode_state
 
 
 @dataclass(slots=True)
-class Done:
+class SyncResult:
     """What one call of `look` changed."""
 
-    result: Result | None = None
+    result: ReconcileResult | None = None
     """None: nothing was compared, or others are still writing."""
-    healed: list[Row] = field(default_factory=list)
+    healed: list[LedgerRow] = field(default_factory=list)
     """Rows that the ledger lacked."""
-    completed: list[Row] = field(default_factory=list)
+    completed: list[LedgerRow] = field(default_factory=list)
     """Rows that a crash had cut off."""
     waits: bool = False
     """Somebody wrote recently, so the comparison is postponed."""
 
 
-Looked = tuple[int, int, int] | None
+FileStamp = tuple[int, int, int] | None
 
 
-class Store:
+class LearnerStore:
     """The two files and tacitd's state about them. For one thread; a lock excludes other processes."""
 
     def __init__(
         self,
-        places: Places,
+        places: LearnerPaths,
         clock: Clock,
         *,
         settle: float = 300.0,
@@ -66,11 +66,11 @@ class Store:
         self.places = places
         self.clock = clock
         self.settle = settle
-        self.notes = Notes(places.home, disk)
+        self.notes = SessionNotes(places.home, disk)
         self._disk = disk or RealDisk()
         self._guards = guards
         self._intents = Log(places.home / "records.jsonl", disk)
-        self._seen: tuple[Looked, Looked] | None = None
+        self._seen: tuple[FileStamp, FileStamp] | None = None
         self._state_file = places.home / "state.json"
 
     @contextmanager
@@ -91,7 +91,7 @@ class Store:
 
     # reading
 
-    def ledger(self, before: Ledger | None = None) -> Ledger:
+    def read_ledger(self, before: Ledger | None = None) -> Ledger:
         """The ledger; empty if the file does not exist.
 
         `before` is a ledger read earlier under the same lock: then only the bytes appended since are read. Raises
@@ -106,7 +106,7 @@ class Store:
             return Ledger()
         try:
             if before is not None and self._disk.fstat(fd).st_size >= len(before):
-                return before.grown(self._read(fd, len(before)))
+                return before.with_tail(self._read(fd, len(before)))
             return Ledger(self._read(fd, 0))
         finally:
             self._disk.close(fd)
@@ -118,18 +118,18 @@ class Store:
             data += more
         return data
 
-    def profile(self) -> bytes | None:
+    def read_profile(self) -> bytes | None:
         """The profile's bytes, None if it does not exist. Raises OSError, FileRefusedError."""
         seen = look_at(self._disk.resolve(self.places.profile), self._disk)
         return seen.data if seen is not None else None
 
-    def state(self) -> State:
+    def load_state(self) -> LearnerState:
         """The state; an empty one if the file is missing or damaged. Raises OSError, FileRefusedError."""
-        return load(self._state_bytes()) or State()
+        return decode_state(self._state_bytes()) or LearnerState()
 
-    def intents(self) -> dict[Key, Intent]:
+    def read_intents(self) -> dict[RowKey, Intent]:
         """The intents of `records.jsonl`, by the keys of their rows."""
-        return intent_log.fold(self._intents.read())
+        return intent_log.fold_intents(self._intents.read())
 
     def _state_bytes(self) -> bytes:
         seen = look_at(self._state_file, self._disk)
@@ -150,7 +150,7 @@ class Store:
                 seen = None
             busy.check_file(target, seen)
 
-    def add(self, intent: Intent, ledger: Ledger, *, whole: bool) -> Result:
+    def add_intent(self, intent: Intent, ledger: Ledger, *, whole: bool) -> ReconcileResult:
         """Record one problem in the ledger, then in the profile. Call with the lock held.
 
         `ledger` is the one from which the row was planned. `whole`: all of it is folded already. Raises OSError,
@@ -160,21 +160,25 @@ class Store:
         self.check_editable()
         self._intents.append(intent.as_record(self.clock.now()), sync=True)
         try:
-            self.append([intent.row], ledger)
+            self.append_rows([intent.row], ledger)
         except (OSError, FileRefusedError):
             self._give_up(intent)
             raise
-        now, own = self.ledger(ledger), {intent.row.key: intent}
+        now, own = self.read_ledger(ledger), {intent.row.key: intent}
         # If only our row was added, the other intents are folded already and need not be read.
-        alone = whole and now.data.endswith(added([intent.row], ledger))
-        alone = alone and len(now) == len(ledger) + len(added([intent.row], ledger))
-        return self._together(News(now, own if alone else {**self.intents(), **own}, settled=False))
+        alone = whole and now.data.endswith(encode_rows([intent.row], ledger))
+        alone = alone and len(now) == len(ledger) + len(encode_rows([intent.row], ledger))
+        return self._reconcile(
+            ReconcileInput(now, own if alone else {**self.read_intents(), **own}, settled=False)
+        )
 
-    def again(self, ledger: Ledger | None = None) -> Result:
+    def update_profile(self, ledger: Ledger | None = None) -> ReconcileResult:
         """Reconcile the files, as far as rows written by `record` are concerned. Call with the lock held."""
-        return self._together(News(ledger or self.ledger(), self.intents(), settled=False))
+        return self._reconcile(
+            ReconcileInput(ledger or self.read_ledger(), self.read_intents(), settled=False)
+        )
 
-    def append(self, rows: Sequence[Row], ledger: Ledger) -> None:
+    def append_rows(self, rows: Sequence[LedgerRow], ledger: Ledger) -> None:
         """Append rows to the ledger in one write; durable on return (SPEC L-37, L-54)."""
         end = newline_of(ledger.data)
         text = b"".join(format_row(row).encode() + end for row in rows)
@@ -183,7 +187,7 @@ class Store:
             target = self._disk.resolve(self.places.ledger)
             self._guards.busy_files.note_written(target, self._disk.stat(target))
 
-    def finish(self) -> list[Row]:
+    def write_unfinished(self) -> list[LedgerRow]:
         """Write the rows that a crash cut off (SPEC L-37), and return them.
 
         Call with the lock held. Raises as `add` does.
@@ -193,87 +197,89 @@ class Store:
         cut_off = self._unfinished()
         if not cut_off:
             return []
-        ledger = self.ledger()
-        rows = orphans(cut_off, ledger)
+        ledger = self.read_ledger()
+        rows = find_unwritten_rows(cut_off, ledger)
         if rows:
-            self.append(rows, ledger)
+            self.append_rows(rows, ledger)
         return rows
 
-    def _unfinished(self) -> dict[Key, Intent]:
+    def _unfinished(self) -> dict[RowKey, Intent]:
         """The intents appended since the state was last saved."""
-        remembered = load(self._state_bytes())
+        remembered = decode_state(self._state_bytes())
         if remembered is not None and remembered.records == self._intents.size:
             return {}
         if remembered is None:
             # There is no state: this is the first record of all, or the state was lost. Older intents were finished before
             # the newest one was appended.
-            return dict(list(self.intents().items())[-1:])
+            return dict(list(self.read_intents().items())[-1:])
         fd = self._disk.open_read(self._intents.path)
         try:
             tail = self._read(fd, min(remembered.records, self._intents.size))
         finally:
             self._disk.close(fd)
-        return intent_log.fold(intent_log.records(tail))
+        return intent_log.fold_intents(intent_log.parse_records(tail))
 
     def _give_up(self, intent: Intent) -> None:
         """Cancel an intent, unless its row is in the ledger.
 
         The caller gets an error, so the row must not be written later.
         """
-        if self.ledger().row(intent.row.key) is None:
+        if self.read_ledger().find_row(intent.row.key) is None:
             self._intents.append(given_up(intent.row, self.clock.now()), sync=True)
 
-    def look(self, *, force: bool = False, first: bool = False) -> Done:
+    def sync_files(self, *, force: bool = False, first: bool = False) -> SyncResult:
         """Compare the two files, and add what is missing (SPEC L-37, L-38). Call with the lock held.
 
         `force`: a person asks, so it does not wait for other writers. `first`: the daemon starts, so rows that a
         crash cut off are written even if the files are unchanged. Raises OSError, FileRefusedError, and FileBusyError
         if an editor has one of them open.
         """
-        seen = (self._looked(self.places.profile), self._looked(self.places.ledger))
+        seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
         if seen == self._seen and not force and not first:
-            return Done()
+            return SyncResult()
         if not force:
             self.check_editable()
-        done = Done()
-        known = self.intents() if force or first else {}
-        done.completed = self.finish()
+        done = SyncResult()
+        known = self.read_intents() if force or first else {}
+        done.completed = self.write_unfinished()
         if seen == (None, None) and not done.completed:
             self._seen = seen
             return done
         settled = force or self._settled(seen)
         if settled:
-            profile = self.profile()  # read before the ledger: writers of both begin with the ledger
-            ledger = self.ledger()
-            done.healed = unheard(profile, ledger, self.state().folded.newest)
+            profile = self.read_profile()  # read before the ledger: writers of both begin with the ledger
+            ledger = self.read_ledger()
+            done.healed = find_missing_rows(profile, ledger, self.load_state().folded.newest)
             if done.healed:
-                self.append(done.healed, ledger)
+                self.append_rows(done.healed, ledger)
         elif not self._only_ours(known):
             # Another writer may be between its ledger row and its profile entry.
             done.waits = True
             return done
-        done.result = self._together(News(self.ledger(), known or self.intents(), settled=settled))
-        self.say(synced(row.stamp for row in done.healed))
+        done.result = self._reconcile(
+            ReconcileInput(self.read_ledger(), known or self.read_intents(), settled=settled)
+        )
+        self.queue_lines(format_synced(row.stamp for row in done.healed))
         if settled:
-            self._seen = (self._looked(self.places.profile), self._looked(self.places.ledger))
+            self._seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
         return done
 
-    def behind(self) -> int:
+    def count_unfolded(self) -> int:
         """Bytes of the ledger that are not folded yet. 0 if unknown; `look` reports the error."""
-        seen = self._looked(self.places.ledger)
+        seen = self._file_stamp(self.places.ledger)
         try:
-            return max(0, (seen[1] if seen is not None else 0) - self.state().size)
+            return max(0, (seen[1] if seen is not None else 0) - self.load_state().size)
         except (OSError, FileRefusedError):
             return 0
 
-    def _only_ours(self, known: Mapping[Key, Intent]) -> bool:
+    def _only_ours(self, known: Mapping[RowKey, Intent]) -> bool:
         """Whether `record` wrote every row that is not folded yet, so that no other writer is active."""
-        ledger, state = self.ledger(), self.state()
-        fresh = ledger.rows(state.size).rows if len(ledger) > state.size else []
-        ours = known or self.intents()
+        ledger, state = self.read_ledger(), self.load_state()
+        fresh = ledger.parse_rows(state.size).rows if len(ledger) > state.size else []
+        ours = known or self.read_intents()
         return bool(fresh) and all(row.key in ours for row in fresh)
 
-    def _settled(self, seen: tuple[Looked, Looked]) -> bool:
+    def _settled(self, seen: tuple[FileStamp, FileStamp]) -> bool:
         """Whether nobody wrote for `settle` seconds.
 
         A modification time in the future counts as old: the clock was set back.
@@ -281,26 +287,26 @@ class Store:
         ages = [self.clock.now() - one[0] / 1e9 for one in seen if one is not None]
         return all(age >= self.settle or age < -60.0 for age in ages)
 
-    def _looked(self, path: Path) -> Looked:
+    def _file_stamp(self, path: Path) -> FileStamp:
         try:
             found = self._disk.stat(self._disk.resolve(path))
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def _together(self, news: News) -> Result:
+    def _reconcile(self, news: ReconcileInput) -> ReconcileResult:
         """Reconcile and write the profile, then save the state."""
         remembered = self._state_bytes()
-        restored = self.notes.known().restored
+        restored = self.notes.read_state().restored
         news = replace_fields(news, restored=frozenset(restored))
-        results: list[Result] = []
+        results: list[ReconcileResult] = []
 
         def change(data: bytes | None) -> bytes | None:
-            results[:] = [reconcile(data, load(remembered) or State(), news)]
+            results[:] = [reconcile_profile(data, decode_state(remembered) or LearnerState(), news)]
             return results[0].data
 
-        new = self._looked(self.places.profile) is None
-        fresh = (load(remembered) or State()).fresh if new else False
+        new = self._file_stamp(self.places.profile) is None
+        fresh = (decode_state(remembered) or LearnerState()).is_new if new else False
         edit_file(
             self.places.profile, change, mode=0o600 if new else None, disk=self._disk, guards=self._guards
         )
@@ -308,33 +314,33 @@ class Store:
         if new and result.data is not None and not fresh:
             result.repaired = list(SECTIONS)
         if restored:
-            self.notes.restored((), self.clock.now())
+            self.notes.record_restored((), self.clock.now())
         self._remember(result, remembered)
         return result
 
-    def _remember(self, result: Result, before: bytes) -> None:
-        if result.line_moved:
-            self.notes.cap(result.state.seats.pending, self.clock.now())
+    def _remember(self, result: ReconcileResult, before: bytes) -> None:
+        if result.queue_changed:
+            self.notes.record_waiting(result.state.seats.pending, self.clock.now())
             self.notes.flush()
-        self.say(repairs(result.repaired))
+        self.queue_lines(format_repairs(result.repaired))
         result.state.records = self._intents.size
-        data = dump(result.state)
+        data = encode_state(result.state)
         if data != before:
             replace_file(self._state_file, data, mode=0o600, disk=self._disk)
 
-    def say(self, lines: Iterable[str]) -> None:
+    def queue_lines(self, lines: Iterable[str]) -> None:
         """Print these lines at the next session start. Durable on return."""
         lines = list(lines)
         if lines:
-            self.notes.say(lines, self.clock.now())
+            self.notes.queue_lines(lines, self.clock.now())
             self.notes.flush()
 
-    def change(self, state: State) -> None:
+    def save_state(self, state: LearnerState) -> None:
         """Save a state that a person's command changed. Call with the lock held."""
-        replace_file(self._state_file, dump(state), mode=0o600, disk=self._disk)
+        replace_file(self._state_file, encode_state(state), mode=0o600, disk=self._disk)
 
 
-def added(rows: Sequence[Row], ledger: Ledger) -> bytes:
+def encode_rows(rows: Sequence[LedgerRow], ledger: Ledger) -> bytes:
     """The bytes that `append` adds to this ledger (SPEC L-54)."""
     end = newline_of(ledger.data)
     begin = HEADER if not ledger.data else b"" if ledger.data.endswith(b"\n") else end

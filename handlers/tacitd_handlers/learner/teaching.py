@@ -52,7 +52,7 @@ def _touches(tool: ToolUse, files: Collection[str]) -> bool:
     return any(name.encode() in tool.input for name in files)
 
 
-def reports(text: str) -> Iterator[dict[str, Any]]:
+def find_reports(text: str) -> Iterator[dict[str, Any]]:
     """The reports in an assistant's text: objects with the required fields and no unknown ones."""
     for found in _FENCED.finditer(text):
         given = _object(found["body"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.words import STATUSES, time_of, written
+from tacitd_handlers.learner.words import STATUSES, strip_placeholder, time_of
 
 STARTS = re.compile(r"[-*+] +\*\*(?P<label>.+?)\*\*[ \t]*(?:[—–:-]+[ \t]*)?(?P<rest>.*)$")
 _FIELDS = {
@@ -27,7 +27,7 @@ _ANY_FIELD = re.compile("|".join(f"{name}:" for name in _FIELDS.values()))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WeaknessEntry:
     """The fields of an entry. None: missing or malformed."""
 
     label: str
@@ -40,12 +40,12 @@ class Entry:
     status: str | None = None
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def missing_fields(self) -> tuple[str, ...]:
         """The names of the missing or malformed fields."""
         return tuple(name for field, name in _FIELDS.items() if getattr(self, field) is None)
 
 
-def parse_entry(lines: Sequence[str]) -> Entry | None:
+def parse_entry(lines: Sequence[str]) -> WeaknessEntry | None:
     """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
     found = STARTS.match(lines[0]) if lines else None
     if found is None:
@@ -56,7 +56,7 @@ def parse_entry(lines: Sequence[str]) -> Entry | None:
     said = {field: _value(body, name) for field, name in _FIELDS.items()}
     stamps = {field: _stamp(said[field]) for field in ("first", "tested", "failed", "streak")}
     count, status = said["clean"], said["status"]
-    return Entry(
+    return WeaknessEntry(
         found["label"].strip(),
         description,
         **stamps,
@@ -77,7 +77,7 @@ def format_entry(label: str, description: str, weakness: Weakness) -> list[str]:
     ]
 
 
-def updated(lines: Sequence[str], weakness: Weakness) -> list[str]:
+def update_entry(lines: Sequence[str], weakness: Weakness) -> list[str]:
     """The entry with this weakness's fields; all other bytes stay. Missing fields are appended."""
     head, body = _cut(lines)
     missing: list[str] = []
@@ -93,7 +93,7 @@ def updated(lines: Sequence[str], weakness: Weakness) -> list[str]:
 
 def _means(field: str, text: str | None, value: str) -> bool:
     """Whether the field's text already means this value in another spelling, such as `none` for an empty streak."""
-    return field != "status" and text is not None and written(text) == value and bool(value or text)
+    return field != "status" and text is not None and strip_placeholder(text) == value and bool(value or text)
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, str]:
@@ -119,5 +119,5 @@ def _stamp(text: str | None) -> str | None:
     """The stamp, "" for an empty one, None for text that is neither."""
     if text is None:
         return None
-    bare = written(text)
+    bare = strip_placeholder(text)
     return bare if not bare or time_of(bare) is not None else None

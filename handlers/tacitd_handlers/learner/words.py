@@ -86,7 +86,7 @@ def gaps_text(tags: Iterable[str]) -> str:
     return "; ".join(tags) or NO_GAPS
 
 
-def written(text: str) -> str:
+def strip_placeholder(text: str) -> str:
     """A field's value; "" for `—`, `none` and other empty values (SPEC L-12)."""
     bare = text.strip()
     return "" if bare.lower() in _UNWRITTEN else bare
@@ -97,6 +97,6 @@ def names_a_session(session: str) -> bool:
     return session not in ("", MANUAL, HEALED, UNKNOWN)
 
 
-def slug(label: str) -> str:
+def make_slug(label: str) -> str:
     """A label normalised for matching: `Edge: empty input` and `edge:empty_input` are equal (SPEC L-11)."""
     return "_".join(re.findall(r"[a-z0-9]+", label.lower()))

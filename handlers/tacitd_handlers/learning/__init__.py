@@ -6,19 +6,19 @@ Two stages: prompts become facts (`extract.py`), facts become lines (`synthesize
 
 from tacitd.handler import Job, Plugin
 
-__all__ = ["slice"]
+__all__ = ["make_plugin"]
 
 
-def slice() -> Plugin:
+def make_plugin() -> Plugin:
     """The entry point."""
-    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, Learning
+    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, LearningHandler
     from tacitd_handlers.learning.project_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
     from tacitd_handlers.learning.synthesize import SYNTHESIZE
 
     return Plugin(
         "learning",
-        Learning,
+        LearningHandler,
         settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},
         jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT), Job(RETRY)),
         lanes=2,

@@ -49,7 +49,7 @@ _REFUSAL = re.compile(
 )
 
 
-def without_marks(line: str) -> str:
+def strip_marks(line: str) -> str:
     """Given a line of a list, return what it says: no bullet, number, quotes or emphasis around it."""
     text = sanitize_line(line)
     before = None
@@ -72,31 +72,29 @@ def is_fence(line: str) -> bool:
 def is_none(text: str) -> bool:
     """Whether the text is NONE in one of its spellings; "None of the tests may sleep" is not (SPEC S-03)."""
     lines = [
-        _SAID.sub("", without_marks(line).replace("*", ""))
-        for line in text.splitlines()
-        if not is_fence(line)
+        _SAID.sub("", strip_marks(line).replace("*", "")) for line in text.splitlines() if not is_fence(line)
     ]
     said = [line for line in lines if line]
     return bool(said) and all(_NONE.fullmatch(line) for line in said)
 
 
-def refuses(answer: str) -> bool:
+def is_refusal(answer: str) -> bool:
     """Whether the answer begins by declining, or by asking back."""
     return _REFUSAL.match(answer.lstrip("\"'*_`> \n")) is not None
 
 
-def flat(text: str) -> str:
+def flatten_text(text: str) -> str:
     """Given any text, return it as one folded line without bullets: what echoes are looked for in."""
     return " ".join(_BULLET.sub("", sanitize_line(line)).casefold() for line in text.splitlines()).strip()
 
 
-def echoes(answer: str, sentences: Iterable[str], given: str = "") -> bool:
+def repeats_prompt(answer: str, sentences: Iterable[str], given: str = "") -> bool:
     """Whether the answer holds one of the prompt's own sentences that the data did not hold (SPEC S-35)."""
-    said, data = " ".join(flat(answer).split()), " ".join(flat(given).split())
+    said, data = " ".join(flatten_text(answer).split()), " ".join(flatten_text(given).split())
     return any(sentence in said and sentence not in data for sentence in sentences)
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_line(text: str, limit: int) -> str:
     """Given one line, return at most `limit` characters of it, ended at a sentence or else at a word."""
     if len(text) <= limit:
         return text

@@ -9,7 +9,7 @@ from tacitd_handlers.learning import reach
 from tacitd_handlers.learning.store import LEARNED, TITLE
 
 
-def begin(project: Project, tools: Tools) -> None:
+def init_project(project: Project, tools: Tools) -> None:
     """Make LEARNED.md with its title, the pointer and the local excludes, where LEARNED.md is missing.
 
     A LEARNED.md that is there is left alone. Raises TacitdError.
@@ -17,10 +17,14 @@ def begin(project: Project, tools: Tools) -> None:
     learned = project.root / LEARNED
     if learned.exists():
         return
-    pointers = reach.pointer(project, tools.history)
+    pointers = reach.build_pointer(project, tools.history)
     hidden: list[Operation] = []
     if tools.write_mode(project) == "local":
-        hidden = reach.excludes(project, reach.created(project, [learned, *(p.path for p in pointers)]))
+        hidden = reach.build_excludes(
+            project, reach.list_created_patterns(project, [learned, *(p.path for p in pointers)])
+        )
     operations = [*hidden, MakeFile(learned, f"# {TITLE}\n"), *pointers]
     cause, key = {"by": "person", "what": "init"}, f"init:{project.root}:{tools.clock.now()}"
-    tools.history.run_transaction(project.root, operations, cause, key, also=reach.allowed(project))
+    tools.history.run_transaction(
+        project.root, operations, cause, key, also=reach.list_writable_dirs(project)
+    )

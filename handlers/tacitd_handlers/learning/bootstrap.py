@@ -23,24 +23,24 @@ from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
-from tacitd_handlers.learning.known import Documents, Part, read_documents
+from tacitd_handlers.learning.known import DirectiveGroup, KnownDocuments, read_documents
 from tacitd_handlers.learning.plain import leads_out
 from tacitd_handlers.learning.raw_ownership import RawOwnership
-from tacitd_handlers.learning.store import SUMMARY, Files, text_of, write_summary
+from tacitd_handlers.learning.store import SUMMARY, ProjectPaths, text_of, write_summary
 from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
 
 By = Literal["model", "files"]
-GAP = 1800.0
+ASK_INTERVAL = 1800.0
 """Seconds between two questions about one project, or about all, that no person asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SummaryResult:
     """How a summary came to be, and why not better."""
 
     by: By
     changed: bool
-    waits: NoAnswer | None = None
+    no_answer: NoAnswer | None = None
 
 
 class Bootstrap:
@@ -70,66 +70,70 @@ class Bootstrap:
             self._log.flush()
             self._fold(record)
 
-    def ensure(self, project: Project, tools: Tools) -> Documents:
+    def ensure_summary(self, project: Project, tools: Tools) -> KnownDocuments:
         """Before an extraction: make the summary if it is missing or its directives were not distilled yet, and return
         what is known (SPEC S-04). Raises OSError and TacitdError."""
-        files = Files(project.root, tools.disk)
-        documents = self.read(project, tools)
-        missing = not files.summary.is_file() or self._ownership.inspect(files).summary == "stale"
-        if missing or self._stale(project, documents):
-            self.refresh(project, tools, ask=True)
-            documents = self.read(project, tools)
-        hide(project, tools, reach.temporary(project))
+        files = ProjectPaths(project.root, tools.disk)
+        documents = self.load_documents(project, tools)
+        missing = not files.summary_file.is_file() or self._ownership.inspect_files(files).summary == "stale"
+        if missing or self._is_stale(project, documents):
+            self.refresh_summary(project, tools, ask=True)
+            documents = self.load_documents(project, tools)
+        hide_from_git(project, tools, reach.list_temporary_patterns(project))
         return documents
 
-    def read(self, project: Project, tools: Tools) -> Documents:
+    def load_documents(self, project: Project, tools: Tools) -> KnownDocuments:
         """What is known in the project now. Raises OSError and FileRefusedError.
 
         A summary that came with the repository is not used, because what it lists is not learned. Its text is made again
         from the documents, in memory.
         """
-        files = Files(project.root, tools.disk)
+        files = ProjectPaths(project.root, tools.disk)
         _report_agents_link(files, tools)
-        own = self._ownership.inspect(files).summary == "own"
+        own = self._ownership.inspect_files(files).summary == "own"
         documents = read_documents(files, tools.directives, summary=own)
         if own:
             return documents
-        return replace(documents, summary=deterministic_summary(documents.sources(self._distilled)))
+        return replace(documents, summary=deterministic_summary(documents.build_sources(self._distilled)))
 
-    def _stale(self, project: Project, documents: Documents) -> bool:
+    def _is_stale(self, project: Project, documents: KnownDocuments) -> bool:
         """Whether the model made something of this project's directives once, and they are others now."""
         used = self._used.get(str(project.root))
         return used is not None and bool(documents.parts) and used != documents.fingerprints
 
-    def refresh(self, project: Project, tools: Tools, *, ask: bool, at_once: bool = False) -> Made:
+    def refresh_summary(
+        self, project: Project, tools: Tools, *, ask: bool, at_once: bool = False
+    ) -> SummaryResult:
         """Make the summary anew; with `ask`, the model is asked where a directive's text changed, `at_once` also where it
         was asked a moment ago or could not say anything. Raises OSError and TacitdError."""
-        files = Files(project.root, tools.disk)
+        files = ProjectPaths(project.root, tools.disk)
         documents = read_documents(files, tools.directives)
         waits: NoAnswer | None = None
         for part in documents.parts if ask else ():
-            waits = self._ask(project, part, tools, at_once=at_once) or waits
-        hide(project, tools, reach.temporary(project))
-        self._use(project, documents)
-        changed = self._write(files, deterministic_summary(documents.sources(self._distilled)))
+            waits = self._ask_about(project, part, tools, at_once=at_once) or waits
+        hide_from_git(project, tools, reach.list_temporary_patterns(project))
+        self._note_use(project, documents)
+        changed = self._write(files, deterministic_summary(documents.build_sources(self._distilled)))
         made = any(self._distilled.get(one) for one in documents.fingerprints)
-        return Made("model" if made else "files", changed, waits)
+        return SummaryResult("model" if made else "files", changed, waits)
 
-    def _write(self, files: Files, text: str) -> bool:
+    def _write(self, files: ProjectPaths, text: str) -> bool:
         """Write the summary, where it is not the repository's. Returns whether it changed."""
-        if self._ownership.inspect(files).summary == "closed":
+        if self._ownership.inspect_files(files).summary == "closed":
             return False
         changed = write_summary(files, text)
         self._ownership.note_replaced(files, SUMMARY)
         return changed
 
-    def _use(self, project: Project, documents: Documents) -> None:
+    def _note_use(self, project: Project, documents: KnownDocuments) -> None:
         """Remember what the summary is made of, once the model was asked about all of it."""
         uses, name = documents.fingerprints, str(project.root)
         if uses and uses <= self._distilled.keys() and self._used.get(name) != uses:
             self._note({"project": name, "uses": sorted(uses)})
 
-    def _ask(self, project: Project, part: Part, tools: Tools, *, at_once: bool) -> NoAnswer | None:
+    def _ask_about(
+        self, project: Project, part: DirectiveGroup, tools: Tools, *, at_once: bool
+    ) -> NoAnswer | None:
         """Ask about one part, where that was not done yet. None: there is nothing to wait for."""
         made = self._distilled.get(part.fingerprint)
         if made or (made == "" and not at_once) or not self._may_ask(project, part, tools, at_once):
@@ -147,29 +151,29 @@ class Bootstrap:
         self._note({"fingerprint": part.fingerprint, "text": "" if useless else text})
         return None
 
-    def _may_ask(self, project: Project, part: Part, tools: Tools, at_once: bool) -> bool:
+    def _may_ask(self, project: Project, part: DirectiveGroup, tools: Tools, at_once: bool) -> bool:
         """Whether it is time; if so, it is taken as asked. What all projects share is asked about by one of them."""
         scope, now = str(project.root) if part.own else "", tools.clock.monotonic()
         with self._lock:
             asked = self._asked.get(scope)
-            if not at_once and asked is not None and now - asked < GAP:
+            if not at_once and asked is not None and now - asked < ASK_INTERVAL:
                 return False
             self._asked[scope] = now
             return True
 
 
-def _report_agents_link(files: Files, tools: Tools) -> None:
+def _report_agents_link(files: ProjectPaths, tools: Tools) -> None:
     """A person can have linked AGENTS.md on purpose; of LEARNED.md its synthesis says it."""
     id = f"learning.document:{files.root}"
-    if not leads_out(files.agents, files.root):
+    if not leads_out(files.agents_file, files.root):
         tools.clear(id)
         return
-    what = f"{files.agents} is a link that leads out of the project: it is not read"
+    what = f"{files.agents_file} is a link that leads out of the project: it is not read"
     hint = "make it a file of the project's own, or name the file behind it in `directives`"
     tools.degrade(Degradation(id, what, hint))
 
 
-def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
+def hide_from_git(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
     """Keep what is about to be written out of git, in this clone only. Nothing where it is kept out already."""
     path = reach.exclude_file(project)
     id = f"learning.exclude:{project.root}"
@@ -185,5 +189,9 @@ def hide(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
         cause = {"by": "learning", "what": "kept out of git"}
         key = f"exclude:{project.root}:{','.join(missing)}:{tools.clock.now()}"
         tools.history.run_transaction(
-            project.root, reach.excludes(project, missing), cause, key, also=reach.allowed(project)
+            project.root,
+            reach.build_excludes(project, missing),
+            cause,
+            key,
+            also=reach.list_writable_dirs(project),
         )

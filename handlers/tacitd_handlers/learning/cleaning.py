@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.phrasing import tidied
+from tacitd_handlers.learning.phrasing import tidy_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ _FORBIDS = re.compile(
 _IMPORT = re.compile(r"(?<![\w`/.@])@(?=[^\s`])[^\s`]*[^\s`.,;:!?)]|(?<![\w`/.@])@(?=[^\s`])[^\s`]+")
 
 
-def cleaned(text: str, *, is_typed: bool = False) -> str | Unfit:
+def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
     """Given a fact from an answer, return the line for the file (without its `- `), or why there is none.
 
     `is_typed`: whether a person typed its words. "Skip the pre-commit hooks on draft branches" is then that person's rule.
@@ -104,7 +104,7 @@ def cleaned(text: str, *, is_typed: bool = False) -> str | Unfit:
     for pattern, reason in () if is_typed else _SOFT:
         if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
             return Unfit(reason)
-    line = _imports_quoted(_plain_marks(tidied(line)))
+    line = _imports_quoted(_plain_marks(tidy_fact(line)))
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")
     return line

@@ -30,15 +30,15 @@ from tacitd.errors import PARKED, UsageError
 )
 def learned(project: str | None, as_json: bool, offered: bool, refused: bool) -> None:
     """What was learned in a project: every line that tacitd wrote and that still stands."""
-    from tacitd_handlers.learning.inventory import inventory
+    from tacitd_handlers.learning.inventory import list_learned
 
     if refused:
-        _refused(resolve_directory(project), as_json)
+        _show_refused(resolve_directory(project), as_json)
         return
     if offered:
-        _withheld(resolve_directory(project), as_json)
+        _show_withheld(resolve_directory(project), as_json)
         return
-    found = inventory(resolve_directory(project), get_paths().state_dir)
+    found = list_learned(resolve_directory(project), get_paths().state_dir)
     if as_json:
         echo_json([entry.as_data() for entry in found])
         return
@@ -52,11 +52,11 @@ def learned(project: str | None, as_json: bool, offered: bool, refused: bool) ->
         echo_message("nothing was learned here yet")
 
 
-def _withheld(project: Path, as_json: bool) -> None:
+def _show_withheld(project: Path, as_json: bool) -> None:
     """They are offered, not written: put one back by hand, and it stays."""
-    from tacitd_handlers.learning.inventory import withheld
+    from tacitd_handlers.learning.inventory import list_withheld
 
-    found = withheld(project, get_paths().state_dir)
+    found = list_withheld(project, get_paths().state_dir)
     if as_json:
         echo_json([{"line": one, "file": file} for one, file in found.items()])
         return
@@ -66,12 +66,12 @@ def _withheld(project: Path, as_json: bool) -> None:
         echo_message("nothing is withheld here")
 
 
-def _refused(project: Path, as_json: bool) -> None:
+def _show_refused(project: Path, as_json: bool) -> None:
     """They are shown, not stored: write one into LEARNED.md by hand to accept it."""
     from tacitd.clock import utc_seconds
-    from tacitd_handlers.learning.inventory import refusals
+    from tacitd_handlers.learning.inventory import list_refusals
 
-    found = refusals(project, get_paths().state_dir)
+    found = list_refusals(project, get_paths().state_dir)
     if as_json:
         echo_json([{**one, "at": utc_seconds(float(one["at"]))} for one in found])
         return
@@ -98,7 +98,7 @@ def init(ctx: click.Context, project: str | None) -> None:
     with connect_or_run() as call:
         where = call("due", job="init", project=str(root))["project"]
         said = call("sync")
-    code = _tell(said, where)
+    code = _echo_parked(said, where)
     if not code and not (Path(where) / "LEARNED.md").exists():
         raise UsageError(f"{where} is excluded: nothing was written", f"`tacitd exclude --undo {where}`")
     if not code:
@@ -115,11 +115,11 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
     with connect_or_run() as call:
         said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
     where = said["jobs"][0]["project"]
-    code = _tell(said, where)
-    ctx.exit(code or tell_lines(said, where))
+    code = _echo_parked(said, where)
+    ctx.exit(code or echo_lines(said, where))
 
 
-def tell_lines(said: Mapping[str, Any], where: str) -> int:
+def echo_lines(said: Mapping[str, Any], where: str) -> int:
     """Given the answer of `sync` and the project's root, print the lines that were made, or why there are none.
 
     Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
@@ -148,7 +148,7 @@ def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[str]:
     return [one["what"] for one in rows if one["project"] == where and one["job"] == "synthesize"]
 
 
-def _tell(said: Mapping[str, Any], where: str) -> int:
+def _echo_parked(said: Mapping[str, Any], where: str) -> int:
     """Only what concerns this project decides how the command ends."""
     parked = [one for one in said["parked"] if one.get("project", where) == where]
     for text, hint in parked_lines(parked):
@@ -167,9 +167,9 @@ def demo() -> None:
     import signal
     import sys
 
-    from tacitd_handlers.learning.demo import play
+    from tacitd_handlers.learning.demo import play_demo
 
     for number in (signal.SIGTERM, signal.SIGHUP):  # the directory goes with us, however we go
         signal.signal(number, lambda got, _: sys.exit(128 + got))
-    for text in play():
+    for text in play_demo():
         click.echo(text)

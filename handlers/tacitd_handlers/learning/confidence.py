@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacitd_handlers.rules.decay import FULL, faded, forgotten, reinforced
+from tacitd_handlers.rules.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LineConfidence:
     """What is known about one line's strength. Times are seconds since 1970, UTC."""
 
     first_seen: float
@@ -25,40 +25,40 @@ class Standing:
     seen_count: int
 
 
-def seen(standing: Standing | None, now: float) -> Standing:
+def record_sighting(standing: LineConfidence | None, now: float) -> LineConfidence:
     """Given what is known (None: nothing yet), return it after one more sighting (P-11, P-12).
 
     Decays to now first, then adds 0.3, at most 1.0. A clock that went back takes nothing away.
     """
     if standing is None:
-        return Standing(now, now, FULL, 1)
-    return Standing(
+        return LineConfidence(now, now, FULL, 1)
+    return LineConfidence(
         first_seen=min(standing.first_seen, now),
         last_seen=max(standing.last_seen, now),
-        confidence=reinforced(standing.confidence, standing.last_seen, now),
+        confidence=reinforce_confidence(standing.confidence, standing.last_seen, now),
         seen_count=standing.seen_count + 1,
     )
 
 
-def confidence(standing: Standing, now: float) -> float:
+def current_confidence(standing: LineConfidence, now: float) -> float:
     """The line's confidence now: halved every 30 days since it was last seen (P-13)."""
-    return faded(standing.confidence, standing.last_seen, now)
+    return fade_confidence(standing.confidence, standing.last_seen, now)
 
 
-def stale(standing: Standing, now: float) -> bool:
+def is_stale(standing: LineConfidence, now: float) -> bool:
     """Whether the line is to be listed as stale: strictly under 0.1, from 1.0 first after 99.66 days (P-14)."""
-    return forgotten(confidence(standing, now))
+    return is_forgotten(current_confidence(standing, now))
 
 
-def fold(sightings: Iterable[float]) -> Standing | None:
+def fold_sightings(sightings: Iterable[float]) -> LineConfidence | None:
     """Given the times at which a line was said, in order, return its standing; None where there are none."""
-    standing: Standing | None = None
+    standing: LineConfidence | None = None
     for at in sightings:
-        standing = seen(standing, at)
+        standing = record_sighting(standing, at)
     return standing
 
 
-def as_data(standing: Standing) -> dict[str, Any]:
+def as_data(standing: LineConfidence) -> dict[str, Any]:
     """The standing as JSON, under the field's own names."""
     return {
         "firstSeen": standing.first_seen,
@@ -68,10 +68,10 @@ def as_data(standing: Standing) -> dict[str, Any]:
     }
 
 
-def from_data(data: Mapping[str, Any]) -> Standing | None:
+def from_data(data: Mapping[str, Any]) -> LineConfidence | None:
     """The reverse of `as_data`; None where the data is not one."""
     try:
-        standing = Standing(
+        standing = LineConfidence(
             first_seen=float(data["firstSeen"]),
             last_seen=float(data["lastSeen"]),
             confidence=float(data["confidence"]),

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.git import find_repository
-from tacitd_handlers.learning.plain import leads_out, plain_bytes
+from tacitd_handlers.learning.plain import leads_out, read_plain_bytes
 
 LIMIT = 200_000
 CUT = "\n[… cut: the rest stands in the file]\n"
 
 
-def section(cwd: Path, budget: int) -> str:
+def build_section(cwd: Path, budget: int) -> str:
     """Given a working directory, return its text, at most `budget` characters; "" where nothing was learned."""
     said: list[str] = []
     left = budget
-    for path, text in documents(cwd):
+    for path, text in read_context_files(cwd):
         part = f"=== {path} ===\n{text.rstrip()}\n"
         if len(part) > left:
             room = left - len(CUT)
@@ -30,7 +30,7 @@ def section(cwd: Path, budget: int) -> str:
     return "\n".join(said)
 
 
-def documents(cwd: Path) -> Iterator[tuple[Path, str]]:
+def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     """LEARNED.md of the project, then AGENTS.md from the root down to the directory.
 
     In a linked work tree LEARNED.md is the main one's; of an AGENTS.md the work tree's own counts, where it has one.
@@ -38,7 +38,7 @@ def documents(cwd: Path) -> Iterator[tuple[Path, str]]:
     here = Path(os.path.realpath(cwd))
     root = root_of(here)
     yield from _text(root / "LEARNED.md", root)
-    tree = _tree(here) or root
+    tree = _worktree_of(here) or root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
     for depth in range(len(folders) + 1):
         below = Path(*folders[:depth])
@@ -48,18 +48,18 @@ def documents(cwd: Path) -> Iterator[tuple[Path, str]]:
 
 def root_of(cwd: Path) -> Path:
     """The git top level (the main worktree's), else the directory itself. Also where it does not exist."""
-    here = _standing(cwd)
+    here = _existing_directory(cwd)
     found = find_repository(Path(os.path.realpath(here)))
     return found.top if found is not None else Path(os.path.realpath(cwd))
 
 
-def _tree(cwd: Path) -> Path | None:
+def _worktree_of(cwd: Path) -> Path | None:
     """The top level of the work tree itself, a linked one's too."""
-    found = find_repository(_standing(cwd))
+    found = find_repository(_existing_directory(cwd))
     return found.here if found is not None else None
 
 
-def _standing(cwd: Path) -> Path:
+def _existing_directory(cwd: Path) -> Path:
     """The nearest directory on the way up that is there."""
     return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
 
@@ -69,7 +69,7 @@ def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
     if all(leads_out(path, root) for root in roots):
         return
     try:
-        text = (plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+        text = (read_plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
     except (OSError, FileRefusedError):
         return
     if text.strip():

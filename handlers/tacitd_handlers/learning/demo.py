@@ -20,7 +20,7 @@ from tacitd.slices import FoundPlugins
 from tacitd.testing import ScriptedModel
 from tacitd.transcripts.watch import SilentWatcher
 from tacitd.verbs import build_methods, take_status
-from tacitd_handlers.learning import slice
+from tacitd_handlers.learning import make_plugin
 
 TYPED = (
     ("no, use pnpm here, never npm", "I ran `npm install`."),
@@ -37,7 +37,7 @@ SECTION: Communication
 FACT: Prefers short answers without a summary at the end"""
 
 
-def play() -> Iterator[str]:
+def play_demo() -> Iterator[str]:
     """Yield what a person should see, line by line, while it happens."""
     logger.remove()
     box = Path(tempfile.mkdtemp(prefix="tacitd-demo-"))
@@ -56,7 +56,7 @@ def _play(box: Path) -> Iterator[str]:
     app = build_app(
         places,
         {"TACITD_EXTRACTION__SETTLE": "0s"},
-        found=FoundPlugins((slice(),)),
+        found=FoundPlugins((make_plugin(),)),
         model=lambda config, budget: model,
         watcher_for=SilentWatcher,
     )

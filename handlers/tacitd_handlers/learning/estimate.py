@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from tacitd_handlers.learning.facts import FACTS_LIMIT
-from tacitd_handlers.learning.material import BESIDE, CALL_LIMIT
+from tacitd_handlers.learning.material import ANSWER_OVERHEAD, CALL_LIMIT
 from tacitd_handlers.learning.phrasing import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
@@ -25,7 +25,7 @@ MATERIAL = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class SessionVolume:
     """What one session said."""
 
     project: str
@@ -45,7 +45,7 @@ class Estimate:
     usd: float
 
 
-def estimate(sittings: Iterable[Sitting], max_prompts: int, max_bytes: int) -> Estimate:
+def estimate_cost(sittings: Iterable[SessionVolume], max_prompts: int, max_bytes: int) -> Estimate:
     """Given what sessions said and how prompts are gathered, return calls and dollars at most."""
     kept = [s for s in sittings if s.prompts]
     fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
@@ -62,11 +62,11 @@ def estimate(sittings: Iterable[Sitting], max_prompts: int, max_bytes: int) -> E
 
 def _syntheses(answers: int) -> int:
     """So many answers full of the longest facts are made lines of in portions; the last fact of one may not fit."""
-    fact = FACT_LIMIT + BESIDE
+    fact = FACT_LIMIT + ANSWER_OVERHEAD
     return ceil(answers * FACTS_LIMIT * fact / (CALL_LIMIT - fact))
 
 
-def _calls(sitting: Sitting, max_prompts: int, max_bytes: int) -> int:
+def _calls(sitting: SessionVolume, max_prompts: int, max_bytes: int) -> int:
     """A batch ends before the prompt that is too many, so bytes may need nearly twice the calls."""
     by_bytes = ceil(2 * sitting.bytes / max_bytes) if sitting.bytes > max_bytes else 1
     return max(ceil(sitting.prompts / max_prompts), by_bytes)

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
+from tacitd_handlers.learning.answers import (
+    Unusable,
+    is_fence,
+    is_none,
+    is_refusal,
+    repeats_prompt,
+    strip_marks,
+)
 from tacitd_handlers.learning.headings import known_group
-from tacitd_handlers.learning.phrasing import tidied
-from tacitd_handlers.learning.prompting import instructions, sentences_of
-from tacitd_handlers.learning.sameness import normalise
+from tacitd_handlers.learning.phrasing import tidy_fact
+from tacitd_handlers.learning.prompting import list_instructions, sentences_of
+from tacitd_handlers.learning.sameness import normalise_text
 
 ANSWER_LIMIT = 8192
 """Characters: a longer answer is no list of facts."""
@@ -36,25 +43,25 @@ _ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already 
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ParsedFacts:
     """The facts of one answer, in its order."""
 
     facts: tuple[str, ...]
     withheld: int = 0
     """How many looked like a secret, and are kept nowhere."""
-    over: int = 0
+    over_limit: int = 0
     """How many came after the twentieth."""
 
 
-def parse_facts(answer: str, given: str = "", besides: Sequence[str] = ()) -> Facts | Unusable:
+def parse_facts(answer: str, given: str = "", besides: Sequence[str] = ()) -> ParsedFacts | Unusable:
     """Given the answer, the data that was asked about, and what else was asked in the prompt, return the facts in it.
 
     NONE in any spelling, and an empty answer, are no facts. An echo of the prompt, a refusal, prose or JSON
     is no list: Unusable, so that the batch is asked again instead of being taken as empty.
     """
     if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
-        return Facts(())
-    wrong = _wrong(answer, given, besides)
+        return ParsedFacts(())
+    wrong = _why_unusable(answer, given, besides)
     if wrong:
         return Unusable(wrong)
     lines = [line for line in answer.splitlines() if line.strip() and not is_fence(line)]
@@ -62,15 +69,15 @@ def parse_facts(answer: str, given: str = "", besides: Sequence[str] = ()) -> Fa
     if not candidates:
         return Unusable("the answer is JSON or code, not one fact a line")
     after_none = is_none(candidates[0])
-    return _collected([line for line in candidates if not _is_talk(line, after_none)])
+    return _collected([line for line in candidates if not _is_commentary(line, after_none)])
 
 
-def _wrong(answer: str, given: str, besides: Sequence[str]) -> str:
+def _why_unusable(answer: str, given: str, besides: Sequence[str]) -> str:
     if len(answer) > ANSWER_LIMIT:
         return f"the answer is longer than {ANSWER_LIMIT} characters"
-    if refuses(answer):
+    if is_refusal(answer):
         return "the model declined or asked back"
-    if echoes(answer, [*instructions("extraction"), *sentences_of(besides)], given):
+    if repeats_prompt(answer, [*list_instructions("extraction"), *sentences_of(besides)], given):
         return "the answer repeats the prompt"
     lines = [line for line in answer.splitlines() if line.strip()]
     if len(lines) == 1 and len(lines[0]) > _PROSE:
@@ -78,20 +85,20 @@ def _wrong(answer: str, given: str, besides: Sequence[str]) -> str:
     return ""
 
 
-def _collected(lines: list[str]) -> Facts:
+def _collected(lines: list[str]) -> ParsedFacts:
     kept: dict[str, str] = {}
     withheld = 0
     for line in lines:
-        text = tidied(line)
+        text = tidy_fact(line)
         if not any(char.isalnum() for char in text) or is_none(text):
             continue
         # The line too: shortening could halve a secret out of recognition.
         if has_secret(sanitize_line(line)) or has_secret(text):
             withheld += 1
         else:
-            kept.setdefault(normalise(text), text)
+            kept.setdefault(normalise_text(text), text)
     facts = tuple(kept.values())
-    return Facts(facts[:FACTS_LIMIT], withheld, max(0, len(facts) - FACTS_LIMIT))
+    return ParsedFacts(facts[:FACTS_LIMIT], withheld, max(0, len(facts) - FACTS_LIMIT))
 
 
 def _is_json(line: str) -> bool:
@@ -106,9 +113,9 @@ def _is_json(line: str) -> bool:
         return False
 
 
-def _is_talk(line: str, after_none: bool) -> bool:
+def _is_commentary(line: str, after_none: bool) -> bool:
     """An introduction, a heading, a closing word, why there is nothing: what a model says around its list."""
-    text = without_marks(line)
+    text = strip_marks(line)
     if (
         line.lstrip().startswith("#")
         or known_group(text.strip("*_")) is not None

@@ -22,12 +22,12 @@ class Gathered:
     """No further prompt fits: there is no reason to wait."""
 
 
-def speaks(prompt: Prompt) -> bool:
+def has_typed_text(prompt: Prompt) -> bool:
     """Whether a prompt can hold a preference: a shell command that the person ran cannot."""
     return prompt.kind != "bash" and bool(prompt.text.strip())
 
 
-def gather(records: Sequence[Record], end: int, max_prompts: int, max_bytes: int) -> Gathered:
+def gather_prompts(records: Sequence[Record], end: int, max_prompts: int, max_bytes: int) -> Gathered:
     """Given records in order and the offset they reach, take prompts until one more would be too many.
 
     A record is never split, and the first is always taken: a prompt that is too long alone is cut later.
@@ -35,7 +35,7 @@ def gather(records: Sequence[Record], end: int, max_prompts: int, max_bytes: int
     taken: list[Prompt] = []
     size = 0
     for record in records:
-        words = [p for p in record.prompts if speaks(p)]
+        words = [p for p in record.prompts if has_typed_text(p)]
         if not words:
             continue
         more = sum(len(p.text.encode(errors="replace")) for p in words)
@@ -55,7 +55,7 @@ def quiet_for(prompts: Sequence[Prompt], now: float) -> float:
     return max(0.0, now - max(times)) if times else float("inf")
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_middle(text: str, limit: int) -> str:
     """The text, or its beginning and end with a note of what was left out: at most about `limit` characters."""
     if len(text) <= limit:
         return text

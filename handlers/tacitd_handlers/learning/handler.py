@@ -27,22 +27,22 @@ from tacitd.events import (
 )
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.learning import reach
-from tacitd_handlers.learning.begin import begin
+from tacitd_handlers.learning.begin import init_project
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.extract import extract
+from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.folders import folders_of
 from tacitd_handlers.learning.learned_notices import learned_notices
-from tacitd_handlers.learning.looks import is_news, look
+from tacitd_handlers.learning.looks import check_removals, is_news
 from tacitd_handlers.learning.material import done_batches
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
-from tacitd_handlers.learning.saying import count_facts, says
-from tacitd_handlers.learning.state import COUNTED, Aside, State
-from tacitd_handlers.learning.store import Files, RawAccess, append_raw, refused, take_back
-from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesis, finish
-from tacitd_handlers.learning.view import spliceable
+from tacitd_handlers.learning.saying import count_facts, format_status_lines
+from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
+from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
+from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesizer, recover_pending
+from tacitd_handlers.learning.view import read_spliceable
 
-SILENT = 50
+SILENCE_LIMIT = 50
 """Prompts put to the model without a fact before `status` says so: silence must not look like health."""
 
 RECOVER = "recover"
@@ -51,7 +51,7 @@ RETRY = "retry"
 """Jobs of the handler; `SYNTHESIZE` is another."""
 
 
-class Touched:
+class SessionFolders:
     """Which folders a session worked in, most often touched first (SPEC S-30). Records are offered more than once while
     prompts are gathered, and counted once."""
 
@@ -59,7 +59,7 @@ class Touched:
         self._counts: Counter[str] = Counter()
         self._read: dict[Path, int] = {}
 
-    def note(self, event: TranscriptGrew, project: Project) -> None:
+    def count_folders(self, event: TranscriptGrew, project: Project) -> None:
         """Count what the records' tools read and wrote."""
         mark = self._read.get(event.transcript, 0)
         uses = [use for record in event.records if record.start >= mark for use in record.tools]
@@ -70,24 +70,24 @@ class Touched:
         for use in uses:
             self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
 
-    def folders(self) -> tuple[str, ...]:
+    def list_folders(self) -> tuple[str, ...]:
         """At most thirty."""
         return tuple(name for name, _ in self._counts.most_common(30))
 
 
-class Learning:
+class LearningHandler:
     """Seed 003, as one handler. Events of one project never overlap; those of two may."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._state = State()
-        self._touched: dict[str, Touched] = {}
+        self._state = LearningState()
+        self._session_folders: dict[str, SessionFolders] = {}
         self._projects: dict[Path, Project] = {}
-        self._shut: dict[Path, str] = {}
+        self._refused_synthesis: dict[Path, str] = {}
         """Why a project's synthesis was refused: a degradation already, that need not be said twice."""
         self._ownership: RawOwnership
         self._bootstrap: Bootstrap
-        self._synthesis: Synthesis
+        self._synthesis: Synthesizer
         self._refusals: RefusalLog
         self._tools: Tools
 
@@ -96,39 +96,43 @@ class Learning:
         self._tools = tools
         for commit in commits:
             try:
-                self._state.fold(commit)
+                self._state.fold_commit(commit)
             except (KeyError, TypeError, ValueError) as error:  # a newer version's: not ours to judge
                 logger.warning("a commit of {} is not understood: {}", commit.event, error)
-        self._ownership = RawOwnership(tools.home, tools.clock, dict(self._state.since), tools.disk)
+        self._ownership = RawOwnership(
+            tools.home, tools.clock, dict(self._state.first_written_at), tools.disk
+        )
         self._bootstrap = Bootstrap(tools.home, self._ownership, tools.disk)
         self._refusals = RefusalLog(tools.home, tools.disk)
         self._load_refusals(tools)
-        self._synthesis = Synthesis(self._bootstrap, self._ownership, self._refusals, tools.home, tools.disk)
+        self._synthesis = Synthesizer(
+            self._bootstrap, self._ownership, self._refusals, tools.home, tools.disk
+        )
         for root in [root for root, made in self._state.waiting.items() if made]:
             self._project_raw(root, done_batches(tools.history, root))
-        self._say_silence(tools)
-        self._say_aside(tools)
+        self._report_silence(tools)
+        self._report_set_aside(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Answer one event. Raises OSError and TacitdError where the world refuses; then it is offered again."""
         match event:
             case TranscriptGrew():
-                return self._grew(event, tools)
+                return self._handle_growth(event, tools)
             case SessionEnded(project=Project() as project):
                 self._note(project)
                 outcome = self._synthesize(project, tools)
                 if isinstance(outcome, Done):
-                    self._touched.pop(event.session, None)
+                    self._session_folders.pop(event.session, None)
                 return outcome
             case SourceChanged():
-                return self._changed(event, tools)
+                return self._handle_source_change(event, tools)
             case Due():
-                return self._due(event, tools)
+                return self._run_job(event, tools)
             case SessionStarted(project=Project() as project):
                 self._note(project)
-                return self._compare(project, tools)
+                return self._check_at_start(project, tools)
             case SessionEnded() | Told():
-                self._touched.pop(event.session, None)
+                self._session_folders.pop(event.session, None)
                 return Done()
             case SessionStarted():
                 return Done()
@@ -147,8 +151,8 @@ class Learning:
 
         Raises OSError and FileRefusedError.
         """
-        access = self._ownership.inspect(Files(root))
-        said, id = describe_foreign(Files(root), access), f"learning.raw-foreign:{root}"
+        access = self._ownership.inspect_files(ProjectPaths(root))
+        said, id = describe_foreign(ProjectPaths(root), access), f"learning.raw-foreign:{root}"
         if said is None:
             self._tools.clear(id)
         else:
@@ -157,10 +161,10 @@ class Learning:
 
     # stage 1
 
-    def _grew(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+    def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note(event.project)
         try:
-            outcome = extract(event, self._folders(event), self._bootstrap, self._refusals, tools)
+            outcome = extract_facts(event, self._folders(event), self._bootstrap, self._refusals, tools)
         except FileBusyError:
             raise
         except TacitdError as error:  # a file is in the way: that is not the fault of these words
@@ -175,25 +179,25 @@ class Learning:
     def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
         if not isinstance(event.project, Project):
             return ()
-        touched = self._touched.setdefault(event.session, Touched())
-        touched.note(event, event.project)
-        return touched.folders()
+        touched = self._session_folders.setdefault(event.session, SessionFolders())
+        touched.count_folders(event, event.project)
+        return touched.list_folders()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
         """What was done is durable: write new facts into the raw file, and say what a person should know."""
         kind, root = commit.data.get("kind"), Path(str(commit.data.get("project", "")))
         with self._lock:
-            before = root in self._state.since
-            self._state.fold(commit)
-            first = root in self._state.since and not before
+            before = root in self._state.first_written_at
+            self._state.fold_commit(commit)
+            first = root in self._state.first_written_at and not before
         if first:
             logger.info("tacitd writes in {} from now on; `tacitd exclude` ends that", root)
         if kind == "batch":
-            self._say_silence(tools)
+            self._report_silence(tools)
             if commit.data.get("new"):
                 self._project_raw(root)
         if kind == "aside":
-            self._say_aside(tools)
+            self._report_set_aside(tools)
         if kind == "synthesis":
             for notice in learned_notices(root, commit.data):
                 tools.announce(notice)
@@ -210,48 +214,50 @@ class Learning:
         else:
             tools.clear(UNUSABLE)
 
-    def _say_silence(self, tools: Tools) -> None:
-        asked = self._state.since_fact
-        if asked < SILENT:
+    def _report_silence(self, tools: Tools) -> None:
+        asked = self._state.asked_since_fact
+        if asked < SILENCE_LIMIT:
             tools.clear("learning.silent")
             return
         what = f"{asked} prompts were put to the model since the last fact"
         hint = "`tacitd prompts` shows what is read; the known-facts summary in `tmp/` what is taken as known"
         tools.degrade(Degradation("learning.silent", what, hint))
 
-    def _say_aside(self, tools: Tools) -> None:
+    def _report_set_aside(self, tools: Tools) -> None:
         """Facts that no answer could make lines of, as long as their files are there (SPEC S-23)."""
         with self._lock:
-            aside = list(self._state.aside)
+            aside = list(self._state.set_aside)
         for one in aside:
-            files = [Files(one.root).tmp / name for name in one.names]
+            files = [ProjectPaths(one.root).tmp_dir / name for name in one.names]
             left = [str(path) for path in files if path.exists()]
             id = f"learning.aside:{one.root}:{','.join(one.names)}"
             if left:
                 tools.degrade(
                     Degradation(
-                        id, f"facts were put aside in {', '.join(left)}: {one.reason}", self._try_again(one)
+                        id, f"facts were put aside in {', '.join(left)}: {one.reason}", self._retry_hint(one)
                     )
                 )
             else:
                 tools.clear(id)
 
-    def _try_again(self, aside: Aside) -> str:
+    def _retry_hint(self, aside: SetAsideFacts) -> str:
         """How a person has facts tried again that were put aside: a raw file that is not ours would not be read."""
-        files = Files(aside.root)
+        files = ProjectPaths(aside.root)
         try:
             own = self._inspect(aside.root).raw != "closed"
         except (OSError, TacitdError):
             own = True
         if own:
-            return (
-                f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw}), or remove them"
-            )
+            return f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw_file}), or remove them"
         return "`tacitd rescue retry --all` tries them again, or remove them"
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
         """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""
-        tools, files, id = self._tools, Files(root, self._tools.disk), f"learning.raw-unwritable:{root}"
+        tools, files, id = (
+            self._tools,
+            ProjectPaths(root, self._tools.disk),
+            f"learning.raw-unwritable:{root}",
+        )
         with self._lock:
             batches = [b for b in self._state.waiting.get(root, {}).values() if b.id not in set(done)]
         if tools.write_mode(Project(root, False)) == "off" or not root.is_dir():
@@ -260,7 +266,7 @@ class Learning:
             append_raw(files, batches, self._inspect(root))
         except (OSError, TacitdError) as error:
             why = getattr(error, "what", "") or getattr(error, "strerror", "") or str(error)
-            what = f"{files.raw} cannot be written: {why}"
+            what = f"{files.raw_file} cannot be written: {why}"
             tools.degrade(Degradation(id, what, "the facts are kept, and written when it can be"))
         else:
             tools.clear(id)
@@ -270,14 +276,14 @@ class Learning:
     def _synthesize(self, project: Project, tools: Tools) -> Outcome:
         id = f"learning.file:{project.root}"
         try:
-            outcome = self._synthesis.run(project, self._state, tools)
+            outcome = self._synthesis.synthesize_project(project, self._state, tools)
         except FileBusyError:
             raise
         except TacitdError as error:
-            self._shut[project.root] = error.what
+            self._refused_synthesis[project.root] = error.what
             tools.degrade(Degradation(id, error.what, error.hint))
             return Later(error.what, error.hint)
-        self._shut.pop(project.root, None)
+        self._refused_synthesis.pop(project.root, None)
         tools.clear(id)
         if isinstance(outcome, Done):
             tools.clear(f"learning.raw-unwritable:{project.root}")
@@ -285,7 +291,7 @@ class Learning:
 
     # what happens by the clock, and by hand
 
-    def _due(self, event: Due, tools: Tools) -> Outcome:
+    def _run_job(self, event: Due, tools: Tools) -> Outcome:
         match event.job, event.project:
             case "init", Project() as project:
                 return self._init(project, tools)
@@ -305,16 +311,16 @@ class Learning:
         self._note(project)
         if tools.write_mode(project) == "off":
             return Done()
-        begin(project, tools)
-        made = self._bootstrap.refresh(project, tools, ask=True, at_once=True)
+        init_project(project, tools)
+        made = self._bootstrap.refresh_summary(project, tools, ask=True, at_once=True)
         return Done(data={"kind": "summary", "project": str(project.root), "by": made.by})
 
     def _recover(self, tools: Tools) -> None:
         """SPEC S-52: facts of projects without a live session, in files or in the log alone. Each project's synthesis is
         an event of its own, so that one that fails stops no other, and none overlaps another of its project."""
-        self._say_aside(tools)
+        self._report_set_aside(tools)
         self._load_refusals(tools)
-        finish(tools)
+        recover_pending(tools)
         for project in self._known_projects(tools):
             if self._has_facts(project.root) and not tools.has_live_session(project):
                 tools.post(Due(SYNTHESIZE, project))
@@ -332,19 +338,19 @@ class Learning:
     def _retry(self, tools: Tools) -> None:
         """A person has the facts tried again that were put aside."""
         with self._lock:
-            aside = list(self._state.aside)
+            aside = list(self._state.set_aside)
         for one in aside:
-            files = Files(one.root, tools.disk)
+            files = ProjectPaths(one.root, tools.disk)
             note = partial(self._ownership.note_made, files)
-            if refused(files) is None and take_back(files, one.names, tools.clock.now(), note):
+            if why_not_writable(files) is None and take_back(files, one.names, tools.clock.now(), note):
                 project = tools.project_of(str(one.root))
                 if isinstance(project, Project):
                     tools.post(Due(SYNTHESIZE, project))
-        self._say_aside(tools)
+        self._report_set_aside(tools)
 
     def _known_projects(self, tools: Tools) -> list[Project]:
         with self._lock:
-            roots = dict.fromkeys([*self._state.waiting, *self._state.since])
+            roots = dict.fromkeys([*self._state.waiting, *self._state.first_written_at])
             known = dict(self._projects)
         for root in roots:
             if root not in known and root.is_dir():
@@ -353,7 +359,7 @@ class Learning:
                     known[place.root] = place
         return [p for p in known.values() if tools.write_mode(p) != "off" and p.root.is_dir()]
 
-    def _compare(self, project: Project, tools: Tools) -> Outcome:
+    def _check_at_start(self, project: Project, tools: Tools) -> Outcome:
         """Judge our lines, and make the summary anew, before the first words of a session are put to the model.
 
         Trigger: a session begins. Why: LEARNED.md may have changed while no daemon ran, or before it knew the project, and
@@ -361,25 +367,27 @@ class Learning:
         """
         if tools.write_mode(project) == "off":
             return Done()
-        return self._changed(SourceChanged(project, Files(project.root).learned), tools)
+        return self._handle_source_change(
+            SourceChanged(project, ProjectPaths(project.root).learned_file), tools
+        )
 
-    def _changed(self, event: SourceChanged, tools: Tools) -> Outcome:
+    def _handle_source_change(self, event: SourceChanged, tools: Tools) -> Outcome:
         """A source changed: judge our lines in it, and make the summary anew; own writes change nothing (SPEC S-43)."""
-        project, files = event.project, Files(event.project.root)
+        project, files = event.project, ProjectPaths(event.project.root)
         data: Mapping[str, Any] = {}
-        if event.path in (files.learned, _reflog(project)):
-            data = look(project, self._state, tools.history, tools.clock.now())
+        if event.path in (files.learned_file, _reflog(project)):
+            data = check_removals(project, self._state, tools.history, tools.clock.now())
             data = data if is_news(data, project, self._state) else {}
-        writes = tools.write_mode(project) != "off" and refused(files) is None
-        if event.path != _reflog(project) and files.summary.exists() and writes:
-            self._bootstrap.refresh(project, tools, ask=event.path != files.learned)
+        writes = tools.write_mode(project) != "off" and why_not_writable(files) is None
+        if event.path != _reflog(project) and files.summary_file.exists() and writes:
+            self._bootstrap.refresh_summary(project, tools, ask=event.path != files.learned_file)
         return Done(data=data)
 
     def sources(self, project: Project) -> Sequence[Path]:
         """SPEC S-40: what the summary is made of. And what moves with HEAD: a line that is missing later was taken out
         by a person only if HEAD stood still meanwhile (SPEC S-28)."""
-        files, reflog = Files(project.root), _reflog(project)
-        found = [*self._tools.directives, files.agents, files.learned]
+        files, reflog = ProjectPaths(project.root), _reflog(project)
+        found = [*self._tools.directives, files.agents_file, files.learned_file]
         return [*found, reflog] if reflog is not None else found
 
     # status
@@ -393,15 +401,15 @@ class Learning:
                 str(root): sum(len(b.facts) for b in made.values()) for root, made in state.waiting.items()
             }
             counted = {
-                "today": {name: today[name] for name in COUNTED},
-                "total": {name: state.total[name] for name in COUNTED},
+                "today": {name: today[name] for name in COUNTED_FIELDS},
+                "total": {name: state.total[name] for name in COUNTED_FIELDS},
                 "skipped": dict(state.skipped),
             }
-            since = {str(root): utc_seconds(at) for root, at in state.since.items()}
+            since = {str(root): utc_seconds(at) for root, at in state.first_written_at.items()}
             withheld = sum(len(lines) for lines in state.withheld.values())
-            roots = [root for root, seen in state.looks.items() if seen]
+            roots = [root for root, seen in state.snapshots.items() if seen]
         found: dict[str, Any] = counted | {
-            "refused": dict(self._refusals.count()),
+            "refused": dict(self._refusals.count_verdicts()),
             "facts_waiting": {root: n for root, n in waiting.items() if n},
             "waits": [
                 {"project": root, "what": count_facts(n), "until": self._until(root), "job": SYNTHESIZE}
@@ -410,11 +418,11 @@ class Learning:
             ],
             "withheld": withheld,
             "projects": since,
-            "not_referred_to": [str(root) for root in roots if reach.unseen(Files(root))],
-            "files_refused": [what for root in roots if (what := _wrong(root))],
+            "not_referred_to": [str(root) for root in roots if reach.is_unreferenced(ProjectPaths(root))],
+            "files_refused": [what for root in roots if (what := _why_not_writable(root))],
         }
-        once = [what for what in found["files_refused"] if what not in self._shut.values()]
-        return found | {"says": list(says(found | {"files_refused": once}))}
+        once = [what for what in found["files_refused"] if what not in self._refused_synthesis.values()]
+        return found | {"says": list(format_status_lines(found | {"files_refused": once}))}
 
     def _until(self, root: str) -> str:
         """What the facts of a project wait for."""
@@ -423,10 +431,10 @@ class Learning:
         return "its session ends"
 
 
-def _wrong(root: Path) -> str:
+def _why_not_writable(root: Path) -> str:
     """Why LEARNED.md could not get a line now, "" where it could."""
     try:
-        spliceable(Files(root).learned, root)
+        read_spliceable(ProjectPaths(root).learned_file, root)
     except TacitdError as error:
         return error.what
     return ""

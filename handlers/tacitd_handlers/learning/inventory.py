@@ -14,17 +14,17 @@ from tacitd.files.log import Log
 from tacitd.files.markdown import lines_of
 from tacitd.files.transaction import History
 from tacitd.handler import Commit
-from tacitd_handlers.learning.confidence import Standing, confidence, seen
+from tacitd_handlers.learning.confidence import LineConfidence, current_confidence, record_sighting
 from tacitd_handlers.learning.context import root_of
-from tacitd_handlers.learning.plain import plain_bytes
+from tacitd_handlers.learning.plain import read_plain_bytes
 from tacitd_handlers.learning.refusals import read_refusals
-from tacitd_handlers.learning.state import State
+from tacitd_handlers.learning.state import LearningState
 
 LIMIT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LearnedLine:
     """One line that tacitd wrote and that still stands."""
 
     file: str
@@ -34,7 +34,7 @@ class Entry:
     """When: UTC, `2025-12-17T01:50:00Z`."""
     sessions: tuple[str, ...]
     prompts: tuple[str, ...]
-    standing: Standing
+    strength: LineConfidence
     confidence: float
     """As of now: 0 to 1."""
     projects: int
@@ -49,43 +49,45 @@ class Entry:
             "at": self.at,
             "sessions": list(self.sessions),
             "prompts": list(self.prompts),
-            "firstSeen": utc_seconds(self.standing.first_seen),
-            "lastSeen": utc_seconds(self.standing.last_seen),
+            "firstSeen": utc_seconds(self.strength.first_seen),
+            "lastSeen": utc_seconds(self.strength.last_seen),
             "confidence": round(self.confidence, 4),
-            "seenCount": self.standing.seen_count,
+            "seenCount": self.strength.seen_count,
             "projects": self.projects,
         }
 
 
-def inventory(directory: Path, state_dir: Path) -> list[Entry]:
+def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
     """Given a directory in the project, return its learned lines, in the files' order."""
     root, now = root_of(directory), SystemClock().now()
     history = History(Log(state_dir / "history.jsonl"), SystemClock())
     state, ours = state_of(state_dir), history.list_lines(root)
-    standings = state.standings.get(root, {})
-    found: list[Entry] = []
+    standings = state.line_confidences.get(root, {})
+    found: list[LearnedLine] = []
     for path in dict.fromkeys(path for path, _ in ours):
         for heading, line in _lines(path):
             past = ours.get((path, line))
             if past is None or past.put_at is None or past.taken_at is not None:
                 continue
             file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-            standing = standings.get(line) or seen(None, past.put_at)
+            standing = standings.get(line) or record_sighting(None, past.put_at)
             where = (tuple(past.cause.get("sessions", ())), tuple(past.cause.get("prompts", ())))
-            at, projects = utc_seconds(past.put_at), max(1, state.projects(line))
+            at, projects = utc_seconds(past.put_at), max(1, state.count_projects(line))
             found.append(
-                Entry(file, heading, line, at, *where, standing, confidence(standing, now), projects)
+                LearnedLine(
+                    file, heading, line, at, *where, standing, current_confidence(standing, now), projects
+                )
             )
     return found
 
 
-def withheld(directory: Path, state_dir: Path) -> dict[str, str]:
+def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:
     """Given a directory in the project, return the lines that a person removed and that were said again, with the file
     that they are meant for."""
     return dict(state_of(state_dir).withheld.get(root_of(directory), {}))
 
 
-def refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
+def list_refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
     """Given a directory in the project, return what of the model's proposals was not stored in the last 90 days.
 
     Raises OSError.
@@ -94,12 +96,12 @@ def refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
     return read_refusals(home, SystemClock().now(), root_of(directory))
 
 
-def state_of(state_dir: Path) -> State:
+def state_of(state_dir: Path) -> LearningState:
     """What the learning handler has committed so far."""
-    state = State()
+    state = LearningState()
     for commit in _commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
         with suppress(KeyError, TypeError, ValueError):  # a newer version's: not ours to judge
-            state.fold(commit)
+            state.fold_commit(commit)
     return state
 
 
@@ -114,6 +116,6 @@ def _commits(log: Log) -> Iterator[Commit]:
 
 def _lines(path: Path) -> list[tuple[str, str]]:
     try:
-        return lines_of(plain_bytes(path, LIMIT))
+        return lines_of(read_plain_bytes(path, LIMIT))
     except (OSError, FileRefusedError):
         return []

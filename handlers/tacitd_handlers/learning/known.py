@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd_handlers.learning.statements import known_lines
-from tacitd_handlers.learning.store import Files, text_of
-from tacitd_handlers.learning.summary import Source
+from tacitd_handlers.learning.store import ProjectPaths, text_of
+from tacitd_handlers.learning.summary import SummarySource
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DirectiveGroup:
     """Directives that the model is asked about together: those of all projects, or the project's own."""
 
     own: bool
@@ -27,10 +27,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
+class KnownDocuments:
     """The texts that hold in a project, by name."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[DirectiveGroup, ...]
     """A person's directives: those of all projects, then the project's AGENTS.md; without what is empty."""
     learned: str
     summary: str
@@ -45,11 +45,11 @@ class Documents:
         """The model is asked again only where one of them is new (SPEC S-43)."""
         return frozenset(part.fingerprint for part in self.parts)
 
-    def lines(self) -> tuple[str, ...]:
+    def list_known_lines(self) -> tuple[str, ...]:
         """Every line that a fact may repeat (SPEC S-06)."""
         return known_lines(*(text for _, text in self.directives), self.learned, self.summary)
 
-    def sources(self, distilled: Mapping[str, str]) -> list[Source]:
+    def build_sources(self, distilled: Mapping[str, str]) -> list[SummarySource]:
         """What the summary is made of: learned lines first, they are the newest. `distilled`: what the model made of a
         part, by its fingerprint; the documents' own lines stand in where it made nothing."""
         documents: list[tuple[str, str]] = []
@@ -57,12 +57,14 @@ class Documents:
             made = distilled.get(part.fingerprint)
             documents += [("directives", made)] if made else part.texts
         return [
-            Source(name, text, rank)
+            SummarySource(name, text, rank)
             for rank, (name, text) in enumerate([("LEARNED.md", self.learned), *documents])
         ]
 
 
-def read_documents(files: Files, directives: Sequence[Path], *, summary: bool = True) -> Documents:
+def read_documents(
+    files: ProjectPaths, directives: Sequence[Path], *, summary: bool = True
+) -> KnownDocuments:
     """Read all of them as they are now; what is missing is empty, and the summary where it is not wanted.
 
     A document of the project that is a link out of it is empty too."""
@@ -72,8 +74,8 @@ def read_documents(files: Files, directives: Sequence[Path], *, summary: bool = 
         for path in directives
     ]
     present = tuple((name, text) for name, text in texts if text.strip())
-    mine = text_of(files.agents, files.root)
+    mine = text_of(files.agents_file, files.root)
     own = (("AGENTS.md", mine),) if mine.strip() else ()
-    parts = tuple(part for part in (Part(False, present), Part(True, own)) if part.texts)
-    known_facts = text_of(files.summary, files.root) if summary else ""
-    return Documents(parts, text_of(files.learned, files.root), known_facts)
+    parts = tuple(part for part in (DirectiveGroup(False, present), DirectiveGroup(True, own)) if part.texts)
+    known_facts = text_of(files.summary_file, files.root) if summary else ""
+    return KnownDocuments(parts, text_of(files.learned_file, files.root), known_facts)

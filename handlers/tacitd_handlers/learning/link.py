@@ -17,16 +17,16 @@ from tacitd.files.names import remove_files
 from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
 from tacitd.transcripts.projects import ProjectFinder
-from tacitd_handlers.learning.plain import leads_out, plain_bytes
+from tacitd_handlers.learning.plain import leads_out, read_plain_bytes
 from tacitd_handlers.learning.reach import (
     POINTER,
     POINTER_TEXT,
     exclude_file,
+    find_referring_file,
     hidden_by_us,
-    referring,
-    refers,
-    temporary,
-    without_code,
+    list_temporary_patterns,
+    refers_to_learned,
+    strip_code,
 )
 from tacitd_handlers.learning.store import LEARNED, text_of
 
@@ -44,12 +44,12 @@ def link(project: str | None, yes: bool) -> None:
     In CLAUDE.md, where there is one, that is `@LEARNED.md`, which Claude Code reads; else the "See also" in AGENTS.md.
     """
     root = _project(project).root
-    target, line = _offer(root)
+    target, line = _choose_target(root)
     if leads_out(target, root):
         raise FileRefusedError(
             f"{target} is a link that leads out of the project", "make it a file of the project's own"
         )
-    if refers(target, root):
+    if refers_to_learned(target, root):
         echo_message(f"{target} refers to LEARNED.md already")
         return
     before = _bytes(target)
@@ -63,7 +63,7 @@ def link(project: str | None, yes: bool) -> None:
         _without_pointer(root)
 
 
-def _offer(root: Path) -> tuple[Path, str]:
+def _choose_target(root: Path) -> tuple[Path, str]:
     """The file for the line, and the line. Where neither CLAUDE.md nor AGENTS.md is there, the file that refers to
     LEARNED.md already, or a new CLAUDE.md."""
     for name in ("CLAUDE.md", ".claude/CLAUDE.md"):
@@ -71,7 +71,7 @@ def _offer(root: Path) -> tuple[Path, str]:
             return root / name, IMPORT if name == "CLAUDE.md" else "@../LEARNED.md"
     if (root / "AGENTS.md").is_file():
         return root / "AGENTS.md", SEE_ALSO
-    return referring(root) or root / "CLAUDE.md", IMPORT
+    return find_referring_file(root) or root / "CLAUDE.md", IMPORT
 
 
 def with_line(data: bytes | None, line: str) -> bytes:
@@ -88,12 +88,12 @@ def with_line(data: bytes | None, line: str) -> bytes:
     if b"\0" in before:
         raise FileRefusedError("the file holds NUL bytes: it is no text", "save it as UTF-8")
     newline = b"\r\n" if b"\r\n" in before else b"\n"
-    if line in without_code(text).splitlines():
+    if line in strip_code(text).splitlines():
         return before
     end = b"" if not before or before.endswith(b"\n") else newline
     gap = newline if before.strip() else b""
     after = before + end + gap + line.encode() + newline
-    if line not in without_code(after.decode("utf-8")).splitlines():
+    if line not in strip_code(after.decode("utf-8")).splitlines():
         raise FileRefusedError("a code fence or a comment in the file is not closed", "close it")
     return after
 
@@ -108,7 +108,7 @@ def _without_pointer(root: Path) -> None:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        return plain_bytes(path, LIMIT)
+        return read_plain_bytes(path, LIMIT)
     except OSError as error:
         raise FileRefusedError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -129,14 +129,14 @@ def share(project: str | None) -> None:
     Nothing is added or committed; from then on git shows them, and new ones, as any other file.
     """
     place = _project(project)
-    if _choices().get_mode(place) == "off":
+    if _write_modes().get_mode(place) == "off":
         raise UsageError(f"{place.root} is excluded", f"tacitd exclude --undo {place.root}")
     path = exclude_file(place)
     if path is not None and path.exists():
         history = History(Log(get_paths().state_dir / "history.jsonl"), SystemClock())
-        ours = {line.encode() for line in hidden_by_us(history, place) - set(temporary(place))}
-        edit_file(path, lambda data: _without(data or b"", ours))
-    _choices().set_mode(place.root, "shared")
+        ours = {line.encode() for line in hidden_by_us(history, place) - set(list_temporary_patterns(place))}
+        edit_file(path, lambda data: _drop_lines(data or b"", ours))
+    _write_modes().set_mode(place.root, "shared")
     learned = place.root / LEARNED
     if learned.exists():
         echo_message(f"git shows {learned} now; add and commit it as you like")
@@ -144,7 +144,7 @@ def share(project: str | None) -> None:
         echo_message(f"git will show {learned} once something is learned")
 
 
-def _without(data: bytes, ours: set[bytes]) -> bytes:
+def _drop_lines(data: bytes, ours: set[bytes]) -> bytes:
     """Only lines that we put there, and not those of temporary files."""
     return b"".join(line for line in data.splitlines(keepends=True) if line.strip() not in ours)
 
@@ -157,7 +157,7 @@ def _without(data: bytes, ours: set[bytes]) -> bytes:
 def exclude(project: str, undo: bool) -> None:
     """Stop writing in a project. What was learned there stays; nothing of it is sent to the model any more."""
     root = _project(project).root
-    choices = _choices()
+    choices = _write_modes()
     if undo:
         choices.set_mode(root, choices.get_previous(root, "off"))
     else:
@@ -180,5 +180,5 @@ def _project(given: str | None) -> Project:
     return place
 
 
-def _choices() -> WriteModes:
+def _write_modes() -> WriteModes:
     return WriteModes(Log(get_paths().state_dir / "projects.jsonl"), SystemClock())

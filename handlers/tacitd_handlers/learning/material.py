@@ -13,21 +13,28 @@ from pathlib import Path
 
 from tacitd.events import Project
 from tacitd.files.transaction import History
-from tacitd_handlers.learning.raw import RawLine, parse
+from tacitd_handlers.learning.raw import RawLine, parse_raw_file
 from tacitd_handlers.learning.raw_ownership import RawOwnership
-from tacitd_handlers.learning.state import Extracted, State
-from tacitd_handlers.learning.store import RAW, Files, append_raw, claim, encode_batch, facts_in
+from tacitd_handlers.learning.state import Extracted, LearningState
+from tacitd_handlers.learning.store import (
+    RAW,
+    ProjectPaths,
+    append_raw,
+    claim_raw_file,
+    encode_batch,
+    facts_in,
+)
 
 CALL_LIMIT = 48_000
 """Bytes of the longest answer that is asked for in one call, as far as it can be foreseen."""
-BESIDE = 80
+ANSWER_OVERHEAD = 80
 """Bytes that an answer says beside each fact: FILE, SECTION and FACT, each in a line of its own."""
 
 _BATCH = "batch:"
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PendingFacts:
     """Facts that wait, and what became of those that wait no longer."""
 
     id: str
@@ -35,11 +42,11 @@ class Material:
     origins: tuple[Path, ...]
     """Of each line, the claimed file that has it; for a batch in no file, a name in its place."""
     claimed: tuple[Path, ...]
-    read: Mapping[Path, int] = field(default_factory=dict)
+    read_sizes: Mapping[Path, int] = field(default_factory=dict)
     """Of each claimed file, how many bytes there were."""
-    whole: Mapping[str, int] = field(default_factory=dict)
+    whole_line_sizes: Mapping[str, int] = field(default_factory=dict)
     """By its name, how many bytes of it are whole lines: should it grow, it is read from there."""
-    bad: tuple[bytes, ...] = ()
+    bad_lines: tuple[bytes, ...] = ()
     """Lines in the claimed files that are no facts."""
     settled: tuple[str, ...] = ()
     """Batches of which lines were made before a crash."""
@@ -60,7 +67,7 @@ class Material:
         """The folders that were worked in, as the lines say; not checked."""
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))[:30]
 
-    def parts(self, facts: Iterable[str]) -> dict[str, Path]:
+    def map_fact_ids(self, facts: Iterable[str]) -> dict[str, Path]:
         """Ids of these facts for `Ask.parts`, each with the claimed file of the fact.
 
         A fact has the same id in each call about it. A batch of ours has its own id, because git can say of its file now
@@ -107,7 +114,7 @@ class Material:
 
 
 @dataclass(slots=True)
-class _Written:
+class _WrittenFacts:
     """What transactions of this project made lines of."""
 
     batches: set[str] = field(default_factory=set)
@@ -116,23 +123,23 @@ class _Written:
     lines: dict[str, int] = field(default_factory=dict)
     """By the first batch or file of its transaction."""
 
-    def upto(self, name: str, size: int) -> int:
+    def written_upto(self, name: str, size: int) -> int:
         """Up to which byte lines were made of this file, which is so long now."""
         upto = self.files.get(name, 0)
         return size if upto is None else upto
 
 
-def take(
+def claim_facts(
     project: Project,
-    files: Files,
-    state: State,
+    files: ProjectPaths,
+    state: LearningState,
     history: History,
     ownership: RawOwnership,
     now: float,
     *,
     only: Collection[str] | None = None,
     among: Collection[Path] = (),
-) -> Material:
+) -> PendingFacts:
     """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
 
     Our own facts are in the handler's log too, so they come from there where the raw file may not be used.
@@ -144,31 +151,33 @@ def take(
     settled = [id for id in waiting if id in written.batches]
     fresh = [made for id, made in waiting.items() if id not in written.batches]
     if only is None:
-        append_raw(files, fresh, ownership.inspect(files))
+        append_raw(files, fresh, ownership.inspect_files(files))
         # Looked at again: the append took its time, and a checkout may have begun meanwhile.
-        if taken := claim(files, now, ownership.inspect(files)):
+        if taken := claim_raw_file(files, now, ownership.inspect_files(files)):
             ownership.note_taken(files, RAW, taken)
     else:
         fresh = [made for made in fresh if made.id in only]
-    claimed = tuple(p for p in ownership.inspect(files).claimed if only is None or p in among)
+    claimed = tuple(p for p in ownership.inspect_files(files).claimed if only is None or p in among)
     lines: dict[str, tuple[RawLine, Path]] = {}
     bad: list[bytes] = []
     read: dict[Path, int] = {}
     whole: dict[str, int] = {}
-    left = state.left.get(project.root, set())
-    finished, stayed = written.batches | state.synthesised, state.read.get(project.root, {})
+    left = state.unreadable_batches.get(project.root, set())
+    finished, stayed = written.batches | state.synthesised, state.synthesised_upto.get(project.root, {})
     for path in claimed:
         data = facts_in(path)
         read[path], whole[path.name] = len(data), data.rfind(b"\n") + 1
         begin = stayed.get(path.name, 0)
-        done = max(begin, written.upto(path.name, len(data)))
-        bad += parse(data[begin:]).bad  # not from `done` on: a crash may have come before they were put aside
-        for at, line in enumerate(parse(data[done:]).lines):
+        done = max(begin, written.written_upto(path.name, len(data)))
+        bad += parse_raw_file(
+            data[begin:]
+        ).bad_lines  # not from `done` on: a crash may have come before they were put aside
+        for at, line in enumerate(parse_raw_file(data[done:]).lines):
             if line.batch not in finished and (line.aside or line.batch not in left):
                 lines.setdefault(line.batch or f"{path.name}:{at}", (line, path))
     unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
     for made in unfiled:
-        for line in parse(encode_batch(made)).lines:
+        for line in parse_raw_file(encode_batch(made)).lines:
             lines[made.id] = (line, _place_of(files, made))
     known = {*settled, *(name for name in whole if name not in stayed)}
     count = sum(number for name, number in written.lines.items() if name in known)
@@ -176,7 +185,7 @@ def take(
     counted_by = tuple(
         f"{_BATCH}{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
     )
-    return Material(
+    return PendingFacts(
         _id(claimed, found),
         found,
         origins,
@@ -196,17 +205,17 @@ def _parts(facts: Iterable[str], name: str) -> list[str]:
     return [f"{name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}" for fact in facts]
 
 
-def _place_of(files: Files, batch: Extracted) -> Path:
+def _place_of(files: ProjectPaths, batch: Extracted) -> Path:
     """What takes the place of a claimed file for a batch that is in none: a name that is the same in each call."""
-    return files.tmp / f"batch-{batch.id}"
+    return files.tmp_dir / f"batch-{batch.id}"
 
 
-def portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
+def split_portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
     """Given facts, yield them in order in portions whose answers have about `limit` bytes: each is one call."""
     portion: list[str] = []
     size = 0
     for fact in facts:
-        more = len(fact.encode(errors="replace")) + BESIDE
+        more = len(fact.encode(errors="replace")) + ANSWER_OVERHEAD
         if portion and size + more > limit:
             yield portion
             portion, size = [], 0
@@ -221,8 +230,8 @@ def done_batches(history: History, root: Path) -> set[str]:
     return _written(history, Project(root, False)).batches
 
 
-def _written(history: History, project: Project) -> _Written:
-    found = _Written()
+def _written(history: History, project: Project) -> _WrittenFacts:
+    found = _WrittenFacts()
     for entry in history.list_transactions(project.root):
         if entry.state != "done":
             continue

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd_handlers.learning.synthesis import Plan
+from tacitd_handlers.learning.synthesis import SynthesisPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class SynthesisAnswer:
     """What the model proposed, and what riders found beside it."""
 
-    plan: Plan
+    plan: SynthesisPlan
     found: Mapping[str, list[Any]]
     """By the name of the slice that it is for."""
     usd: float = 0.0
@@ -30,10 +30,10 @@ class LostTwice:
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class PaidAnswer:
     """Answers that were paid for and could not be written yet."""
 
-    answers: Mapping[str, Answered]
+    answers: Mapping[str, SynthesisAnswer]
     """By the call's key."""
     batches: frozenset[str]
     """The batches in no file that these answers are about."""

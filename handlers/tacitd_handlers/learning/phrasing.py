@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tacitd_handlers.learning.answers import shortened, without_marks
+from tacitd_handlers.learning.answers import shorten_line, strip_marks
 
 FACT_LIMIT = 300
 """Characters of one fact or one learned line."""
@@ -34,7 +34,7 @@ _LABEL = re.compile(
 _MARKED_LABEL = re.compile(r"^(\*\*|__)([^*_:]{1,30}):?\1:?\s*(?=\S)")
 
 
-def without_user(text: str) -> str:
+def strip_user(text: str) -> str:
     """Given a fact, return it without "User", "The user", "User:", "(User, prefers, x)" at its beginning.
 
     "User accounts need a uuid" is about accounts and stays as it is.
@@ -46,10 +46,10 @@ def without_user(text: str) -> str:
     return _capital(text[found.end() :]) if found and text[found.end() :].strip() else text
 
 
-def tidied(text: str) -> str:
+def tidy_fact(text: str) -> str:
     """Given one line as a model or another tool wrote it, return the fact in it, at most 300 characters."""
-    fact = without_user(_unlabelled(without_marks(text)))
-    return shortened(_unlabelled(fact).strip(), FACT_LIMIT)
+    fact = strip_user(_unlabelled(strip_marks(text)))
+    return shorten_line(_unlabelled(fact).strip(), FACT_LIMIT)
 
 
 def _unlabelled(text: str) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.cleaning import Unfit, cleaned
+from tacitd_handlers.learning.cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.headings import heading_for
-from tacitd_handlers.learning.synthesis import Item
+from tacitd_handlers.learning.synthesis import ProposedLine
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"
@@ -47,10 +47,10 @@ class ProjectView:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedLine:
     """A line with its place."""
 
-    item: Item
+    item: ProposedLine
     path: str
     """Relative to the project: `LEARNED.md`, or `{folder}/AGENTS.md`."""
     heading: str
@@ -62,39 +62,39 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedItem:
     """An item of which nothing is stored, and why."""
 
-    item: Item
+    item: ProposedLine
     reason: str
 
 
-def place(item: Item, view: ProjectView, *, is_typed: bool = False) -> Placed | Refused:
+def place_item(item: ProposedLine, view: ProjectView, *, is_typed: bool = False) -> PlacedLine | RefusedItem:
     """Given an item and what the project looks like, return its place or the reason for refusing it.
 
     `is_typed`: whether a person typed the words of the item's fact.
     """
     placed = _place(item, view)
-    if isinstance(placed, Refused):
+    if isinstance(placed, RefusedItem):
         return placed
-    line = cleaned(item.fact, is_typed=is_typed)
+    line = clean_fact(item.fact, is_typed=is_typed)
     if isinstance(line, Unfit):
-        return Refused(item, line.reason)
-    section = "" if isinstance(cleaned(item.section), Unfit) else item.section
+        return RefusedItem(item, line.reason)
+    section = "" if isinstance(clean_fact(item.section), Unfit) else item.section
     path, note = placed
-    return Placed(item, path, heading_for(section, line), line, note)
+    return PlacedLine(item, path, heading_for(section, line), line, note)
 
 
-def _place(item: Item, view: ProjectView) -> tuple[str, str] | Refused:
+def _place(item: ProposedLine, view: ProjectView) -> tuple[str, str] | RefusedItem:
     """The path of the file, and why it is another than the answer's."""
     parts = _parts(item.file)
     if isinstance(parts, str):
-        return Refused(item, parts)
+        return RefusedItem(item, parts)
     *folders, name = parts
     if name.casefold() == LEARNED.casefold():
-        return Refused(item, "LEARNED.md stands only in the project's root") if folders else (LEARNED, "")
+        return RefusedItem(item, "LEARNED.md stands only in the project's root") if folders else (LEARNED, "")
     if name.casefold() != AGENTS.casefold():
-        return Refused(item, f"{sanitize_line(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
+        return RefusedItem(item, f"{sanitize_line(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
     if not folders:
         return LEARNED, "the root AGENTS.md belongs to the person"
     return _in_folder(item, folders, view)
@@ -106,16 +106,16 @@ def is_internal(name: str) -> bool:
     return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def _in_folder(item: Item, folders: list[str], view: ProjectView) -> tuple[str, str] | Refused:
+def _in_folder(item: ProposedLine, folders: list[str], view: ProjectView) -> tuple[str, str] | RefusedItem:
     folder = "/".join(folders)
     if any(is_internal(part) for part in folders):
-        return Refused(item, f"{folder} belongs to version control or to Claude Code")
+        return RefusedItem(item, f"{folder} belongs to version control or to Claude Code")
     vendored = any(part.casefold() in VENDORED for part in folders)
     match view.kind(folder):
         case "outside":
-            return Refused(item, f"{folder} leads out of the project")
+            return RefusedItem(item, f"{folder} leads out of the project")
         case "internal":
-            return Refused(item, f"{folder} leads into a directory of version control or of Claude Code")
+            return RefusedItem(item, f"{folder} leads into a directory of version control or of Claude Code")
         case "folder" if not vendored:
             return f"{folder}/{AGENTS}", ""
         case "folder":

@@ -9,7 +9,7 @@ from pathlib import Path
 from tacitd.errors import FileRefusedError
 
 
-def real(path: Path) -> Path:
+def resolve_links(path: Path) -> Path:
     """The path behind every link. Unlike `Path.resolve` it raises nothing where links run in a circle."""
     return Path(os.path.realpath(path))
 
@@ -19,11 +19,11 @@ def leads_out(path: Path, root: Path) -> bool:
 
     A repository can bring such a link along. The text behind it is not the project's: it may be a private key.
     """
-    place, top = real(path), real(root)
+    place, top = resolve_links(path), resolve_links(root)
     return not place.is_relative_to(top) or ".git" in map(str.casefold, place.relative_to(top).parts)
 
 
-def plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
+def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
     """At most `limit` bytes of an ordinary file from `begin` on, links followed; None where there is none.
 
     Raises FileRefusedError for a directory, a FIFO or a device (nothing waits for those), and OSError.

@@ -11,26 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tacitd_handlers.learning.answers import without_marks
-from tacitd_handlers.learning.placement import LEARNED, Placed
-from tacitd_handlers.learning.sameness import known, turned
+from tacitd_handlers.learning.answers import strip_marks
+from tacitd_handlers.learning.placement import LEARNED, PlacedLine
+from tacitd_handlers.learning.sameness import find_equal, is_reversal
 
 LINES_LIMIT = 20
 """Lines that one synthesis may write."""
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PlannedPut:
     """Put the line under the heading of the file, both made where they are missing."""
 
     path: str
     heading: str
     line: str
-    source: Placed
+    source: PlacedLine
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class PlannedSwap:
     """Put the line where the old one, which was ours, stands (SPEC S-26). The old one goes to the history."""
 
     path: str
@@ -38,17 +38,17 @@ class Swap:
     """As it stands in the file."""
     line: str
     heading: str
-    source: Placed
+    source: PlacedLine
 
 
-Operation = Put | Swap
+PlannedOperation = PlannedPut | PlannedSwap
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """Not written, and why."""
 
-    placed: Placed
+    placed: PlacedLine
     reason: str
 
 
@@ -56,7 +56,7 @@ class Dropped:
 class Withheld:
     """Not written, because a person removed that line once; offered in `tacitd review` (SPEC S-28)."""
 
-    placed: Placed
+    placed: PlacedLine
     removed: str
 
 
@@ -64,13 +64,13 @@ class Withheld:
 class Decision:
     """All that is to be done with one plan."""
 
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[PlannedOperation, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     withheld: tuple[Withheld, ...] = ()
 
 
-def decide(
-    placed: Sequence[Placed],
+def decide_operations(
+    placed: Sequence[PlacedLine],
     files: Mapping[str, Sequence[str]],
     removed: Mapping[str, AbstractSet[str]] | None = None,
     ours: Mapping[str, AbstractSet[str]] | None = None,
@@ -82,12 +82,12 @@ def decide(
     the lines in it that tacitd wrote and nobody changed; only those are ever replaced, a person's own line is
     not, and what updates it is put beside it.
     """
-    desk = _Desk(files, removed or {}, _replaceable(placed, files, ours or {}))
-    operations: list[Operation] = []
+    desk = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}))
+    operations: list[PlannedOperation] = []
     dropped: list[Dropped] = []
     withheld: list[Withheld] = []
     for one in placed:
-        match desk.judge(one):
+        match desk.judge_line(one):
             case Dropped() as drop:
                 dropped.append(drop)
             case Withheld() as kept_back:
@@ -101,7 +101,7 @@ def decide(
 
 
 def _replaceable(
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedLine],
     files: Mapping[str, Sequence[str]],
     ours: Mapping[str, AbstractSet[str]],
 ) -> dict[str, frozenset[str]]:
@@ -110,16 +110,18 @@ def _replaceable(
     Without the last, a plan that holds a thing and its contrary would swap them on every run.
     """
     texts = [one.line for one in placed]
-    mine = {path: {without_marks(line) for line in lines} for path, lines in ours.items()}
+    mine = {path: {strip_marks(line) for line in lines} for path, lines in ours.items()}
     return {
         path: frozenset(
-            line for line in lines if without_marks(line) in mine.get(path, ()) and known(line, texts) is None
+            line
+            for line in lines
+            if strip_marks(line) in mine.get(path, ()) and find_equal(line, texts) is None
         )
         for path, lines in files.items()
     }
 
 
-class _Desk:
+class _PlanState:
     """The files' lines while a plan is being decided, as they will stand after the operations so far."""
 
     def __init__(
@@ -132,51 +134,53 @@ class _Desk:
         self._removed = removed
         self._replaceable = replaceable
 
-    def judge(self, placed: Placed) -> Operation | Dropped | Withheld:
+    def judge_line(self, placed: PlacedLine) -> PlannedOperation | Dropped | Withheld:
         """What becomes of this line, as things stand on the desk."""
-        already = known(placed.line, self._seen_from(placed.path))
+        already = find_equal(placed.line, self._visible_lines(placed.path))
         if already is not None:
             return Dropped(placed, f"known: {already}")
-        gone = known(placed.line, self._taken_out(placed.path))
+        gone = find_equal(placed.line, self._removed_lines(placed.path))
         if gone is not None:
             return Withheld(placed, gone)
-        old = self._replaced(placed)
+        old = self._line_to_replace(placed)
         if old is None:
-            return Put(placed.path, placed.heading, placed.line, placed)
-        return Swap(placed.path, old, placed.line, placed.heading, placed)
+            return PlannedPut(placed.path, placed.heading, placed.line, placed)
+        return PlannedSwap(placed.path, old, placed.line, placed.heading, placed)
 
-    def carry_out(self, operation: Operation) -> None:
+    def carry_out(self, operation: PlannedOperation) -> None:
         """Let the desk look as if this were done. What was put is not up for replacing by the same plan."""
         lines = self._lines.setdefault(operation.path, [])
-        if isinstance(operation, Swap):
+        if isinstance(operation, PlannedSwap):
             lines[lines.index(operation.old)] = operation.line
         else:
             lines.append(operation.line)
 
-    def _seen_from(self, path: str) -> Iterable[str]:
+    def _visible_lines(self, path: str) -> Iterable[str]:
         """A line in LEARNED.md holds for every folder, so it counts for a folder's file too."""
         yield from self._lines.get(path, ())
         if path != LEARNED:
             yield from self._lines.get(LEARNED, ())
 
-    def _taken_out(self, path: str) -> Iterable[str]:
+    def _removed_lines(self, path: str) -> Iterable[str]:
         """LEARNED.md holds for every folder: a line that was taken out of one file does not come back through it."""
         if path == LEARNED:
             yield from sorted({line for lines in self._removed.values() for line in lines})
         else:
             yield from sorted({*self._removed.get(path, ()), *self._removed.get(LEARNED, ())})
 
-    def _replaced(self, placed: Placed) -> str | None:
+    def _line_to_replace(self, placed: PlacedLine) -> str | None:
         """The line of ours that this one updates: the one that REPLACES names, else its own contrary.
 
         Only in the same file: a folder's exception does not replace what holds for the whole project.
         """
-        candidates = [line for line in self._lines.get(placed.path, ()) if self._is_up(placed.path, line)]
-        named = without_marks(placed.item.replaces)
-        line = known(named, candidates) if named else None
+        candidates = [
+            line for line in self._lines.get(placed.path, ()) if self._is_replaceable(placed.path, line)
+        ]
+        named = strip_marks(placed.item.replaces)
+        line = find_equal(named, candidates) if named else None
         if line is not None:
             return line
-        return next((line for line in candidates if turned(placed.line, line)), None)
+        return next((line for line in candidates if is_reversal(placed.line, line)), None)
 
-    def _is_up(self, path: str, line: str) -> bool:
+    def _is_replaceable(self, path: str, line: str) -> bool:
         return line in self._replaceable.get(path, ())

@@ -16,7 +16,7 @@ from tacitd.handler import Footprint
 from tacitd.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
 from tacitd_handlers.learning.reach import POINTER, exclude_file, hidden_by_us
-from tacitd_handlers.learning.store import Files, text_of
+from tacitd_handlers.learning.store import ProjectPaths, text_of
 
 
 def learning_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -28,19 +28,19 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
     places: list[Path] = []
     own: list[Path] = []
     reasons: dict[Path, str] = {}
-    for root in state_of(state).since:
-        files = Files(root)
+    for root in state_of(state).first_written_at:
+        files = ProjectPaths(root)
         written = list(dict.fromkeys(path for path, _ in history.list_lines(root)))
-        if _is_a_file_of_the_project(files.summary, root):
-            removed.append(files.summary)
-        raw = [files.raw, *sorted(files.tmp.glob("learning-raw.*.jsonl"))]
-        kept += [*dict.fromkeys([files.learned, *written]), root / POINTER, *raw]
-        places += [root, files.tmp, (root / POINTER).parent, *(path.parent for path in written)]
+        if _is_a_file_of_the_project(files.summary_file, root):
+            removed.append(files.summary_file)
+        raw = [files.raw_file, *sorted(files.tmp_dir.glob("learning-raw.*.jsonl"))]
+        kept += [*dict.fromkeys([files.learned_file, *written]), root / POINTER, *raw]
+        places += [root, files.tmp_dir, (root / POINTER).parent, *(path.parent for path in written)]
         exclude = _find_exclude_file_with_our_lines(history, root)
         if exclude is not None:
             kept.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
-        own.append(files.tmp)
+        own.append(files.tmp_dir)
     return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons)
 
 

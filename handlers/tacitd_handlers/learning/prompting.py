@@ -22,7 +22,7 @@ from tacitd.errors import TacitdError
 from tacitd.model.guard import SENTINEL
 from tacitd.model.port import ModelRequest
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.answers import flat, without_marks
+from tacitd_handlers.learning.answers import flatten_text, strip_marks
 
 PromptName = Literal["extraction", "synthesis", "summary"]
 
@@ -46,7 +46,7 @@ class PromptError(TacitdError):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PromptMessage:
     """What a person typed, and the end of what the assistant had said just before."""
 
     text: str
@@ -54,12 +54,12 @@ class Message:
 
 
 @cache
-def template(name: PromptName) -> str:
+def load_template(name: PromptName) -> str:
     """The prompt's text as it stands in its file, without the last newline."""
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def fill(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> str:
+def fill_template(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> str:
     """Given a template, return it with every placeholder replaced, once each pass and no further.
 
     Raises PromptError where a placeholder has no value, or a value no placeholder.
@@ -71,19 +71,19 @@ def fill(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> 
     return _NAME.sub(lambda found: values.get(found[1], found[0]), text)
 
 
-def fence(data: str) -> str:
+def fence_text(data: str) -> str:
     """Given any text, return it between two lines of backticks that nothing in it can close."""
     longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
     bar = "`" * max(3, longest + 1)
     return f"{bar}\n{data}\n{bar}"
 
 
-def extraction_prompt(known_facts: str, messages: Sequence[Message]) -> str:
+def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
     """The whole prompt of Stage 1 (SPEC S-01): the summary, and the messages in order."""
     parts = [_numbered(number, message) for number, message in enumerate(messages, 1)]
     known_facts = redact_secrets(known_facts.strip())[0]
     values = {
-        "known_facts_summary": fence(known_facts) if known_facts else _NOTHING,
+        "known_facts_summary": fence_text(known_facts) if known_facts else _NOTHING,
         "user_message": "\n\n" + "\n\n".join(parts),
     }
     return _filled("extraction", values)
@@ -116,18 +116,18 @@ def summary_prompt(documents: Mapping[str, str]) -> str:
 
 
 @cache
-def instructions(name: PromptName) -> tuple[str, ...]:
+def list_instructions(name: PromptName) -> tuple[str, ...]:
     """The prompt's own sentences, flattened, that no honest answer repeats (SPEC S-35).
 
     Short lines ("Architectural principles") are left out: a person may well say those.
     """
-    mine = [line for line in template(name).splitlines() if _is_instruction(name, line)]
+    mine = [line for line in load_template(name).splitlines() if _is_instruction(name, line)]
     return sentences_of([SENTINEL, ModelRequest("", "fast", "").system, *mine])
 
 
 def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
     """Those of the lines that are long enough to prove an echo, flattened. A lesson in force is the person's own."""
-    said = (flat(without_marks(line)) for line in lines if "->" not in line)
+    said = (flatten_text(strip_marks(line)) for line in lines if "->" not in line)
     return tuple(line for line in said if len(line) >= 20 and len(line.split()) >= 4)
 
 
@@ -137,21 +137,21 @@ def _is_instruction(name: PromptName, line: str) -> bool:
 
 
 def _filled(name: PromptName, values: Mapping[str, str]) -> str:
-    return fill(template(name), values, LITERALS[name]) + "\n"
+    return fill_template(load_template(name), values, LITERALS[name]) + "\n"
 
 
-def _numbered(number: int, message: Message) -> str:
+def _numbered(number: int, message: PromptMessage) -> str:
     text, context = redact_secrets(message.text)[0], redact_secrets(message.context)[0]
-    said = f"What the assistant had just said:\n{fence(context)}\n" if context.strip() else ""
-    return f"Message {number}\n{said}What the person wrote:\n{fence(text)}"
+    said = f"What the assistant had just said:\n{fence_text(context)}\n" if context.strip() else ""
+    return f"Message {number}\n{said}What the person wrote:\n{fence_text(text)}"
 
 
 def _fenced_lines(lines: Iterable[str]) -> str:
     text = "\n".join("- " + redact_secrets(" ".join(line.split()))[0] for line in lines)
-    return fence(text) if text else _NOTHING
+    return fence_text(text) if text else _NOTHING
 
 
 def _documents(documents: Mapping[str, str]) -> str:
     blanked = [(redact_secrets(name)[0], redact_secrets(text.strip())[0]) for name, text in documents.items()]
-    shown = [f"{name}:\n{fence(text)}" for name, text in blanked if text]
+    shown = [f"{name}:\n{fence_text(text)}" for name, text in blanked if text]
     return "\n\n".join(shown) if shown else _NOTHING

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.phrasing import tidied
+from tacitd_handlers.learning.phrasing import tidy_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class RawLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawFile:
     """A raw file, read."""
 
     lines: tuple[RawLine, ...] = ()
-    bad: list[bytes] = field(default_factory=list)
+    bad_lines: list[bytes] = field(default_factory=list)
     """Lines that are no facts, without their newline: they go into quarantine."""
 
     @property
@@ -62,7 +62,7 @@ class Raw:
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))
 
 
-def encode(
+def encode_raw_line(
     ts: float,
     facts: Sequence[str],
     session: str,
@@ -86,7 +86,7 @@ def encode(
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
 
 
-def parse(data: bytes) -> Raw:
+def parse_raw_file(data: bytes) -> RawFile:
     """Given the file's bytes, return its lines and, apart, what is none. Raises nothing."""
     lines: list[RawLine] = []
     bad: list[bytes] = []
@@ -99,7 +99,7 @@ def parse(data: bytes) -> Raw:
             bad.append(raw)
         else:
             lines.append(line)
-    return Raw(tuple(lines), bad)
+    return RawFile(tuple(lines), bad)
 
 
 def _line(text: bytes) -> RawLine | None:
@@ -114,7 +114,7 @@ def _line(text: bytes) -> RawLine | None:
     safe = [
         fact
         for value in said
-        if not has_secret(sanitize_line(value)) and not has_secret(fact := tidied(value))
+        if not has_secret(sanitize_line(value)) and not has_secret(fact := tidy_fact(value))
     ]
     return RawLine(
         ts=_text(record.get("ts")),

@@ -28,8 +28,8 @@ from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd_handlers.learning.plain import real
-from tacitd_handlers.learning.store import CLAIMED, RAW, SUMMARY, Files, RawAccess
+from tacitd_handlers.learning.plain import resolve_links
+from tacitd_handlers.learning.store import CLAIMED, RAW, SUMMARY, ProjectPaths, RawAccess
 
 LOG = "first-sights.jsonl"
 HEAD = 65_536
@@ -52,7 +52,7 @@ class BroughtFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _TrackedAnswer:
     """What git said, until the index changes."""
 
     tracked: Tracked
@@ -61,7 +61,7 @@ class _Answer:
     asked_at: float
     """Seconds of the monotonic clock."""
 
-    def holds(self, stamp: tuple[int, int, int] | None, tmp: Path, now: float) -> bool:
+    def is_current(self, stamp: tuple[int, int, int] | None, tmp: Path, now: float) -> bool:
         """Whether git need not be asked again."""
         fresh = self.tracked is not None or now - self.asked_at < RETRY
         return fresh and (self.stamp, self.tmp) == (stamp, tmp)
@@ -85,7 +85,7 @@ class RawOwnership:
     _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
     _made: dict[Path, set[str]] = field(default_factory=dict, init=False)
     """Names of claimed files that are ours whatever git says."""
-    _answers: dict[Path, _Answer] = field(default_factory=dict, init=False)
+    _answers: dict[Path, _TrackedAnswer] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _log: Log = field(init=False)
 
@@ -94,14 +94,14 @@ class RawOwnership:
         for record in self._log.read():
             self._fold(record)
 
-    def inspect(self, files: Files) -> RawAccess:
+    def inspect_files(self, files: ProjectPaths) -> RawAccess:
         """What may be done with the project's raw files now. The first call notes the first sight of the project.
 
         Raises OSError where that cannot be written down, and FileRefusedError where `tmp/` cannot be listed: until then
         nothing there can be trusted.
         """
-        tmp = real(files.tmp)
-        if not tmp.is_relative_to(real(files.root)):
+        tmp = resolve_links(files.tmp_dir)
+        if not tmp.is_relative_to(resolve_links(files.root)):
             return RawAccess(raw="closed", summary="closed")
         # In this order: a checkout that has begun since then does not bring what is listed here.
         present = dict(_list_present(files))
@@ -113,31 +113,31 @@ class RawOwnership:
             made = frozenset(self._made.get(files.root, ()))
             return judge_raw_files(files, tracked, self._brought[files.root], present, made)
 
-    def note_taken(self, files: Files, name: str, size: int) -> None:
+    def note_taken(self, files: ProjectPaths, name: str, size: int) -> None:
         """The facts up to this byte of a file that was brought along have been taken. Raises OSError."""
         with self._lock:
-            self._note(files, {name: BroughtFile(size, _digest(files.tmp / name, size))})
+            self._note(files, {name: BroughtFile(size, _digest(files.tmp_dir / name, size))})
 
-    def note_made(self, files: Files, names: Iterable[str]) -> None:
+    def note_made(self, files: ProjectPaths, names: Iterable[str]) -> None:
         """We are about to make claimed files with these names, which hold random parts. Raises OSError."""
         record = {"project": str(files.root), "at": self.clock.now(), "files": dict.fromkeys(names, "made")}
         with self._lock:
             self._log.append(record, sync=True)
             self._fold(record)
 
-    def note_replaced(self, files: Files, name: str) -> None:
+    def note_replaced(self, files: ProjectPaths, name: str) -> None:
         """We have written this file anew, so it is ours. Raises OSError."""
         with self._lock:
             if name in self._brought.get(files.root, {}):
                 self._note(files, {name: None})
 
-    def _note_first_sight(self, files: Files, tracked: Tracked, present: Mapping[str, int]) -> None:
+    def _note_first_sight(self, files: ProjectPaths, tracked: Tracked, present: Mapping[str, int]) -> None:
         if files.root in self.known_since:
             self._note(files, {}, self.known_since[files.root])
             return
         self._note(files, {name: _describe(files, name, size, tracked) for name, size in present.items()})
 
-    def _note_changes(self, files: Files, tracked: Tracked, present: Mapping[str, int]) -> None:
+    def _note_changes(self, files: ProjectPaths, tracked: Tracked, present: Mapping[str, int]) -> None:
         """Follow what git and others do with the files: tracked, no longer tracked, replaced, gone."""
         if tracked is None:
             return
@@ -155,14 +155,16 @@ class RawOwnership:
             elif (
                 was is not None
                 and not name.endswith(CLAIMED)
-                and not _begins_with(files.tmp / name, was, size)
+                and not _begins_with(files.tmp_dir / name, was, size)
             ):
                 changes[name] = None
         changes |= {name: None for name in brought if name not in present and name.casefold() not in tracked}
         if changes:
             self._note(files, changes)
 
-    def _note(self, files: Files, changes: Mapping[str, BroughtFile | None], at: float | None = None) -> None:
+    def _note(
+        self, files: ProjectPaths, changes: Mapping[str, BroughtFile | None], at: float | None = None
+    ) -> None:
         values = {name: [one.size, one.head] if one is not None else None for name, one in changes.items()}
         record = {"project": str(files.root), "at": self.clock.now() if at is None else at, "files": values}
         self._log.append(record, sync=True)
@@ -182,7 +184,7 @@ class RawOwnership:
                 case _:
                     brought.pop(str(name), None)
 
-    def _list_tracked(self, files: Files, tmp: Path) -> Tracked:
+    def _list_tracked(self, files: ProjectPaths, tmp: Path) -> Tracked:
         """What git tracks in `tmp/`, the real path, from memory while the index stays the same."""
         repository, within = git.find_repository(files.root), git.find_repository(tmp)
         if repository is None or within is None:
@@ -193,15 +195,15 @@ class RawOwnership:
             return None
         now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
         known = self._answers.get(files.root)
-        if known is not None and known.holds(stamp, tmp, now):
+        if known is not None and known.is_current(stamp, tmp, now):
             return known.tracked
         tracked = git.list_tracked(repository.here, tmp, "*", self.read)
-        self._answers[files.root] = _Answer(tracked, stamp, tmp, now)
+        self._answers[files.root] = _TrackedAnswer(tracked, stamp, tmp, now)
         return tracked
 
 
 def judge_raw_files(
-    files: Files,
+    files: ProjectPaths,
     tracked: Tracked,
     brought: Mapping[str, BroughtFile],
     present: Mapping[str, int],
@@ -232,37 +234,39 @@ def judge_raw_files(
         begin=begin,
         source=brought[RAW].head if raw == "appended" else "",
         summary=summary,
-        claimed=tuple(files.tmp / name for name in claimed),
+        claimed=tuple(files.tmp_dir / name for name in claimed),
         foreign=tuple(sorted(name for name in present if name != SUMMARY and is_foreign(name))),
         waiting=bool(claimed) or (raw != "closed" and present.get(RAW, 0) > begin),
         known=tracked is not None,
     )
 
 
-def describe_foreign(files: Files, access: RawAccess) -> tuple[str, str] | None:
+def describe_foreign(files: ProjectPaths, access: RawAccess) -> tuple[str, str] | None:
     """What `status` says of raw files that are left alone, and the hint; None where there are none."""
     if not access.foreign:
         return None
     names = ", ".join(access.foreign[:5]) + (", …" if len(access.foreign) > 5 else "")
     if not access.known:
-        what = f"git cannot say whether it tracks {names} in {files.tmp}: they are not read and not changed"
+        what = (
+            f"git cannot say whether it tracks {names} in {files.tmp_dir}: they are not read and not changed"
+        )
         return what, f"`git -C {files.root} status` says why"
-    what = f"{names} in {files.tmp} came with the project: they are not read and not changed"
+    what = f"{names} in {files.tmp_dir} came with the project: they are not read and not changed"
     return what, "remove them if nobody needs them; what is learned here goes on without them"
 
 
-def _list_present(files: Files) -> Iterator[tuple[str, int]]:
+def _list_present(files: ProjectPaths) -> Iterator[tuple[str, int]]:
     """Names and sizes of the ordinary files in `tmp/` that have our names.
 
     Two names are looked up and not listed: a file system that ignores case finds them in any.
     """
     try:
-        for path in (files.raw, files.summary):
+        for path in (files.raw_file, files.summary_file):
             with suppress(FileNotFoundError):
                 found = path.lstat()
                 if stat.S_ISREG(found.st_mode):
                     yield path.name, found.st_size
-        with os.scandir(files.tmp) as entries:
+        with os.scandir(files.tmp_dir) as entries:
             for entry in entries:
                 named = entry.name.startswith("learning-raw.") and entry.name.endswith(CLAIMED)
                 if named and entry.is_file(follow_symlinks=False):
@@ -271,13 +275,13 @@ def _list_present(files: Files) -> Iterator[tuple[str, int]]:
         return
     except OSError as error:
         hint = "give tacitd the right to read it"
-        raise FileRefusedError(f"{files.tmp} cannot be listed: {error.strerror}", hint) from error
+        raise FileRefusedError(f"{files.tmp_dir} cannot be listed: {error.strerror}", hint) from error
 
 
-def _describe(files: Files, name: str, size: int, tracked: Tracked) -> BroughtFile:
+def _describe(files: ProjectPaths, name: str, size: int, tracked: Tracked) -> BroughtFile:
     if tracked is None or name.casefold() in tracked:
         return BroughtFile(size, "")
-    return BroughtFile(size, _digest(files.tmp / name, size))
+    return BroughtFile(size, _digest(files.tmp_dir / name, size))
 
 
 def _begins_with(path: Path, brought: BroughtFile, size: int) -> bool:

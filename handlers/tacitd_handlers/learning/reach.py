@@ -18,16 +18,16 @@ from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
 from tacitd.git import UnsafeGitDirectory, locate_exclude_file
-from tacitd_handlers.learning.plain import leads_out, real
-from tacitd_handlers.learning.store import LEARNED, Files, text_of
+from tacitd_handlers.learning.plain import leads_out, resolve_links
+from tacitd_handlers.learning.store import LEARNED, ProjectPaths, text_of
 
 POINTER = Path(".claude/rules/tacitd-learned.md")
 POINTER_TEXT = "@../../LEARNED.md\n"
-TEMPORARY = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
-COPIES = f"{TEMP_PREFIX}*"
+TEMPORARY_PATTERNS = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
+COPY_PATTERN = f"{TEMP_PREFIX}*"
 """What a replaced file leaves where something went wrong: it may hold a person's words, in any folder."""
-CLAUDE = ("CLAUDE.md", ".claude/CLAUDE.md")
-REFERRING = (*CLAUDE, "CLAUDE.local.md", str(POINTER))
+CLAUDE_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
+REFERRING_FILES = (*CLAUDE_FILES, "CLAUDE.local.md", str(POINTER))
 RULES_LIMIT = 200
 """Rule files that are looked at."""
 _IMPORT = re.compile(r"(?:^|\s)@([^\s#]*LEARNED\.md)(?:#\S*)?(?=\s|$)")
@@ -51,32 +51,36 @@ def why_not_hidden(project: Project) -> str:
     return located.reason if isinstance(located, UnsafeGitDirectory) else ""
 
 
-def excludes(project: Project, patterns: Iterable[str]) -> list[Operation]:
+def build_excludes(project: Project, patterns: Iterable[str]) -> list[Operation]:
     """Operations that hide these patterns from git in this clone, and nowhere else."""
     path = exclude_file(project)
     return [AppendLine(path, pattern) for pattern in patterns] if path is not None else []
 
 
-def temporary(project: Project) -> list[str]:
+def list_temporary_patterns(project: Project) -> list[str]:
     """Patterns for what lies in `tmp/`, also where that is a link to another place in the project, and for copies."""
-    root, tmp = real(project.root), real(project.root / "tmp")
+    root, tmp = resolve_links(project.root), resolve_links(project.root / "tmp")
     if tmp == root / "tmp" or not tmp.is_relative_to(root):
-        return [*TEMPORARY, COPIES]
+        return [*TEMPORARY_PATTERNS, COPY_PATTERN]
     place = pattern_of(tmp.relative_to(root)) if tmp != root else ""
-    return [*TEMPORARY, COPIES, *(f"{place}/{name.removeprefix('/tmp/')}" for name in TEMPORARY)]
+    return [
+        *TEMPORARY_PATTERNS,
+        COPY_PATTERN,
+        *(f"{place}/{name.removeprefix('/tmp/')}" for name in TEMPORARY_PATTERNS),
+    ]
 
 
-def created(project: Project, targets: Iterable[Path]) -> list[str]:
+def list_created_patterns(project: Project, targets: Iterable[Path]) -> list[str]:
     """Patterns for those of the files that are not there yet: what was there is the person's to publish.
 
     Where a link leads elsewhere in the project, git sees the file that it leads to, so that one is named too.
     """
-    root, found = real(project.root), dict[str, None]()
+    root, found = resolve_links(project.root), dict[str, None]()
     for path in (path for path in targets if not path.exists()):
         if not os.path.lexists(path):
             found[pattern_of(path.relative_to(project.root))] = None
-        if real(path).is_relative_to(root):
-            found[pattern_of(real(path).relative_to(root))] = None
+        if resolve_links(path).is_relative_to(root):
+            found[pattern_of(resolve_links(path).relative_to(root))] = None
     return list(found)
 
 
@@ -90,25 +94,25 @@ def hidden_by_us(history: History, project: Project) -> set[str]:
     path = exclude_file(project)
     return {
         operation.line
-        for operation, effect in _done(history, project)
+        for operation, effect in _done_operations(history, project)
         if isinstance(operation, AppendLine) and operation.path == path and effect.did == "appended"
     }
 
 
-def referring(root: Path) -> Path | None:
+def find_referring_file(root: Path) -> Path | None:
     """The file by which an agent finds LEARNED.md, None where nothing refers to it."""
     rules = root / ".claude" / "rules"
-    candidates = [root / name for name in REFERRING]
+    candidates = [root / name for name in REFERRING_FILES]
     if rules.is_dir() and not leads_out(rules, root):
         candidates += sorted(islice(rules.glob("**/*.md"), RULES_LIMIT))
-    if not any((root / name).is_file() for name in CLAUDE):
+    if not any((root / name).is_file() for name in CLAUDE_FILES):
         candidates.append(
             root / "AGENTS.md"
         )  # Claude Code reads it only there, and other agents follow a mention
-    return next((path for path in candidates if refers(path, root)), None)
+    return next((path for path in candidates if refers_to_learned(path, root)), None)
 
 
-def refers(path: Path, root: Path) -> bool:
+def refers_to_learned(path: Path, root: Path) -> bool:
     """Whether this file brings LEARNED.md to an agent: by a mention in AGENTS.md, elsewhere by an `@` import of it.
 
     A mention alone is not followed by Claude Code, and an import in code or in a comment is none. A file behind a link
@@ -117,24 +121,30 @@ def refers(path: Path, root: Path) -> bool:
     text = text_of(path, root)
     if path == root / "AGENTS.md":
         return LEARNED in text
-    named = _IMPORT.findall(without_code(text)) if LEARNED in text else []
+    named = _IMPORT.findall(strip_code(text)) if LEARNED in text else []
     return any(os.path.normpath(path.parent / name) == os.path.normpath(root / LEARNED) for name in named)
 
 
-def without_code(text: str) -> str:
+def strip_code(text: str) -> str:
     """The text without code fences, code spans and comments: what is left is what counts in Markdown."""
     return _COMMENT.sub("", _SPAN.sub("``", _FENCED.sub("", text)))
 
 
-def pointer(project: Project, history: History) -> list[Operation]:
+def build_pointer(project: Project, history: History) -> list[Operation]:
     """The operation that creates the pointer, where nothing refers to LEARNED.md.
 
     Once for a project: whoever removed it or emptied it meant that.
     """
     path = project.root / POINTER
-    if referring(project.root) is not None or os.path.lexists(path) or not _may_make(path, project.root):
+    if (
+        find_referring_file(project.root) is not None
+        or os.path.lexists(path)
+        or not _may_make(path, project.root)
+    ):
         return []
-    if any(isinstance(made, MakeFile) and made.path == path for made, _ in _done(history, project)):
+    if any(
+        isinstance(made, MakeFile) and made.path == path for made, _ in _done_operations(history, project)
+    ):
         return []
     return [MakeFile(path, POINTER_TEXT)]
 
@@ -142,22 +152,22 @@ def pointer(project: Project, history: History) -> list[Operation]:
 def _may_make(path: Path, root: Path) -> bool:
     """Whether the file can be made below the root; what only helps must not stop what matters."""
     parent = next(one for one in path.parents if os.path.lexists(one))
-    inside = real(parent).is_relative_to(real(root))
+    inside = resolve_links(parent).is_relative_to(resolve_links(root))
     return inside and parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
 
 
-def _done(history: History, project: Project) -> Iterator[tuple[Operation, Effect]]:
+def _done_operations(history: History, project: Project) -> Iterator[tuple[Operation, Effect]]:
     for entry in history.list_transactions(project.root):
         if entry.state == "done":
             yield from zip(entry.operations, entry.effects, strict=True)
 
 
-def allowed(project: Project) -> list[Path]:
+def list_writable_dirs(project: Project) -> list[Path]:
     """Directories beside the project's root that its transactions may write in: its repository's own."""
     path = exclude_file(project)
     return [path.parent] if path is not None else []
 
 
-def unseen(files: Files) -> bool:
+def is_unreferenced(files: ProjectPaths) -> bool:
     """Whether LEARNED.md is there and no agent is told of it."""
-    return files.learned.exists() and referring(files.root) is None
+    return files.learned_file.exists() and find_referring_file(files.root) is None

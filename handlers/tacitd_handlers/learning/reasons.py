@@ -8,23 +8,23 @@ from typing import Any
 
 from tacitd.cli.places import get_paths
 from tacitd.files.log import Log
-from tacitd_handlers.learning.inventory import Entry, inventory
+from tacitd_handlers.learning.inventory import LearnedLine, list_learned
 
 SHORTEST = 3
 """Characters of a question: less would mean half of all lines."""
 
 
-def reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
+def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     """Given a part of a line, return each learned line of the project that holds it, with its origin."""
     wanted, state_dir = asked.strip().removeprefix("- ").casefold(), get_paths().state_dir
     if len(wanted) < SHORTEST:
         return []
-    found = [entry for entry in inventory(cwd, state_dir) if wanted in entry.line.casefold()]
-    said = _said(state_dir / "handlers" / "learning" / "log.jsonl") if found else {}
+    found = [entry for entry in list_learned(cwd, state_dir) if wanted in entry.line.casefold()]
+    said = _prompt_beginnings(state_dir / "handlers" / "learning" / "log.jsonl") if found else {}
     return [_reason(entry, said) for entry in found]
 
 
-def _reason(entry: Entry, said: Mapping[str, str]) -> dict[str, Any]:
+def _reason(entry: LearnedLine, said: Mapping[str, str]) -> dict[str, Any]:
     words = [said[prompt] for prompt in entry.prompts if said.get(prompt)]
     where = f"{entry.file} · {entry.heading}" if entry.heading else entry.file
     return {
@@ -36,7 +36,7 @@ def _reason(entry: Entry, said: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _said(log: Path) -> dict[str, str]:
+def _prompt_beginnings(log: Path) -> dict[str, str]:
     """The beginning of each prompt that was put to the model, by its id; secrets were blanked when it was kept."""
     words: dict[str, str] = {}
     for record in Log(log).read():

@@ -22,7 +22,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answers import shortened
+from tacitd_handlers.learning.answers import shorten_line
 
 REFUSED_LOG = "refused.jsonl"
 UNUSABLE = "learning.refusals"
@@ -36,7 +36,7 @@ _MESSAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedText:
     """One text of a model that was not stored."""
 
     kind: str
@@ -72,17 +72,19 @@ class RefusalLog:
             }
 
     def add(
-        self, refusals: Iterable[Refusal], project: Path, cause: str, words: Sequence[str], at: float
+        self, refusals: Iterable[RefusedText], project: Path, cause: str, words: Sequence[str], at: float
     ) -> str:
         """Keep refusals. `cause` names the work that they come from: the same text of the same work is kept once.
 
         `words`: the messages they come from. `at`: seconds since 1970, UTC. Returns why the log cannot be written, ""
         where it can; what could not be written is written with the next refusal.
         """
-        said = [shortened(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]]
+        said = [
+            shorten_line(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]
+        ]
         with self._lock:
             for one in refusals:
-                text = shortened(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
+                text = shorten_line(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
                 key = hashlib.sha256(
                     f"{project}\0{cause}\0{one.kind}\0{text}".encode(errors="replace")
                 ).hexdigest()[:16]
@@ -105,7 +107,7 @@ class RefusalLog:
             for key in old:
                 del self._seen[key]
 
-    def count(self) -> Mapping[str, int]:
+    def count_verdicts(self) -> Mapping[str, int]:
         """How many texts were refused, and how many wait for a person."""
         with self._lock:
             found = Counter("waits" if waits else "refused" for _, waits in self._seen.values())
@@ -125,7 +127,7 @@ class RefusalLog:
 
 def keep_refusals(
     log: RefusalLog,
-    refusals: Sequence[Refusal],
+    refusals: Sequence[RefusedText],
     project: Path,
     cause: str,
     words: Sequence[str],

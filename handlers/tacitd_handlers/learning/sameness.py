@@ -20,17 +20,17 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA
 
-from tacitd_handlers.learning.answers import without_marks
-from tacitd_handlers.learning.phrasing import without_user
+from tacitd_handlers.learning.answers import strip_marks
+from tacitd_handlers.learning.phrasing import strip_user
 from tacitd_handlers.learning.wording import (
     AUXILIARY,
     CONTRAST,
     JOINING,
     NEGATORS,
     NOT,
-    folded_word,
+    fold_word,
     is_number,
-    is_stance,
+    stance_sign,
 )
 
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
@@ -48,7 +48,7 @@ _REWRITES = (
 )
 
 
-def normalise(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Given a line, return the words that count, folded: equal for lines that say the same."""
     return " ".join(_words(text))
 
@@ -65,12 +65,12 @@ def same_fact(one: str, other: str) -> bool:
     return not _reordered(one, other)
 
 
-def known(fact: str, texts: Iterable[str]) -> str | None:
+def find_equal(fact: str, texts: Iterable[str]) -> str | None:
     """Given a fact and lines that are known, return the first line that already says it."""
     return next((text for text in texts if same_fact(fact, text)), None)
 
 
-def turned(one: str, other: str) -> bool:
+def is_reversal(one: str, other: str) -> bool:
     """Whether one line is the other with its negation, its numbers or its two sides changed (SPEC S-26)."""
     if same_fact(one, other):
         return False
@@ -84,7 +84,7 @@ def turned(one: str, other: str) -> bool:
 @lru_cache(maxsize=8192)
 def _words(text: str) -> tuple[str, ...]:
     surface = _surface(text)
-    folded = _distinct(surface, [folded_word(word) for word in surface])
+    folded = _distinct(surface, [fold_word(word) for word in surface])
     negations, start = _stance(folded)
     return (NOT,) * negations + tuple(_body(folded[start:]))
 
@@ -113,7 +113,7 @@ def _plain(text: str) -> str:
         {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
     )
     visible = "".join(char for char in composed if unicodedata.category(char) != "Cf")
-    return without_user(without_marks(visible))
+    return strip_user(strip_marks(visible))
 
 
 def _pieces(chunk: str) -> list[str]:
@@ -138,7 +138,7 @@ def _stance(words: list[str]) -> tuple[int, int]:
     """How many negations the line begins with, and where its content begins: "do not use", "avoids"."""
     negations = at = 0
     while at < len(words) - 1:
-        stance = is_stance(words[at])
+        stance = stance_sign(words[at])
         if stance is None:
             break
         negations += stance < 0

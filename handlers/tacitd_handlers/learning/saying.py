@@ -7,7 +7,12 @@ from typing import Any
 
 from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
 
-WORDS = {"seen": "prompts seen", "asked": "put to the model", "facts": "facts", "lines": "lines written"}
+COUNT_LABELS = {
+    "seen": "prompts seen",
+    "asked": "put to the model",
+    "facts": "facts",
+    "lines": "lines written",
+}
 LISTED = 3
 """Projects that have a line each; of more, so many are named and the others counted."""
 
@@ -17,10 +22,10 @@ def count_facts(number: int) -> str:
     return f"{number} fact{'' if number == 1 else 's'}"
 
 
-def says(status: Mapping[str, Any]) -> Iterator[str]:
+def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines; one that begins with `!` wants something done."""
     for span in ("today", "total"):
-        yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in WORDS.items())
+        yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in COUNT_LABELS.items())
     yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
         what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"

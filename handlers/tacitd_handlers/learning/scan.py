@@ -36,7 +36,7 @@ from tacitd.transcripts.person import OwnCalls
 from tacitd.transcripts.projects import ProjectFinder
 from tacitd.transcripts.tail import is_subagent
 from tacitd.waiting_lines import describe_waiting
-from tacitd_handlers.learning.estimate import Estimate, Sitting, estimate
+from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 if TYPE_CHECKING:
     from tacitd.config import Config
@@ -63,20 +63,20 @@ def scan(
     Says first how many prompts that were not handled yet, calls and, at most, how much money. The budget's caps hold: what is over them waits for
     the next day.
     """
-    floor = _floor(since)
-    found = dict(_found(floor, project))
-    est = _estimated([sitting for sittings in found.values() for sitting in sittings])
-    _say(est, sum(one.handled for sittings in found.values() for one in sittings), as_json)
+    floor = _parse_since(since)
+    found = dict(_find_sessions(floor, project))
+    est = _estimate_scan([sitting for sittings in found.values() for sitting in sittings])
+    _echo_estimate(est, sum(one.handled for sittings in found.values() for one in sittings), as_json)
     if dry_run or not est.prompts:
         return
     if not yes:
         click.confirm("Go on?", abort=True, err=True)
     roots = sorted({sitting.project for sittings in found.values() for sitting in sittings})
     with connect_or_run() as call:
-        ctx.exit(_work(call, [str(path) for path in found], floor, roots))
+        ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
 
 
-def _floor(since: str) -> float:
+def _parse_since(since: str) -> float:
     """Seconds since 1970, UTC."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}(T.*)?", since):
         from datetime import datetime
@@ -95,7 +95,7 @@ def _floor(since: str) -> float:
         raise click.BadParameter(f"{since!r}: {_ALLOWED}", param_hint="--since") from None
 
 
-def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitting]]]:
+def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, list[SessionVolume]]]:
     """Transcripts with prompts from since then, and how much is in each."""
     from tacitd.model.guard import SENTINEL
 
@@ -111,7 +111,7 @@ def _found(floor: float, project: str | None) -> Iterator[tuple[Path, list[Sitti
         )
     seen, handled = SeenPrompts(), handled_prompts(places.state_dir)
     for path in _transcripts(places.config_dir / "projects", floor):
-        sittings = _sittings(
+        sittings = _count_sessions(
             path, own, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
         )
         if sittings:
@@ -144,7 +144,7 @@ def _transcripts(root: Path, floor: float) -> list[Path]:
     return sorted(found)
 
 
-def _sittings(
+def _count_sessions(
     path: Path,
     own: OwnCalls,
     projects: ProjectFinder,
@@ -152,7 +152,7 @@ def _sittings(
     handled: SeenPrompts,
     floor: float,
     wanted: Project | None,
-) -> list[Sitting]:
+) -> list[SessionVolume]:
     counts: dict[str, list[int]] = defaultdict(list)
     known: Counter[str] = Counter()
     try:
@@ -177,7 +177,7 @@ def _sittings(
     except (OSError, TacitdError) as error:
         echo_message(f"{path}: {error}")
     roots = dict.fromkeys([*counts, *known])
-    return [Sitting(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
+    return [SessionVolume(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
 
 
 def _config() -> Config:
@@ -187,12 +187,12 @@ def _config() -> Config:
     return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 
 
-def _estimated(sittings: list[Sitting]) -> Estimate:
+def _estimate_scan(sittings: list[SessionVolume]) -> Estimate:
     gathering: ExtractionSettings = _config().get_section("extraction")
-    return estimate(sittings, gathering.max_prompts, gathering.max_bytes)
+    return estimate_cost(sittings, gathering.max_prompts, gathering.max_bytes)
 
 
-def _say(est: Estimate, handled: int, as_json: bool) -> None:
+def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
     """`handled`: prompts that were handled before."""
     if as_json:
         echo_json(asdict(est) | {"handled": handled})
@@ -213,9 +213,9 @@ def _say(est: Estimate, handled: int, as_json: bool) -> None:
         echo_message(f"{handled} more were handled before, and cost nothing again")
 
 
-def _work(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
+def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
     call("scan", since=floor, transcripts=transcripts, projects=roots)
-    _watch(call, transcripts)
+    _show_progress(call, transcripts)
     said = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
     for one in said["made"]:
         echo_message(one["line"])
@@ -226,7 +226,7 @@ def _work(call: CallMethod, transcripts: list[str], floor: float, roots: list[st
     return PARKED if said["parked"] else 0
 
 
-def _watch(call: CallMethod, transcripts: list[str]) -> None:
+def _show_progress(call: CallMethod, transcripts: list[str]) -> None:
     """A progress bar on a terminal, until everything is handled or something is parked."""
     if not sys.stderr.isatty():
         return

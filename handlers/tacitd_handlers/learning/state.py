@@ -25,14 +25,14 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
-from tacitd_handlers.learning.confidence import Standing
-from tacitd_handlers.learning.confidence import seen as seen_again
-from tacitd_handlers.learning.sameness import known, normalise
+from tacitd_handlers.learning.confidence import LineConfidence
+from tacitd_handlers.learning.confidence import record_sighting as seen_again
+from tacitd_handlers.learning.sameness import find_equal, normalise_text
 
-COUNTED = ("seen", "asked", "facts", "lines")
+COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"
 """Why facts are left out. How many is counted, what they said is kept nowhere."""
-WRITTEN = ("batch", "synthesis", "summary")
+WRITING_KINDS = ("batch", "synthesis", "summary")
 """Kinds of commits that come with a file in the project."""
 
 
@@ -54,7 +54,7 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FileSnapshot:
     """Which lines of ours stood in a file when it was looked at last."""
 
     lines: tuple[str, ...]
@@ -63,7 +63,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class SetAsideFacts:
     """Facts that no answer could make lines of. They lie in the project's `tmp/`."""
 
     root: Path
@@ -72,12 +72,12 @@ class Aside:
 
 
 @dataclass(slots=True)
-class State:
+class LearningState:
     """Folded commits. The owner guards it with a lock."""
 
     waiting: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     synthesised: set[str] = field(default_factory=set)
-    read: dict[Path, dict[str, int]] = field(default_factory=dict)
+    synthesised_upto: dict[Path, dict[str, int]] = field(default_factory=dict)
     """Project, then claimed file that had grown meanwhile, then up to which byte it was made lines of."""
     tombstones: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
     """Project, then file (relative), then the lines that a person removed."""
@@ -85,32 +85,32 @@ class State:
     """Lines that were learned again after a person removed them, with their file: offered, not written."""
     heads: dict[Path, str] = field(default_factory=dict)
     """Project, then HEAD's commit at the last look."""
-    looks: dict[Path, dict[str, Look]] = field(default_factory=dict)
+    snapshots: dict[Path, dict[str, FileSnapshot]] = field(default_factory=dict)
     """Project, then file, then what was seen of our lines."""
-    standings: dict[Path, dict[str, Standing]] = field(default_factory=dict)
+    line_confidences: dict[Path, dict[str, LineConfidence]] = field(default_factory=dict)
     """Project, then line: how much it still counts (SPEC S-54)."""
-    since: dict[Path, float] = field(default_factory=dict)
+    first_written_at: dict[Path, float] = field(default_factory=dict)
     """When something was written in each project for the first time: seconds since 1970, UTC."""
     judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     """Batches that were put aside: should a person have them tried again, their facts were judged already."""
-    left: dict[Path, set[str]] = field(default_factory=dict)
+    unreadable_batches: dict[Path, set[str]] = field(default_factory=dict)
     """Batches that were put aside without their own file: what it still has of them is left out."""
-    aside: list[Aside] = field(default_factory=list)
+    set_aside: list[SetAsideFacts] = field(default_factory=list)
     total: Counter[str] = field(default_factory=Counter)
     days: dict[str, Counter[str]] = field(default_factory=dict)
-    since_fact: int = 0
+    asked_since_fact: int = 0
     """Prompts put to the model since the last fact, known ones included."""
     skipped: Counter[str] = field(default_factory=Counter)
-    recent: deque[str] = field(default_factory=lambda: deque(maxlen=40))
+    recent_facts: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     """The newest facts, so that a correction made twice is seen to be one."""
 
-    def fold(self, commit: Commit) -> None:
+    def fold_commit(self, commit: Commit) -> None:
         """Take in one commit. Raises KeyError, TypeError or ValueError for data that is not ours."""
         data = commit.data
         self._count(commit)
         self.skipped.update({str(why): int(n) for why, n in data.get("left_out", {}).items()})
-        if data.get("kind") in WRITTEN:
-            self.since.setdefault(Path(data["project"]), commit.at)
+        if data.get("kind") in WRITING_KINDS:
+            self.first_written_at.setdefault(Path(data["project"]), commit.at)
         match data.get("kind"):
             case "batch":
                 self._fold_batch(commit)
@@ -125,14 +125,16 @@ class State:
             case _:
                 pass
 
-    def projects(self, line: str) -> int:
+    def count_projects(self, line: str) -> int:
         """In how many projects a line was learned (SPEC S-55)."""
-        wanted = normalise(line)
-        return sum(any(normalise(one) == wanted for one in lines) for lines in self.standings.values())
+        wanted = normalise_text(line)
+        return sum(
+            any(normalise_text(one) == wanted for one in lines) for lines in self.line_confidences.values()
+        )
 
     def _count(self, commit: Commit) -> None:
         day = self.days.setdefault(local_date(commit.at), Counter())
-        for name in COUNTED:
+        for name in COUNTED_FIELDS:
             number = int(commit.data.get(name, 0))
             self.total[name] += number
             day[name] += number
@@ -143,7 +145,7 @@ class State:
         data = commit.data
         facts, root = tuple(data.get("new", ())), Path(data["project"])
         alive = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
-        self.since_fact = 0 if alive else self.since_fact + int(data.get("asked", 0))
+        self.asked_since_fact = 0 if alive else self.asked_since_fact + int(data.get("asked", 0))
         self._reinforce(root, data.get("again", ()), commit.at)
         if not facts or data["id"] in self.synthesised:
             return
@@ -159,7 +161,7 @@ class State:
             float(data.get("usd", 0.0)),
         )
         self.waiting.setdefault(root, {})[made.id] = made
-        self.recent.extend(facts)
+        self.recent_facts.extend(facts)
 
     def _fold_synthesis(self, commit: Commit) -> None:
         data = commit.data
@@ -169,8 +171,10 @@ class State:
             self.judged.get(root, {}).pop(id, None)
             self.waiting.get(root, {}).pop(id, None)
         if data.get("read"):
-            self.read.setdefault(root, {}).update({str(name): int(at) for name, at in data["read"].items()})
-        standings = self.standings.setdefault(root, {})
+            self.synthesised_upto.setdefault(root, {}).update(
+                {str(name): int(at) for name, at in data["read"].items()}
+            )
+        standings = self.line_confidences.setdefault(root, {})
         swapped = data.get("swapped", {})
         for line in data.get("put", ()):
             # What updates a line goes on from how often that line was said.
@@ -185,14 +189,14 @@ class State:
         for id in data.get("batches", ()):
             if (made := self.waiting.get(root, {}).pop(id, None)) is not None:
                 self.judged.setdefault(root, {})[id] = made
-        self.left.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
-        self.aside.append(Aside(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
+        self.unreadable_batches.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
+        self.set_aside.append(SetAsideFacts(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
     def _reinforce(self, root: Path, lines: Iterable[str], at: float) -> None:
         """Lines that were said again (SPEC P-11). A person's own line has no standing, and gets none."""
-        standings = self.standings.get(root, {})
+        standings = self.line_confidences.get(root, {})
         for line in lines:
-            mine = line if line in standings else known(line, standings)
+            mine = line if line in standings else find_equal(line, standings)
             if mine is not None:
                 standings[mine] = seen_again(standings[mine], at)
 
@@ -204,9 +208,9 @@ class State:
         for name, lines in data.get("lifted", {}).items():
             stones.setdefault(name, set()).difference_update(lines)
             self._unwithhold(root, lines)
-        looks = self.looks.setdefault(root, {})
+        looks = self.snapshots.setdefault(root, {})
         for name, seen in data.get("looks", {}).items():
-            looks[name] = Look(tuple(seen["lines"]), float(seen["at"]))
+            looks[name] = FileSnapshot(tuple(seen["lines"]), float(seen["at"]))
         if data.get("head"):
             self.heads[root] = str(data["head"])
 
@@ -214,5 +218,5 @@ class State:
         """What a person put back is not offered any more."""
         back = tuple(lines)
         withheld = self.withheld.get(root, {})
-        for line in [line for line in withheld if known(line, back) is not None]:
+        for line in [line for line in withheld if find_equal(line, back) is not None]:
             del withheld[line]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tacitd_handlers.learning.answers import is_fence, without_marks
+from tacitd_handlers.learning.answers import is_fence, strip_marks
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
@@ -23,10 +23,10 @@ class Statement:
 
     text: str
     heading: str
-    bullet: bool
+    is_bullet: bool
 
 
-def statements(markdown: str) -> tuple[Statement, ...]:
+def parse_statements(markdown: str) -> tuple[Statement, ...]:
     """Given a document, return its bullets and paragraphs in order. Code, comments and front matter say nothing."""
     text = _COMMENT.sub("", _FRONT_MATTER.sub("", markdown.replace("\r\n", "\n").lstrip("\ufeff")))
     found: list[Statement] = []
@@ -39,15 +39,15 @@ def statements(markdown: str) -> tuple[Statement, ...]:
         if is_fence(line):
             in_code = not in_code
         elif title:
-            heading = without_marks(title[1]).rstrip(":")
+            heading = strip_marks(title[1]).rstrip(":")
         elif line.strip() and not in_code:
             block.append(line)
     return tuple(found)
 
 
-def bullets(markdown: str) -> tuple[str, ...]:
+def list_bullets(markdown: str) -> tuple[str, ...]:
     """The text of each bullet, without its mark."""
-    return tuple(statement.text for statement in statements(markdown) if statement.bullet)
+    return tuple(statement.text for statement in parse_statements(markdown) if statement.is_bullet)
 
 
 def known_lines(*documents: str) -> tuple[str, ...]:
@@ -57,19 +57,19 @@ def known_lines(*documents: str) -> tuple[str, ...]:
     """
     lines: dict[str, None] = {}
     for document in documents:
-        for statement in statements(document):
+        for statement in parse_statements(document):
             lines[statement.text] = None
-            lines.update(dict.fromkeys(sentences(statement.text)))
+            lines.update(dict.fromkeys(split_sentences(statement.text)))
     return tuple(lines)
 
 
-def sentences(text: str) -> tuple[str, ...]:
+def split_sentences(text: str) -> tuple[str, ...]:
     """Given one line, return its sentences."""
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
 def _closed(block: list[str], heading: str) -> list[Statement]:
-    text = without_marks(" ".join(line.strip() for line in block))
+    text = strip_marks(" ".join(line.strip() for line in block))
     if not any(char.isalnum() for char in text):
         return []
     return [Statement(text, heading, _BULLET.match(block[0]) is not None)]

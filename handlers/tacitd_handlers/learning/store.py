@@ -23,8 +23,8 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
 from tacitd.files.names import remove_files, rename_file
 from tacitd.files.replaced import replace_file
-from tacitd_handlers.learning.plain import leads_out, plain_bytes, real
-from tacitd_handlers.learning.raw import Raw, encode, parse
+from tacitd_handlers.learning.plain import leads_out, read_plain_bytes, resolve_links
+from tacitd_handlers.learning.raw import RawFile, encode_raw_line, parse_raw_file
 from tacitd_handlers.learning.state import Extracted
 
 RAW = "learning-raw.jsonl"
@@ -39,7 +39,7 @@ RAW_LIMIT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ProjectPaths:
     """The paths of one project."""
 
     root: Path
@@ -47,27 +47,27 @@ class Files:
     """What changes go through; None: the machine's own."""
 
     @property
-    def tmp(self) -> Path:
+    def tmp_dir(self) -> Path:
         """Where what is not kept lies."""
         return self.root / "tmp"
 
     @property
-    def raw(self) -> Path:
+    def raw_file(self) -> Path:
         """Facts that are not in any LEARNED.md yet, one line a call."""
-        return self.tmp / RAW
+        return self.tmp_dir / RAW
 
     @property
-    def summary(self) -> Path:
+    def summary_file(self) -> Path:
         """What is known already, for the fast tier."""
-        return self.tmp / SUMMARY
+        return self.tmp_dir / SUMMARY
 
     @property
-    def learned(self) -> Path:
+    def learned_file(self) -> Path:
         """What was learned, for people and agents."""
         return self.root / LEARNED
 
     @property
-    def agents(self) -> Path:
+    def agents_file(self) -> Path:
         """The project's own instructions: the person's, never written by learning."""
         return self.root / "AGENTS.md"
 
@@ -95,13 +95,13 @@ class RawAccess:
     """Whether git could say what it tracks."""
 
 
-def refused(files: Files) -> str | None:
+def why_not_writable(files: ProjectPaths) -> str | None:
     """Why nothing can be written in this project now; None where it can. Asked before money is spent."""
     if not files.root.is_dir():
         return f"{files.root} is not there"
-    root = real(files.root)
-    for directory in (files.root, files.tmp):
-        place = root if directory is files.root else real(directory)
+    root = resolve_links(files.root)
+    for directory in (files.root, files.tmp_dir):
+        place = root if directory is files.root else resolve_links(directory)
         if not place.is_relative_to(root):
             return f"{directory} is a link that leads out of the project"
         if any(part.casefold() == ".git" for part in place.relative_to(root).parts):
@@ -110,7 +110,7 @@ def refused(files: Files) -> str | None:
             return f"{directory} is not a directory"
         if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
             return f"{directory} is read-only"
-    return next((why for path in (files.raw, files.summary) if (why := _unfit(path))), None)
+    return next((why for path in (files.raw_file, files.summary_file) if (why := _unfit(path))), None)
 
 
 def _unfit(path: Path) -> str | None:
@@ -131,7 +131,7 @@ def _is_plain(path: Path) -> bool:
         return False
 
 
-def append_raw(files: Files, batches: Iterable[Extracted], access: RawAccess) -> None:
+def append_raw(files: ProjectPaths, batches: Iterable[Extracted], access: RawAccess) -> None:
     """Write batches into the raw file, each once: its id tells whether it is there.
 
     Where the raw file is not ours nothing is written: the batches wait in the handler's log. Raises OSError, and
@@ -140,14 +140,14 @@ def append_raw(files: Files, batches: Iterable[Extracted], access: RawAccess) ->
     wanted = list(batches)
     if not wanted or access.raw != "own":
         return
-    if (why := refused(files)) is not None:
+    if (why := why_not_writable(files)) is not None:
         raise FileRefusedError(why)
     there = {line.batch for line in read_raw(files, access).lines}
     missing = [b for b in wanted if b.id not in there]
     if not missing:
         return
-    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
-    log = Log(files.raw, files.disk, private=False)
+    make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)
+    log = Log(files.raw_file, files.disk, private=False)
     try:
         for made in missing:
             log.append(_line(made))
@@ -157,7 +157,9 @@ def append_raw(files: Files, batches: Iterable[Extracted], access: RawAccess) ->
 
 def encode_batch(made: Extracted, *, aside: bool = False) -> bytes:
     """A batch as its line in the raw file, newline included. `aside`: in a file of facts that were put aside."""
-    return encode(made.at, made.facts, made.session, made.prompts, made.folders, made.id, aside=aside)
+    return encode_raw_line(
+        made.at, made.facts, made.session, made.prompts, made.folders, made.id, aside=aside
+    )
 
 
 def _line(made: Extracted) -> Mapping[str, object]:
@@ -171,9 +173,9 @@ def _line(made: Extracted) -> Mapping[str, object]:
     }
 
 
-def read_raw(files: Files, access: RawAccess) -> Raw:
+def read_raw(files: ProjectPaths, access: RawAccess) -> RawFile:
     """Everything in our raw file and in claimed ones; lines that are no facts are told apart."""
-    return parse(b"\n".join(facts_in(path) for path in [*access.claimed, files.raw]))
+    return parse_raw_file(b"\n".join(facts_in(path) for path in [*access.claimed, files.raw_file]))
 
 
 def facts_in(path: Path, begin: int = 0) -> bytes:
@@ -181,13 +183,13 @@ def facts_in(path: Path, begin: int = 0) -> bytes:
 
     Raises OSError, and FileRefusedError where there are more than 16 MB of them: cutting would lose some.
     """
-    data = plain_bytes(path, RAW_LIMIT, begin) or b""
+    data = read_plain_bytes(path, RAW_LIMIT, begin) or b""
     if len(data) == RAW_LIMIT:
         raise FileRefusedError(f"{path} is longer than 16 MB", "move it away, or split it")
     return data
 
 
-def claim(files: Files, now: float, access: RawAccess) -> int:
+def claim_raw_file(files: ProjectPaths, now: float, access: RawAccess) -> int:
     """Take the raw file for a synthesis: what other tools append from now on goes into a new one (SPEC S-22).
 
     Of a raw file that was brought along, the lines that were appended since are copied, and the file is left as it is.
@@ -196,23 +198,23 @@ def claim(files: Files, now: float, access: RawAccess) -> int:
     """
     if access.raw == "appended":
         return _copy_appended(files, access)
-    if access.raw == "own" and _is_plain(files.raw):
-        rename_file(files.raw, _new_claim(files, now), files.disk)
+    if access.raw == "own" and _is_plain(files.raw_file):
+        rename_file(files.raw_file, _new_claim(files, now), files.disk)
     return 0
 
 
-def _copy_appended(files: Files, access: RawAccess) -> int:
+def _copy_appended(files: ProjectPaths, access: RawAccess) -> int:
     """Copy the whole lines that were appended into a claimed file. Its name says where they came from: after a crash the
     same copy is found again, and what was appended since comes the next time."""
     number, name = 0, f"learning-raw.{access.source[:12]}-{access.begin:x}"
-    target = files.tmp / f"{name}{CLAIMED}"
+    target = files.tmp_dir / f"{name}{CLAIMED}"
     # An archive can bring a file with this name along: that one is not our copy.
     while target not in access.claimed and os.path.lexists(target):
         number += 1
-        target = files.tmp / f"{name}-{number}{CLAIMED}"
+        target = files.tmp_dir / f"{name}-{number}{CLAIMED}"
     if target in access.claimed:
         return access.begin + _size(target)
-    data = facts_in(files.raw, access.begin)
+    data = facts_in(files.raw_file, access.begin)
     lines = data[: data.rfind(b"\n") + 1]
     if not lines:
         return 0
@@ -220,11 +222,11 @@ def _copy_appended(files: Files, access: RawAccess) -> int:
     return access.begin + len(lines)
 
 
-def _new_claim(files: Files, now: float) -> Path:
-    return files.tmp / f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
+def _new_claim(files: ProjectPaths, now: float) -> Path:
+    return files.tmp_dir / f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
 
 
-def release(files: Files, read: Mapping[Path, int]) -> list[Path]:
+def release_claimed(files: ProjectPaths, read: Mapping[Path, int]) -> list[Path]:
     """The facts of these claimed files stand in Markdown now, as far as the files were read: so many bytes. Return those
     that stay.
 
@@ -243,7 +245,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def put_aside(files: Files, paths: Iterable[Path]) -> list[Path]:
+def put_aside(files: ProjectPaths, paths: Iterable[Path]) -> list[Path]:
     """These facts could not be used: rename their files, so that a person can look at them. Raises OSError."""
     aside = []
     for path in paths:
@@ -253,19 +255,21 @@ def put_aside(files: Files, paths: Iterable[Path]) -> list[Path]:
     return aside
 
 
-def put_lines_aside(files: Files, id: str, batches: Iterable[Extracted]) -> Path:
+def put_lines_aside(files: ProjectPaths, id: str, batches: Iterable[Extracted]) -> Path:
     """The same for facts that wait in the handler's log alone: write them into a file. `id` names the work, so that the
     same file is written again after a crash. Raises OSError."""
-    target = files.tmp / f"learning-raw.{id}.dead.jsonl"
-    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
+    target = files.tmp_dir / f"learning-raw.{id}.dead.jsonl"
+    make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)
     replace_file(target, b"".join(encode_batch(made, aside=True) for made in batches), disk=files.disk)
     return target
 
 
-def take_back(files: Files, names: Iterable[str], now: float, note_made: Callable[[list[str]], None]) -> bool:
+def take_back(
+    files: ProjectPaths, names: Iterable[str], now: float, note_made: Callable[[list[str]], None]
+) -> bool:
     """Claim files again that were put aside; whether there were any. With new names, because calls about the facts of a
     file are counted by its name. `note_made` is given these names before a file has one. Raises OSError."""
-    claims = {path: _new_claim(files, now) for name in names if _is_plain(path := files.tmp / name)}
+    claims = {path: _new_claim(files, now) for name in names if _is_plain(path := files.tmp_dir / name)}
     if claims:
         note_made([target.name for target in claims.values()])
     for path, target in claims.items():
@@ -281,15 +285,15 @@ def text_of(path: Path, root: Path | None = None) -> str:
     if root is not None and leads_out(path, root):
         return ""
     try:
-        data = plain_bytes(path, TEXT_LIMIT) or b""
+        data = read_plain_bytes(path, TEXT_LIMIT) or b""
     except (OSError, FileRefusedError):
         return ""
     return data.decode("utf-8", "ignore").removeprefix("\ufeff")
 
 
-def write_summary(files: Files, text: str) -> bool:
+def write_summary(files: ProjectPaths, text: str) -> bool:
     """Replace the summary. Raises OSError and FileRefusedError. Returns whether it changed."""
-    if (why := refused(files)) is not None:
+    if (why := why_not_writable(files)) is not None:
         raise FileRefusedError(why)
-    make_dirs(files.tmp, files.disk or RealDisk(), private=False)
-    return replace_file(files.summary, text.encode("utf-8", "replace"), disk=files.disk)
+    make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)
+    return replace_file(files.summary_file, text.encode("utf-8", "replace"), disk=files.disk)

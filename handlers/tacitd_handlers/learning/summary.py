@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from tacitd.text.redact import has_secret
 from tacitd_handlers.learning.answers import (
     Unusable,
-    echoes,
     is_fence,
     is_none,
-    refuses,
-    shortened,
-    without_marks,
+    is_refusal,
+    repeats_prompt,
+    shorten_line,
+    strip_marks,
 )
 from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
-from tacitd_handlers.learning.phrasing import FACT_LIMIT, without_user
-from tacitd_handlers.learning.prompting import instructions
-from tacitd_handlers.learning.sameness import normalise
-from tacitd_handlers.learning.statements import bullets, known_lines, sentences, statements
+from tacitd_handlers.learning.phrasing import FACT_LIMIT, strip_user
+from tacitd_handlers.learning.prompting import list_instructions
+from tacitd_handlers.learning.sameness import normalise_text
+from tacitd_handlers.learning.statements import known_lines, list_bullets, parse_statements, split_sentences
 
-__all__ = ["Source", "deterministic_summary", "known_lines", "parse_summary_answer", "summary_lines"]
+__all__ = ["SummarySource", "deterministic_summary", "known_lines", "parse_summary_answer", "summary_lines"]
 
 TITLE = "# Known facts"
 LINES_LIMIT = 49
@@ -52,7 +52,7 @@ _TITLE_NOISE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SummarySource:
     """A document that holds known facts."""
 
     name: str
@@ -63,15 +63,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _SummaryLine:
     group: str
     text: str
 
 
-def deterministic_summary(sources: Sequence[Source]) -> str:
+def deterministic_summary(sources: Sequence[SummarySource]) -> str:
     """Given the sources, return the summary: newest first, whole lines, at most 49 (SPEC S-41 to S-44)."""
     ordered = sorted(sources, key=lambda source: source.rank)
-    return _rendered(line for source in ordered for line in _lines_of(source))
+    return _render_groups(line for source in ordered for line in _lines_of(source))
 
 
 def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusable:
@@ -79,34 +79,34 @@ def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusab
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
     if is_none(answer):
-        return _rendered(())
-    if refuses(answer):
+        return _render_groups(())
+    if is_refusal(answer):
         return Unusable("the model declined or asked back")
-    if echoes(answer, instructions("summary"), "\n".join(given)):
+    if repeats_prompt(answer, list_instructions("summary"), "\n".join(given)):
         return Unusable("the answer repeats the prompt")
-    text = _rendered(_answer_lines(answer))
+    text = _render_groups(_answer_lines(answer))
     return text if len(text.splitlines()) > 1 else Unusable("no statement in the answer")
 
 
 def summary_lines(summary: str) -> tuple[str, ...]:
     """The statements of a summary, without their groups."""
-    return bullets(summary)
+    return list_bullets(summary)
 
 
-def _lines_of(source: Source) -> Iterator[_Line]:
+def _lines_of(source: SummarySource) -> Iterator[_SummaryLine]:
     """A document's bullets; the sentences of its paragraphs where it has no bullets."""
-    said = statements(source.text)
-    listed = [statement for statement in said if statement.bullet]
+    said = parse_statements(source.text)
+    listed = [statement for statement in said if statement.is_bullet]
     if source.name.rsplit("/", 1)[-1].casefold() == "learned.md":
         listed.reverse()
     for statement in listed:
-        yield _Line(known_group(statement.heading) or group_of(statement.text), statement.text)
+        yield _SummaryLine(known_group(statement.heading) or group_of(statement.text), statement.text)
     for statement in said if not listed else ():
-        for sentence in sentences(statement.text):
-            yield _Line(known_group(statement.heading) or group_of(sentence), sentence)
+        for sentence in split_sentences(statement.text):
+            yield _SummaryLine(known_group(statement.heading) or group_of(sentence), sentence)
 
 
-def _answer_lines(answer: str) -> Iterator[_Line]:
+def _answer_lines(answer: str) -> Iterator[_SummaryLine]:
     group: str | None = None
     lines = [line for line in answer.splitlines() if line.strip() and not is_fence(line)]
     for at, line in enumerate(lines):
@@ -114,9 +114,9 @@ def _answer_lines(answer: str) -> Iterator[_Line]:
         if title is not None:
             group = known_group(title) or known_group(_TITLE_NOISE.sub("", title))
         else:
-            text = without_marks(line)
+            text = strip_marks(line)
             if not is_none(text) and not text.endswith(":"):
-                yield _Line(group or group_of(text), text)
+                yield _SummaryLine(group or group_of(text), text)
 
 
 def _heading_of(line: str, following: str) -> str | None:
@@ -126,7 +126,7 @@ def _heading_of(line: str, following: str) -> str | None:
     """
     heading = _HEADING.match(line)
     if heading:
-        return without_marks(heading["marked"] or heading["bold"] or heading["plain"]).strip("*_: ")
+        return strip_marks(heading["marked"] or heading["bold"] or heading["plain"]).strip("*_: ")
     bare = _BARE_TITLE.fullmatch(line)
     if bare is None:
         return None
@@ -137,14 +137,14 @@ def _heading_of(line: str, following: str) -> str | None:
     return title if above and len(title.split()) <= _TITLE_WORDS and title[:1].isupper() else None
 
 
-def _rendered(lines: Iterable[_Line]) -> str:
+def _render_groups(lines: Iterable[_SummaryLine]) -> str:
     """Show the lines by group, as many as there is room for; within a group they keep their order (SPEC S-41)."""
     groups: dict[str, list[str]] = {name: [] for name in GROUPS}
     arrived: list[str] = []
     seen: set[str] = set()
     for line in lines:
-        text = shortened(without_user(line.text), FACT_LIMIT)
-        key = normalise(text)
+        text = shorten_line(strip_user(line.text), FACT_LIMIT)
+        key = normalise_text(text)
         secret = has_secret(line.text) or has_secret(text)
         if key and key not in seen and not secret:
             seen.add(key)

@@ -10,10 +10,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tacitd_handlers.learning.answers import Unusable, echoes, is_fence, is_none, refuses, without_marks
-from tacitd_handlers.learning.prompting import instructions, sentences_of
-from tacitd_handlers.learning.sameness import normalise, same_fact
-from tacitd_handlers.learning.wording import folded_word
+from tacitd_handlers.learning.answers import (
+    Unusable,
+    is_fence,
+    is_none,
+    is_refusal,
+    repeats_prompt,
+    strip_marks,
+)
+from tacitd_handlers.learning.prompting import list_instructions, sentences_of
+from tacitd_handlers.learning.sameness import normalise_text, same_fact
+from tacitd_handlers.learning.wording import fold_word
 
 ANSWER_LIMIT = 65_536
 EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook communication")
@@ -25,7 +32,7 @@ _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact exi
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ProposedLine:
     """One FILE/FACT pair, as the model wrote it and not yet checked."""
 
     file: str
@@ -35,10 +42,10 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SynthesisPlan:
     """What the model proposes to write. Empty: nothing is new."""
 
-    items: tuple[Item, ...] = ()
+    items: tuple[ProposedLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +57,39 @@ class _Draft:
     section: str | None = None
     replaces: str | None = None
 
-    def item(self) -> Item | None:
+    def build_item(self) -> ProposedLine | None:
         if not self.file or not self.fact or is_none(self.fact):
             return None
         replaces = self.replaces or ""
-        return Item(self.file, self.fact, self.section or "", "" if is_none(replaces) else replaces)
+        return ProposedLine(self.file, self.fact, self.section or "", "" if is_none(replaces) else replaces)
 
 
-def parse_plan(answer: str, given: Sequence[str] = (), besides: Sequence[str] = ()) -> Plan | Unusable:
+def parse_plan(
+    answer: str, given: Sequence[str] = (), besides: Sequence[str] = ()
+) -> SynthesisPlan | Unusable:
     """Given the answer, the raw facts and existing lines that were asked about, and what else was asked, return its items.
 
     NONE and an empty answer are an empty plan. Text without any FILE/FACT pair, a refusal, and an echo of the
     prompt or of its example are Unusable, so that the raw facts are kept (SPEC S-23).
     """
     if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
-        return Plan()
+        return SynthesisPlan()
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
     pairs, items = _read(answer)
     if not pairs:
         return Unusable(
-            "the model declined or asked back" if refuses(answer) else "no FILE and FACT in the answer"
+            "the model declined or asked back" if is_refusal(answer) else "no FILE and FACT in the answer"
         )
     if _is_echo(answer, items, given, besides):
         return Unusable("the answer repeats the prompt")
-    return Plan(tuple(dict.fromkeys(items)))
+    return SynthesisPlan(tuple(dict.fromkeys(items)))
 
 
-def _read(answer: str) -> tuple[int, list[Item]]:
+def _read(answer: str) -> tuple[int, list[ProposedLine]]:
     """How many FILE/FACT pairs there are, NONE among them, and the items that say something."""
     drafts = [draft for draft in _drafts(answer.splitlines()) if draft.file and draft.fact]
-    return len(drafts), [item for draft in drafts if (item := draft.item()) is not None]
+    return len(drafts), [item for draft in drafts if (item := draft.build_item()) is not None]
 
 
 def _drafts(lines: Iterable[str]) -> list[_Draft]:
@@ -89,8 +98,8 @@ def _drafts(lines: Iterable[str]) -> list[_Draft]:
     for line in lines:
         found = _KEY.match(line)
         if found:
-            value = without_marks(re.sub(r"(?:\*\*|__)\s*$", "", found[2]))
-            current = _with(current, found[1], value, drafts)
+            value = strip_marks(re.sub(r"(?:\*\*|__)\s*$", "", found[2]))
+            current = _add_key(current, found[1], value, drafts)
             continues = found[1] == "FACT"
         elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
             current = replace(current, fact=f"{current.fact} {line.strip()}".strip())
@@ -100,7 +109,7 @@ def _drafts(lines: Iterable[str]) -> list[_Draft]:
     return [*drafts, current]
 
 
-def _with(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
+def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
     """Given the block so far and a key, return the block with it; a key said already begins the next block."""
     if key == "FILE":
         done.append(draft)
@@ -118,9 +127,11 @@ def _with(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
             return replace(draft, replaces=value)
 
 
-def _is_echo(answer: str, items: Sequence[Item], given: Sequence[str], besides: Sequence[str]) -> bool:
+def _is_echo(
+    answer: str, items: Sequence[ProposedLine], given: Sequence[str], besides: Sequence[str]
+) -> bool:
     data = "\n".join(given)
-    if echoes(answer, [*instructions("synthesis"), *sentences_of(besides)], data):
+    if repeats_prompt(answer, [*list_instructions("synthesis"), *sentences_of(besides)], data):
         return True
     if any(
         mark in item.file + "\n" + item.fact + "\n" + item.replaces
@@ -128,10 +139,10 @@ def _is_echo(answer: str, items: Sequence[Item], given: Sequence[str], besides: 
         for mark in _PLACEHOLDERS
     ):
         return True
-    return any(_held_by_none(item.fact, given) for item in items)
+    return any(_is_unsupported_example(item.fact, given) for item in items)
 
 
-def _held_by_none(fact: str, given: Sequence[str]) -> bool:
+def _is_unsupported_example(fact: str, given: Sequence[str]) -> bool:
     """Whether the fact is one of the example's, and nothing that was given speaks of it."""
     example = next((example for example in EXAMPLES if same_fact(example, fact)), None)
     if example is None:
@@ -142,4 +153,4 @@ def _held_by_none(fact: str, given: Sequence[str]) -> bool:
 
 def _content(text: str) -> frozenset[str]:
     small = {"over", "for", "not", "the", "and", "use", "pattern"}
-    return frozenset(folded_word(word) for word in normalise(text).split()) - small
+    return frozenset(fold_word(word) for word in normalise_text(text).split()) - small

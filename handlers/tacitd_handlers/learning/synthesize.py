@@ -23,23 +23,36 @@ from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompting, reach
 from tacitd_handlers.learning.answers import Unusable
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.extract import unanswered
+from tacitd_handlers.learning.extract import handle_no_answer
 from tacitd_handlers.learning.learned_notices import explain_no_line
-from tacitd_handlers.learning.looks import look, ours
-from tacitd_handlers.learning.material import Material, portions, take
-from tacitd_handlers.learning.paid_answers import Answered, LostTwice, Paid
-from tacitd_handlers.learning.placement import AGENTS, LEARNED, Placed, Refused, place
-from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, Put, Swap, decide
+from tacitd_handlers.learning.looks import check_removals, find_written_lines
+from tacitd_handlers.learning.material import PendingFacts, claim_facts, split_portions
+from tacitd_handlers.learning.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
+from tacitd_handlers.learning.placement import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
+from tacitd_handlers.learning.plan import LINES_LIMIT, Decision, PlannedPut, PlannedSwap, decide_operations
 from tacitd_handlers.learning.raw_ownership import RawOwnership
-from tacitd_handlers.learning.refusals import Refusal, RefusalLog, keep_refusals
-from tacitd_handlers.learning.said_or_not import Origins, is_worded, sift_lines, sift_raw
-from tacitd_handlers.learning.sameness import known, normalise
+from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
+from tacitd_handlers.learning.said_or_not import LineOrigins, is_typed_fact, sift_lines, sift_raw
+from tacitd_handlers.learning.sameness import find_equal, normalise_text
 from tacitd_handlers.learning.settings import SynthesisSettings
-from tacitd_handlers.learning.state import SECRET_FACT, State
-from tacitd_handlers.learning.store import Files, put_aside, put_lines_aside, refused, release
-from tacitd_handlers.learning.synthesis import Item, Plan, parse_plan
-from tacitd_handlers.learning.view import Shared, open_folders, read_all, titled, view
-from tacitd_handlers.riders import SYNTHESIS, asked_besides, ground_findings, laden, parted, riders
+from tacitd_handlers.learning.state import SECRET_FACT, LearningState
+from tacitd_handlers.learning.store import (
+    ProjectPaths,
+    put_aside,
+    put_lines_aside,
+    release_claimed,
+    why_not_writable,
+)
+from tacitd_handlers.learning.synthesis import ProposedLine, SynthesisPlan, parse_plan
+from tacitd_handlers.learning.view import SharedFile, open_folders, read_all, title_for, view_project
+from tacitd_handlers.riders import (
+    SYNTHESIS_EXTENSIONS,
+    extend_prompt,
+    ground_findings,
+    list_additions,
+    load_extensions,
+    split_answer,
+)
 
 SYNTHESIZE = "synthesize"
 """The job's name."""
@@ -50,22 +63,22 @@ EXISTING_BYTES = 240_000
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class SynthesisInput:
     """What lies ready for one synthesis: the facts, and the files that they may end up in."""
 
     project: Project
-    material: Material
+    material: PendingFacts
     facts: tuple[str, ...]
     """Those that no document says already."""
     again: tuple[str, ...]
     """Lines of LEARNED.md that other facts repeated."""
-    shared: Mapping[str, Shared]
+    shared: Mapping[str, SharedFile]
     closed: Mapping[str, str]
-    origins: Origins
+    origins: LineOrigins
     """What lines are judged by."""
 
 
-class Synthesis:
+class Synthesizer:
     """Stage 2 for one project at a time. Holds answers that were paid for and could not be written yet."""
 
     def __init__(
@@ -80,31 +93,31 @@ class Synthesis:
         self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
         self._refusals = refusals
-        self._paid: dict[Path, Paid] = {}
+        self._paid: dict[Path, PaidAnswer] = {}
         """By the project's root."""
         self._failures: Counter[Path] = Counter()
 
-    def run(self, project: Project, state: State, tools: Tools) -> Outcome:
+    def synthesize_project(self, project: Project, state: LearningState, tools: Tools) -> Outcome:
         """Make lines of everything that waits in this project.
 
         Raises OSError and TacitdError; then nothing is lost, and the next run goes on from there. Raises FileBusyError
         before the model is asked where an editor has LEARNED.md open.
         """
-        files = Files(project.root, tools.disk)
+        files = ProjectPaths(project.root, tools.disk)
         if tools.write_mode(project) == "off":
             return Done()
-        finish(tools)
-        if not state.waiting.get(project.root) and not self._ownership.inspect(files).waiting:
+        recover_pending(tools)
+        if not state.waiting.get(project.root) and not self._ownership.inspect_files(files).waiting:
             return Done()
-        if (why := refused(files)) is not None:
+        if (why := why_not_writable(files)) is not None:
             return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
-        tools.history.check_editable(project.root, files.learned)
+        tools.history.check_editable(project.root, files.learned_file)
         # Trigger: an answer was paid for and could not be written. Why: with further facts beside them, the same facts
         # would be paid for again. Outcome: what came since waits until that answer is written.
         held = self._paid.get(project.root)
-        if held is not None and not self._ownership.inspect(files).known:
+        if held is not None and not self._ownership.inspect_files(files).known:
             return Later("git cannot say which files it tracks", "`git status` there says why")
-        material = take(
+        material = claim_facts(
             project,
             files,
             state,
@@ -114,58 +127,62 @@ class Synthesis:
             only=held.batches if held is not None else None,
             among=held.files if held is not None else (),
         )
-        outcome = self._synthesized(project, material, state, tools)
+        outcome = self._synthesize_pending(project, material, state, tools)
         if held is not None and not isinstance(outcome, Later) and self._has_more(project, files, state):
             tools.post(Due(SYNTHESIZE, project))
         return outcome
 
-    def _has_more(self, project: Project, files: Files, state: State) -> bool:
+    def _has_more(self, project: Project, files: ProjectPaths, state: LearningState) -> bool:
         """Whether facts wait that the last call did not cover."""
-        return self._ownership.inspect(files).waiting or bool(state.waiting.get(project.root))
+        return self._ownership.inspect_files(files).waiting or bool(state.waiting.get(project.root))
 
-    def _synthesized(self, project: Project, material: Material, state: State, tools: Tools) -> Outcome:
+    def _synthesize_pending(
+        self, project: Project, material: PendingFacts, state: LearningState, tools: Tools
+    ) -> Outcome:
         if not material.facts:
             return self._finish(project, material, {}, state, tools)
-        desk, unsaid = _desk(project, material, self._bootstrap, state, tools)
+        desk, unsaid = _build_input(project, material, self._bootstrap, state, tools)
         # Facts of other tools are in no log of ours: they must be in this one before their claimed file is removed.
         if not keep_refusals(self._refusals, unsaid, project.root, material.id, (), tools):
             what = f"{self._refusals.path} cannot be written: facts of another tool that were refused would be lost"
             return Later(what, "make it a file that tacitd may write, or move it away")
-        answered = self._plan(desk, state, tools)
-        if not isinstance(answered, Answered):
+        answered = self._propose_plan(desk, state, tools)
+        if not isinstance(answered, SynthesisAnswer):
             return answered
         return self._write(desk, answered, state, tools)
 
-    def _plan(self, desk: Desk, state: State, tools: Tools) -> Answered | Outcome:
+    def _propose_plan(
+        self, desk: SynthesisInput, state: LearningState, tools: Tools
+    ) -> SynthesisAnswer | Outcome:
         """What the model proposes: one call, or some where there are very many facts."""
-        items: dict[Item, None] = {}
+        items: dict[ProposedLine, None] = {}
         found: dict[str, list[Any]] = {}
         usd = 0.0
-        root, paid = desk.project.root, dict[str, Answered]()
+        root, paid = desk.project.root, dict[str, SynthesisAnswer]()
         batches, files = (
             frozenset(made.id for made in desk.material.unfiled),
             frozenset(desk.material.claimed),
         )
         if (held := self._paid.get(root)) is not None:
             paid.update(held.answers)
-            self._paid[root] = Paid(paid, batches, files)
-        for number, facts in enumerate(portions(desk.facts)):
+            self._paid[root] = PaidAnswer(paid, batches, files)
+        for number, facts in enumerate(split_portions(desk.facts)):
             key = f"synthesis:{desk.material.id}" + (f":{number}" if number else "")
             if key not in paid:
-                plan = _asked(desk, facts, key, state, tools)
-                if not isinstance(plan, Answered):
-                    return self._failed(desk, plan, state, tools)
+                plan = _ask_model(desk, facts, key, state, tools)
+                if not isinstance(plan, SynthesisAnswer):
+                    return self._handle_failure(desk, plan, state, tools)
                 paid[key] = plan
-                self._paid[root] = Paid(paid, batches, files)
+                self._paid[root] = PaidAnswer(paid, batches, files)
             usd += paid[key].usd
             items.update(dict.fromkeys(paid[key].plan.items))
             for name, what in paid[key].found.items():
                 found.setdefault(name, []).extend(what)
         self._failures.pop(root, None)
-        return Answered(Plan(tuple(items)), found, usd)
+        return SynthesisAnswer(SynthesisPlan(tuple(items)), found, usd)
 
-    def _failed(
-        self, desk: Desk, outcome: Later | Rejected | LostTwice, state: State, tools: Tools
+    def _handle_failure(
+        self, desk: SynthesisInput, outcome: Later | Rejected | LostTwice, state: LearningState, tools: Tools
     ) -> Outcome:
         """SPEC S-23: facts are never lost. After some answers that cannot be used they are put aside, in sight. Of facts
         whose calls were lost twice only their own batches or files are put aside; what joined them since goes on."""
@@ -185,7 +202,7 @@ class Synthesis:
             tools.post(Due(SYNTHESIZE, desk.project))
         self._failures.pop(root, None)
         self._paid.pop(root, None)
-        files, material = Files(root, tools.disk), desk.material
+        files, material = ProjectPaths(root, tools.disk), desk.material
         aside = [
             path.name for path in put_aside(files, [path for path in given_up if path in material.claimed])
         ]
@@ -195,46 +212,48 @@ class Synthesis:
         data = {"kind": "aside", "project": str(root), "files": aside, "reason": outcome.reason}
         data["unfiled"] = [made.id for made in unfiled]
         data["batches"] = [*material.batches_in(given_up), *alone, *material.settled]
-        where = ", ".join(str(Files(root).tmp / name) for name in aside)
+        where = ", ".join(str(ProjectPaths(root).tmp_dir / name) for name in aside)
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
 
-    def _write(self, desk: Desk, answered: Answered, state: State, tools: Tools) -> Outcome:
+    def _write(
+        self, desk: SynthesisInput, answered: SynthesisAnswer, state: LearningState, tools: Tools
+    ) -> Outcome:
         project, material = desk.project, desk.material
-        candidates, misplaced = _placed(desk, answered.plan)
+        candidates, misplaced = _place_items(desk, answered.plan)
         self._note_misplaced(project, misplaced, tools)
         placed, unsaid = sift_lines(candidates, desk.origins)
         answered, parts = _grounded_findings(answered, desk.origins)
         unsaid += [*map(_misplacement, misplaced), *parts]
         keep_refusals(self._refusals, unsaid, project.root, material.id, desk.origins.words, tools)
-        now, _ = read_all(project, _folders([*desk.shared, *(one.path for one in placed)]))
-        decision = decide(
+        now, _ = read_all(project, _folders_of([*desk.shared, *(one.path for one in placed)]))
+        decision = decide_operations(
             placed,
-            {name: (*one.lines, *one.said, *_blanked(one)) for name, one in now.items()},
-            _removed(project, state, tools),
-            {name: set(lines) for name, lines in ours(tools.history, project).items()},
+            {name: (*one.lines, *one.all_statements, *_blanked_lines(one)) for name, one in now.items()},
+            _removed_lines(project, state, tools),
+            {name: set(lines) for name, lines in find_written_lines(tools.history, project).items()},
             limit=max(LINES_LIMIT, len(desk.facts)),
         )
         operations = _operations(project, decision)
         written = 0
         if operations:
-            operations = [*_reach(project, operations, tools), *operations]
+            operations = [*_build_visibility(project, operations, tools), *operations]
             key = f"synthesis:{material.id}"
-            also = reach.allowed(project)
+            also = reach.list_writable_dirs(project)
             done = tools.history.run_transaction(project.root, operations, _cause(material), key, also=also)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        data = {"lines": written, "dropped": len(decision.dropped)} | _tell(desk, answered)
-        learned = _learned(decision, desk)
+        data = {"lines": written, "dropped": len(decision.dropped)} | _build_messages(desk, answered)
+        learned = _line_changes(decision, desk)
         data |= _paid_for(desk, answered, state) | learned
         if not operations:
             data["no_line"] = explain_no_line(
                 repeated=len(learned["again"]),
                 withheld=len(decision.withheld),
-                refused=len(unsaid) + (not desk.origins.facts and not desk.origins.unworded),
+                refused=len(unsaid) + (not desk.origins.facts and not desk.origins.unverified_facts),
                 asked=bool(desk.facts),
             )
         return self._finish(project, material, data, state, tools)
 
-    def _note_misplaced(self, project: Project, misplaced: Sequence[Refused], tools: Tools) -> None:
+    def _note_misplaced(self, project: Project, misplaced: Sequence[RefusedItem], tools: Tools) -> None:
         id = f"learning.refused:{project.root}"
         if not misplaced:
             tools.clear(id)
@@ -246,73 +265,78 @@ class Synthesis:
         tools.degrade(Degradation(id, what, hint))
 
     def _finish(
-        self, project: Project, material: Material, data: Mapping[str, Any], state: State, tools: Tools
+        self,
+        project: Project,
+        material: PendingFacts,
+        data: Mapping[str, Any],
+        state: LearningState,
+        tools: Tools,
     ) -> Outcome:
         """Lines are durable: summary, then the claimed files, then the record that all of it is done."""
         if material.claimed or material.settled or data.get("lines"):
-            self._bootstrap.refresh(project, tools, ask=False)
+            self._bootstrap.refresh_summary(project, tools, ask=False)
         self._set_bad_aside(project, material, tools)
-        grown = release(Files(project.root, tools.disk), material.read)
+        grown = release_claimed(ProjectPaths(project.root, tools.disk), material.read_sizes)
         self._paid.pop(project.root, None)
         made: dict[str, Any] = {"kind": "synthesis", "project": str(project.root)}
         made["batches"] = [*material.batches, *material.settled]
         made |= {"lines": 0, **data}
         if grown:
-            made["read"] = {path.name: material.whole[path.name] for path in grown}
+            made["read"] = {path.name: material.whole_line_sizes[path.name] for path in grown}
         if withheld := sum(line.withheld for line in material.lines):
             made["left_out"] = {SECRET_FACT: withheld}
         made["lines"] += material.settled_lines
         if not material.lines and not material.settled and not made["lines"] and not grown:
             return Done()
-        return Done(data=made | {"look": look(project, state, tools.history, tools.clock.now())})
+        return Done(data=made | {"look": check_removals(project, state, tools.history, tools.clock.now())})
 
-    def _set_bad_aside(self, project: Project, material: Material, tools: Tools) -> None:
+    def _set_bad_aside(self, project: Project, material: PendingFacts, tools: Tools) -> None:
         """SPEC S-21: what is no fact is kept, not fatal."""
         id = f"learning.raw:{project.root}"
-        if not material.bad:
+        if not material.bad_lines:
             if material.claimed:
                 tools.clear(id)
             return
-        for bad in material.bad:
+        for bad in material.bad_lines:
             line = redact_secrets(bad[:20_000].decode("utf-8", "replace"))[0][:2000]
             self._quarantine.append({"project": str(project.root), "line": line})
         self._quarantine.flush()
-        what = f"{len(material.bad)} lines of {Files(project.root).raw} are no facts"
+        what = f"{len(material.bad_lines)} lines of {ProjectPaths(project.root).raw_file} are no facts"
         hint = f"they are kept in {self._quarantine.path}"
         tools.degrade(Degradation(id, what, hint))
 
 
-def finish(tools: Tools) -> None:
+def recover_pending(tools: Tools) -> None:
     """What was begun and could not be finished goes first: its facts are not asked about again. Raises OSError."""
     if tools.history.pending:
         tools.history.recover(lambda root: tools.write_mode(Project(root, False)) != "off")
 
 
-def _desk(
-    project: Project, material: Material, bootstrap: Bootstrap, state: State, tools: Tools
-) -> tuple[Desk, list[Refusal]]:
+def _build_input(
+    project: Project, material: PendingFacts, bootstrap: Bootstrap, state: LearningState, tools: Tools
+) -> tuple[SynthesisInput, list[RefusedText]]:
     """Read what the facts may end up in, and leave out what is said already and what of other tools is dangerous.
 
     Raises FileRefusedError.
     """
     shared, closed = read_all(project, open_folders(project, material.folders))
-    _say_closed(project, closed, tools)
-    documents = bootstrap.read(project, tools)
+    _report_closed(project, closed, tools)
+    documents = bootstrap.load_documents(project, tools)
     waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
     worded, unworded, unsaid = sift_raw(material.lines, {id: made.facts for id, made in waiting.items()})
-    lines, more = shared[LEARNED].said, documents.lines()
-    again = {fact: line for fact in (*worded, *unworded) if (line := known(fact, lines)) is not None}
+    lines, more = shared[LEARNED].all_statements, documents.list_known_lines()
+    again = {fact: line for fact in (*worded, *unworded) if (line := find_equal(fact, lines)) is not None}
     wanted = {*worded, *unworded} - again.keys()
-    facts = tuple(f for f in material.facts if f in wanted and known(f, more) is None)
+    facts = tuple(f for f in material.facts if f in wanted and find_equal(f, more) is None)
     words = tuple(word for id in material.batches if id in waiting for word in waiting[id].words)
-    existing = {name: one.said for name, one in shared.items()}
-    origins = Origins(tuple(worded), tuple(unworded), words, material.folders, existing)
-    return Desk(
+    existing = {name: one.all_statements for name, one in shared.items()}
+    origins = LineOrigins(tuple(worded), tuple(unworded), words, material.folders, existing)
+    return SynthesisInput(
         project, material, facts, tuple(dict.fromkeys(again.values())), shared, closed, origins
     ), unsaid
 
 
-def _say_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
+def _report_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
     id = f"learning.folder:{project.root}"
     if not closed:
         tools.clear(id)
@@ -323,25 +347,25 @@ def _say_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> No
     )
 
 
-def _asked(
-    desk: Desk, facts: Sequence[str], key: str, state: State, tools: Tools
-) -> Answered | Later | Rejected | LostTwice:
+def _ask_model(
+    desk: SynthesisInput, facts: Sequence[str], key: str, state: LearningState, tools: Tools
+) -> SynthesisAnswer | Later | Rejected | LostTwice:
     """One call of the smart tier. Secrets are blanked before a cut could halve one out of recognition."""
     folders = [name.removesuffix(f"/{AGENTS}") for name in desk.shared if name != LEARNED]
     folders += [folder for folder in desk.closed if folder not in folders]
-    aboard = riders(SYNTHESIS)
-    prompt = prompting.synthesis_prompt(folders, _existing(desk), facts, _repeated(state, facts))
-    prompt = redact_secrets(laden(prompt, aboard, str(desk.project.root)))[0]
-    parts = desk.material.parts(facts)
+    aboard = load_extensions(SYNTHESIS_EXTENSIONS)
+    prompt = prompting.synthesis_prompt(folders, _existing_texts(desk), facts, _count_repeated(state, facts))
+    prompt = redact_secrets(extend_prompt(prompt, aboard, str(desk.project.root)))[0]
+    parts = desk.material.map_fact_ids(facts)
     answer = tools.model.ask(ModelRequest(prompt, "smart", key, parts=tuple(parts), purpose="synthesis"))
     if isinstance(answer, NoAnswer):
-        no = unanswered(answer)
+        no = handle_no_answer(answer)
         if isinstance(no, Rejected) and answer.repeated:
             return LostTwice(no.reason, frozenset(answer.repeated))
         return no
-    said = parted(answer.text, aboard)
-    given = [*facts, *(line for one in desk.shared.values() for line in one.said)]
-    besides = [line for text in asked_besides(aboard, str(desk.project.root)) for line in text.splitlines()]
+    said = split_answer(answer.text, aboard)
+    given = [*facts, *(line for one in desk.shared.values() for line in one.all_statements)]
+    besides = [line for text in list_additions(aboard, str(desk.project.root)) for line in text.splitlines()]
     plan = parse_plan(said.answer, given, besides)
     if isinstance(plan, Unusable):
         what = f"the model's answer cannot be used: {plan.reason}"
@@ -350,10 +374,10 @@ def _asked(
         )
         return Later(what, "it is asked again", blame="work")
     tools.clear("learning.answers")
-    return Answered(plan, {name: [what] for name, what in said.found.items()}, answer.usd)
+    return SynthesisAnswer(plan, {name: [what] for name, what in said.found.items()}, answer.usd)
 
 
-def _existing(desk: Desk) -> dict[str, str]:
+def _existing_texts(desk: SynthesisInput) -> dict[str, str]:
     """What stands in the files, by name, as far as there is room for it."""
     made: dict[str, str] = {}
     left = EXISTING_BYTES
@@ -364,39 +388,41 @@ def _existing(desk: Desk) -> dict[str, str]:
     return made
 
 
-def _blanked(shared: Shared) -> list[str]:
+def _blanked_lines(shared: SharedFile) -> list[str]:
     """The file's lines with a secret as the model saw them: it may say them again, and they are not new."""
-    return [text for line in shared.said if (text := redact_secrets(line)[0]) != line]
+    return [text for line in shared.all_statements if (text := redact_secrets(line)[0]) != line]
 
 
-def _paid_for(desk: Desk, answered: Answered, state: State) -> dict[str, Any]:
+def _paid_for(desk: SynthesisInput, answered: SynthesisAnswer, state: LearningState) -> dict[str, Any]:
     """How many prompts a synthesis drew on, and what all the calls cost that led to it, in dollars."""
     waiting = state.waiting.get(desk.project.root, {})
     facts = sum(waiting[id].usd for id in desk.material.batches if id in waiting)
     return {"from": len(_cause(desk.material)["prompts"]), "usd": round(facts + answered.usd, 6)}
 
 
-def _grounded_findings(answered: Answered, origins: Origins) -> tuple[Answered, list[Refusal]]:
+def _grounded_findings(
+    answered: SynthesisAnswer, origins: LineOrigins
+) -> tuple[SynthesisAnswer, list[RefusedText]]:
     """What of the riders' findings the facts say, and a refusal for each other part."""
-    aboard, sources = riders(SYNTHESIS), origins.sources()
+    aboard, sources = load_extensions(SYNTHESIS_EXTENSIONS), origins.build_sources()
     kept: dict[str, list[Any]] = {}
-    refused: list[Refusal] = []
+    refused: list[RefusedText] = []
     for name, findings in answered.found.items():
         for one in findings:
             found, parts = ground_findings({name: one}, aboard, sources)
             kept.setdefault(name, []).extend(found.values())
-            refused += [Refusal(part.kind, part.text, part.reason, part.waits) for part in parts]
+            refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in parts]
     found = {name: what for name, what in kept.items() if what}
     return replace(answered, found=found), refused
 
 
-def _misplacement(one: Refused) -> Refusal:
+def _misplacement(one: RefusedItem) -> RefusedText:
     """SPEC S-24: of a fact that was refused for its place the words are kept."""
     where = "" if one.item.file == LEARNED else f" ({one.item.file[:200]})"
-    return Refusal("line", one.item.fact, f"{one.reason}{where}")
+    return RefusedText("line", one.item.fact, f"{one.reason}{where}")
 
 
-def _tell(desk: Desk, answered: Answered) -> dict[str, Any]:
+def _build_messages(desk: SynthesisInput, answered: SynthesisAnswer) -> dict[str, Any]:
     """What riders found, with the words that it came from: told once the lines are durable."""
     if not answered.found:
         return {}
@@ -410,25 +436,25 @@ def _tell(desk: Desk, answered: Answered) -> dict[str, Any]:
     return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
 
 
-def _placed(desk: Desk, plan: Plan) -> tuple[list[Placed], list[Refused]]:
+def _place_items(desk: SynthesisInput, plan: SynthesisPlan) -> tuple[list[PlacedLine], list[RefusedItem]]:
     """Where each item goes. A folder whose AGENTS.md turns out to be closed is as good as missing."""
-    typed = {item.fact: is_worded(item.fact, desk.origins) for item in plan.items}
-    seen = view(desk.project, desk.closed)
-    first = [place(item, seen, is_typed=typed[item.fact]) for item in plan.items]
-    _, closed = read_all(desk.project, _folders(p.path for p in first if isinstance(p, Placed)))
-    seen = view(desk.project, {**desk.closed, **closed})
-    judged = [place(item, seen, is_typed=typed[item.fact]) for item in plan.items]
-    return [p for p in judged if isinstance(p, Placed)], [p for p in judged if isinstance(p, Refused)]
+    typed = {item.fact: is_typed_fact(item.fact, desk.origins) for item in plan.items}
+    seen = view_project(desk.project, desk.closed)
+    first = [place_item(item, seen, is_typed=typed[item.fact]) for item in plan.items]
+    _, closed = read_all(desk.project, _folders_of(p.path for p in first if isinstance(p, PlacedLine)))
+    seen = view_project(desk.project, {**desk.closed, **closed})
+    judged = [place_item(item, seen, is_typed=typed[item.fact]) for item in plan.items]
+    return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
 
 
-def _folders(names: Iterable[str]) -> list[str]:
+def _folders_of(names: Iterable[str]) -> list[str]:
     return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name != LEARNED]
 
 
-def _removed(project: Project, state: State, tools: Tools) -> dict[str, set[str]]:
+def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict[str, set[str]]:
     """Lines that a person took out, those included that nobody has looked at since (SPEC S-28)."""
     stones = {name: set(lines) for name, lines in state.tombstones.get(project.root, {}).items()}
-    seen = look(project, state, tools.history, tools.clock.now())
+    seen = check_removals(project, state, tools.history, tools.clock.now())
     for name, lines in seen.get("removed", {}).items():
         stones.setdefault(name, set()).update(lines)
     for name, lines in seen.get("lifted", {}).items():
@@ -436,52 +462,56 @@ def _removed(project: Project, state: State, tools: Tools) -> dict[str, set[str]
     return stones
 
 
-def _learned(decision: Decision, desk: Desk) -> dict[str, Any]:
+def _line_changes(decision: Decision, desk: SynthesisInput) -> dict[str, Any]:
     """What the state remembers of each line: put, updated, said again, or withheld."""
     put = [operation.line for operation in decision.operations]
-    swapped = {o.line: o.old for o in decision.operations if isinstance(o, Swap)}
+    swapped = {o.line: o.old for o in decision.operations if isinstance(o, PlannedSwap)}
     lines = [line for one in desk.shared.values() for line in one.lines]
-    said = [known(one.placed.line, lines) for one in decision.dropped]
+    said = [find_equal(one.placed.line, lines) for one in decision.dropped]
     again = list(dict.fromkeys([*desk.again, *(line for line in said if line is not None)]))
     withheld = {one.placed.line: one.placed.path for one in decision.withheld}
     files = {operation.line: operation.path for operation in decision.operations}
     return {"put": put, "files": files, "swapped": swapped, "again": again, "withheld": withheld}
 
 
-def _repeated(state: State, facts: Sequence[str]) -> dict[str, int]:
+def _count_repeated(state: LearningState, facts: Sequence[str]) -> dict[str, int]:
     """How often each of these facts was said lately, in all sessions (SPEC S-36)."""
-    said = Counter(normalise(fact) for fact in tuple(state.recent))
-    return {fact: said[normalise(fact)] for fact in dict.fromkeys(facts)}
+    said = Counter(normalise_text(fact) for fact in tuple(state.recent_facts))
+    return {fact: said[normalise_text(fact)] for fact in dict.fromkeys(facts)}
 
 
 def _operations(project: Project, decision: Decision) -> list[Operation]:
     made: list[Operation] = []
     for operation in decision.operations:
-        path, title = project.root / operation.path, titled(operation.path)
+        path, title = project.root / operation.path, title_for(operation.path)
         match operation:
-            case Put(heading=heading, line=line):
+            case PlannedPut(heading=heading, line=line):
                 made.append(PutLine(path, heading, line, title))
-            case Swap(old=old, line=line, heading=heading):
+            case PlannedSwap(old=old, line=line, heading=heading):
                 made.append(SwapLine(path, old, line, heading, title))
     return made
 
 
-def _reach(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
+def _build_visibility(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
     """What goes along with lines: the pointer for the next session, and excludes for what is created by us."""
     learned = project.root / LEARNED
     targets = list(dict.fromkeys(operation.path for operation in operations))
-    pointers = reach.pointer(project, tools.history) if learned in targets else []
+    pointers = reach.build_pointer(project, tools.history) if learned in targets else []
     if tools.write_mode(project) != "local":
         return pointers
-    patterns = reach.created(project, [*targets, *(p.path for p in pointers)])
-    return [*reach.excludes(project, patterns), *pointers]
+    patterns = reach.list_created_patterns(project, [*targets, *(p.path for p in pointers)])
+    return [*reach.build_excludes(project, patterns), *pointers]
 
 
-def _cause(material: Material) -> dict[str, Any]:
+def _cause(material: PendingFacts) -> dict[str, Any]:
     """From which words the lines came, and what of the material they are: what a crash is recovered by."""
     sessions = dict.fromkeys(line.session for line in material.lines if line.session)
     prompts = dict.fromkeys(prompt for line in material.lines for prompt in line.prompts)
     files = [path.name for path in material.claimed]
-    of: dict[str, Any] = {"batches": material.batches, "files": files, "whole": dict(material.whole)}
+    of: dict[str, Any] = {
+        "batches": material.batches,
+        "files": files,
+        "whole": dict(material.whole_line_sizes),
+    }
     words = {"sessions": list(sessions), "prompts": list(prompts), "facts": list(material.facts)}
     return {"by": "learning", "what": "synthesis"} | of | words

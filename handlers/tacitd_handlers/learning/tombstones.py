@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tacitd_handlers.learning.sameness import known
+from tacitd_handlers.learning.sameness import find_equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class GitView:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RemovalVerdict:
     """What one look at a file says about our lines. Each in the order in which they were written."""
 
     removed: tuple[str, ...] = ()
@@ -43,14 +43,14 @@ class Verdict:
     undecided_because: str = ""
 
 
-def judge(
+def judge_removals(
     ours: Mapping[str, float],
     then: Iterable[str],
     looked_at: float,
     now: Iterable[str] | None,
     tombstones: Iterable[str],
     git: GitView | None,
-) -> Verdict:
+) -> RemovalVerdict:
     """Given our lines and two looks at their file, return what a person removed.
 
     `ours`: every line that tacitd ever wrote into the file, with when (seconds since 1970). `then`: the lines
@@ -63,13 +63,13 @@ def judge(
     gone = tuple(
         line
         for line, written in sorted(ours.items(), key=lambda item: item[1])
-        if (line in before or written > looked_at) and line not in dead and known(line, present) is None
+        if (line in before or written > looked_at) and line not in dead and find_equal(line, present) is None
     )
-    lifted = tuple(line for line in dead if known(line, present) is not None)
+    lifted = tuple(line for line in dead if find_equal(line, present) is not None)
     why = _no_conclusion(now is None, git)
     if why:
-        return Verdict(undecided=gone, lifted=lifted, undecided_because=why if gone else "")
-    return Verdict(removed=gone, lifted=lifted)
+        return RemovalVerdict(undecided=gone, lifted=lifted, undecided_because=why if gone else "")
+    return RemovalVerdict(removed=gone, lifted=lifted)
 
 
 def _no_conclusion(file_gone: bool, git: GitView | None) -> str:

@@ -21,7 +21,7 @@ from tacitd_handlers.learning.placement import (
     ProjectView,
     is_internal,
 )
-from tacitd_handlers.learning.plain import plain_bytes, real
+from tacitd_handlers.learning.plain import read_plain_bytes, resolve_links
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.tombstones import GitView
 
@@ -35,11 +35,15 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
     A link back to the root, and a folder whose AGENTS.md is the root's own under another name, count as missing: the
     root's AGENTS.md belongs to the person.
     """
-    root, place = real(project.root), real(project.root / folder)
-    file = real(project.root / folder / AGENTS)
+    root, place = resolve_links(project.root), resolve_links(project.root / folder)
+    file = resolve_links(project.root / folder / AGENTS)
     if not place.is_relative_to(root) or not file.is_relative_to(root):
         return "outside"
-    if not place.is_dir() or place == root or file in (real(root / AGENTS), real(root / LEARNED)):
+    if (
+        not place.is_dir()
+        or place == root
+        or file in (resolve_links(root / AGENTS), resolve_links(root / LEARNED))
+    ):
         return "missing"
     below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
     if any(is_internal(part) for part in below):
@@ -54,7 +58,7 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
     return "folder"
 
 
-def view(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
+def view_project(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
     """The project's folders, as `placement` asks for them. `closed`: folders whose AGENTS.md cannot be spliced now; what
     is meant for them stands in LEARNED.md."""
     shut = closed or {}
@@ -70,7 +74,7 @@ def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedFile:
     """A Markdown file that people write in too."""
 
     data: bytes | None
@@ -83,36 +87,36 @@ class Shared:
         return (self.data or b"").decode("utf-8", "replace").removeprefix("\ufeff")
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def all_statements(self) -> tuple[str, ...]:
         """Its bullets, and every other statement in it: what a new line must not repeat."""
         return tuple(dict.fromkeys((*self.lines, *known_lines(self.text))))
 
 
-def read_shared(path: Path, root: Path) -> Shared:
+def read_shared(path: Path, root: Path) -> SharedFile:
     """Read a shared file. Raises FileRefusedError where it is not UTF-8, a link that leads out, or unreadable."""
-    place, top = real(path), real(root)
+    place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
         raise FileRefusedError(
             f"{path} is a link that leads out of the project", "make it a file of the project's own"
         )
     refuse_git_directory(path, place, top)
     try:
-        data = plain_bytes(path, READ_LIMIT + 1)
+        data = read_plain_bytes(path, READ_LIMIT + 1)
     except OSError as error:
         raise FileRefusedError(
             f"{path} cannot be read: {error.strerror}", "give tacitd the right to read it"
         ) from None
     if data is None:
-        return Shared(None, ())
+        return SharedFile(None, ())
     if len(data) > READ_LIMIT:
         raise FileRefusedError(f"{path} is longer than 4 MB", "move what is old out of it")
     try:
-        return Shared(data, tuple(text for _, text in lines_of(data)))
+        return SharedFile(data, tuple(text for _, text in lines_of(data)))
     except FileRefusedError as error:
         raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
 
 
-def spliceable(path: Path, root: Path) -> Shared:
+def read_spliceable(path: Path, root: Path) -> SharedFile:
     """The same, for a file that is to get a line: asked before the model is paid.
 
     Raises FileRefusedError also where it is read-only, has another name beside it, holds conflict markers, or would
@@ -124,7 +128,7 @@ def spliceable(path: Path, root: Path) -> Shared:
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
     if shared.data is None:
         return shared
-    refuse_aliased(real(path), RealDisk())
+    refuse_aliased(resolve_links(path), RealDisk())
     try:
         put_line(shared.data, "General", "tacitd looks whether a line fits in here", "")
     except FileRefusedError as error:
@@ -132,15 +136,15 @@ def spliceable(path: Path, root: Path) -> Shared:
     return shared
 
 
-def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, Shared], dict[str, str]]:
+def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, SharedFile], dict[str, str]]:
     """LEARNED.md and the AGENTS.md of these folders, by their path in the project; and the folders whose file cannot be
     spliced now, with why. Raises FileRefusedError where that is LEARNED.md."""
-    found = {LEARNED: spliceable(project.root / LEARNED, project.root)}
+    found = {LEARNED: read_spliceable(project.root / LEARNED, project.root)}
     closed: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
         name = f"{folder}/{AGENTS}"
         try:
-            found[name] = spliceable(project.root / name, project.root)
+            found[name] = read_spliceable(project.root / name, project.root)
         except FileRefusedError as error:
             closed[folder] = error.what
     return found, closed
@@ -159,7 +163,7 @@ def git_view(project: Project, name: str, data: bytes | None, head_then: str | N
     )
 
 
-def titled(name: str) -> str:
+def title_for(name: str) -> str:
     """The title of a file that tacitd creates: `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
     if name == LEARNED:
         return "Learned Preferences"

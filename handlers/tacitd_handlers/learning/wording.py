@@ -43,7 +43,7 @@ _OUR = re.compile(r"(behavi|col|fav|hon|lab|neighb|flav)our")
 _ISE = re.compile(r"(\w{4,})is(e|ed|es|ing|er|ers|ation|ations)")
 
 
-def folded_word(word: str) -> str:
+def fold_word(word: str) -> str:
     """Given one word, return the form under which its spellings, plural and third person meet."""
     low = word.casefold()
     if low in _SAME:
@@ -57,7 +57,7 @@ def folded_word(word: str) -> str:
     return _singular(f"{spelt[1]}iz{spelt[2]}" if spelt else low)
 
 
-def is_stance(word: str) -> int | None:
+def stance_sign(word: str) -> int | None:
     """1 for a word that only says "prefers", -1 for one that says "avoids", None for any other."""
     if word in _TOWARDS:
         return 1

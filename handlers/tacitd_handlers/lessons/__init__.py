@@ -11,19 +11,19 @@ TYPE_CHECKING = False  # importing typing takes longer than loading the lessons
 if TYPE_CHECKING:
     from tacitd.handler import Plugin
 
-__all__ = ["slice"]
+__all__ = ["make_plugin"]
 
 
-def slice() -> Plugin:
+def make_plugin() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.lessons.handler import TIDY, Lessons
+    from tacitd_handlers.lessons.handler import TIDY, LessonsHandler
     from tacitd_handlers.lessons.lesson_files import lessons_footprint
     from tacitd_handlers.lessons.settings import LessonsSettings
 
     return Plugin(
         "lessons",
-        Lessons,
+        LessonsHandler,
         settings={"lessons": LessonsSettings},
         jobs=(Job(TIDY, 3600.0, at_start=True),),
         uses_model=False,

@@ -6,16 +6,16 @@ statements is learning's `sameness`; no other module of lessons uses it.
 
 from __future__ import annotations
 
-from tacitd_handlers.learning.sameness import normalise, same_fact
+from tacitd_handlers.learning.sameness import normalise_text, same_fact
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.relevance import GENERIC, SMALL, stem
+from tacitd_handlers.lessons.relevance import GENERIC, SMALL, stem_word
 
 ENOUGH = 0.75
 """The fraction of significant words that must be shared if the wording differs."""
 _NOT, _CONTRAST = "not", "over"
 
 
-def alike(one: Pattern, other: Pattern) -> bool:
+def is_same_lesson(one: Pattern, other: Pattern) -> bool:
     """Whether two lessons have the same case and the same action; reasons are ignored. Symmetric and reflexive."""
     if same_fact(one.when, other.when) and same_fact(_said(one), _said(other)):
         return True
@@ -27,19 +27,19 @@ def alike(one: Pattern, other: Pattern) -> bool:
     return _shared(_content(words), _content(others)) >= ENOUGH and _acts(one, other)
 
 
-def corrects(fact: str, lesson: Pattern) -> bool:
+def repeats_lesson(fact: str, lesson: Pattern) -> bool:
     """Whether a newly learned fact repeats what a lesson says, so that the person had to correct it again.
 
     The fact must contain most words of the action and at least one of the case, with the same negation and numbers.
     """
-    words, wanted = normalise(fact).split(), normalise(_said(lesson)).split()
+    words, wanted = normalise_text(fact).split(), normalise_text(_said(lesson)).split()
     if same_fact(fact, _said(lesson)):
         return True
     if words.count(_NOT) % 2 != wanted.count(_NOT) % 2 or _CONTRAST in words or _CONTRAST in wanted:
         return False
     if not _numbers(wanted) <= _numbers(words):
         return False
-    said, action, case = _content(words), _content(wanted), _content(normalise(lesson.when).split())
+    said, action, case = _content(words), _content(wanted), _content(normalise_text(lesson.when).split())
     held = len(action & said) / len(action) if action else 0.0
     return held >= ENOUGH and bool(case & said)
 
@@ -49,11 +49,11 @@ def _said(pattern: Pattern) -> str:
 
 
 def _words(pattern: Pattern) -> list[str]:
-    return [*normalise(pattern.when).split(), *normalise(_said(pattern)).split()]
+    return [*normalise_text(pattern.when).split(), *normalise_text(_said(pattern)).split()]
 
 
 def _content(words: list[str]) -> frozenset[str]:
-    return frozenset(stem(word) for word in words if word not in SMALL and word not in (_NOT, _CONTRAST))
+    return frozenset(stem_word(word) for word in words if word not in SMALL and word not in (_NOT, _CONTRAST))
 
 
 def _numbers(words: list[str]) -> frozenset[str]:
@@ -66,5 +66,5 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _acts(one: Pattern, other: Pattern) -> bool:
     """Whether the actions share their subject. The same case with another action is another lesson."""
-    left, right = (_content(normalise(each.do).split()) for each in (one, other))
+    left, right = (_content(normalise_text(each.do).split()) for each in (one, other))
     return bool((left & right) - GENERIC) or left == right or _shared(left, right) >= ENOUGH

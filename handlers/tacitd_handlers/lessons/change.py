@@ -14,14 +14,23 @@ import click
 
 from tacitd.errors import LogDamagedError, TacitdError, UsageError
 from tacitd_handlers.lessons import changes, pattern
-from tacitd_handlers.lessons.changes import Added
+from tacitd_handlers.lessons.changes import AddedLesson
 from tacitd_handlers.lessons.folding import DELETED, Lesson
-from tacitd_handlers.lessons.origins import Origins, Provenance
+from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.scopes import GLOBAL
-from tacitd_handlers.lessons.shared import ID, SCOPE, Command, document, json_option, settings, store, talk
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.tables import document as as_document
+from tacitd_handlers.lessons.shared import (
+    ID,
+    SCOPE,
+    Command,
+    echo_error,
+    json_option,
+    load_settings,
+    open_store,
+    print_document,
+)
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.tables import build_document as as_document
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -58,33 +67,33 @@ def add_(
     parts = _parts(text, when, do, dont, because)
     if parts is None:
         raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
-    at = store()
-    done = changes.add(at, parts, scope, "user" if firm else "ai", force=force)
-    if not isinstance(done, Added):
-        _known(done.lesson, as_json)
+    at = open_store()
+    done = changes.add_lesson(at, parts, scope, "user" if firm else "ai", force=force)
+    if not isinstance(done, AddedLesson):
+        _report_known(done.lesson, as_json)
         return
     _note_session(at, done.lesson)
-    for one in done.against:
-        talk(f"warning: lesson {one.id} says the opposite: {one.text}")
-    _tell(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
+    for one in done.opposites:
+        echo_error(f"warning: lesson {one.id} says the opposite: {one.text}")
+    _report_change(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
 
 
-def _note_session(at: Store, lesson: Lesson) -> None:
+def _note_session(at: LessonStore, lesson: Lesson) -> None:
     """Note the calling session as the origin, so that the correction behind the lesson is not counted again."""
     session = os.environ.get(SESSION, "")
     if session:
         with suppress(OSError, LogDamagedError):  # the lesson is added; only its origin is missing
-            Origins(at.beside).add(lesson.id, Provenance(session, at.clock.now()))
+            LessonOrigins(at.state_dir).add(lesson.id, Provenance(session, at.clock.now()))
 
 
-def _known(lesson: Lesson, as_json: bool) -> None:
+def _report_known(lesson: Lesson, as_json: bool) -> None:
     if lesson.status == DELETED:
         why = f": {lesson.reason}" if lesson.reason else ""
         raise TacitdError(
             f"a person marked that wrong (lesson {lesson.id}{why})",
             "to add it again, a person runs: lesson add --firm",
         )
-    _tell(lesson, f"lesson {lesson.id} already says that", as_json, changed=False)
+    _report_change(lesson, f"lesson {lesson.id} already says that", as_json, changed=False)
 
 
 @click.command("edit", cls=Command, epilog='\b\nExample: lesson edit 005 --do "wait 2s"')
@@ -103,13 +112,13 @@ def edit_(
     scope: str | None, firm: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Change an active lesson. Parts that are not given stay; without any option your editor opens."""
-    at = store()
-    old = changes.in_force(at.folded(), id)
+    at = open_store()
+    old = changes.get_active(at.read_lessons(), id)
     if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
         text = _edited(old)
     parts = _parts(text, when, do, dont, because, old)
-    new, changed = changes.edit(at, id, parts, scope, "user" if firm else None, force=force)
-    _tell(
+    new, changed = changes.edit_lesson(at, id, parts, scope, "user" if firm else None, force=force)
+    _report_change(
         new,
         f"Changed lesson {new.id}" if changed else f"lesson {new.id} is unchanged",
         as_json,
@@ -128,13 +137,13 @@ def _edited(old: Lesson) -> str:
 @json_option
 def wrong_(id: str, reason: str, as_json: bool) -> None:
     """Mark a lesson wrong: it is not loaded or drafted again. It stays in the log."""
-    lesson, changed = changes.wrong(store(), id, reason)
+    lesson, changed = changes.mark_wrong(open_store(), id, reason)
     if as_json:
-        document({"changed": changed, **as_document(lesson)})
+        print_document({"changed": changed, **as_document(lesson)})
     elif changed:
         click.echo(f"Deleted lesson {lesson.id}")
     else:
-        talk(f"lesson {lesson.id} was already deleted")
+        echo_error(f"lesson {lesson.id} was already deleted")
 
 
 @click.command("promote", cls=Command, epilog="\b\nExample: lesson promote 002 --to=skill/config-edit")
@@ -145,17 +154,17 @@ def wrong_(id: str, reason: str, as_json: bool) -> None:
 @json_option
 def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None:
     """Move a lesson into a skill or a tool file. It is not loaded from here any more. Nothing is promoted automatically."""
-    from tacitd_handlers.lessons.promote import promote, target
+    from tacitd_handlers.lessons.promote import parse_target, promote_lesson
 
     skills, tools = _directories()
-    into = target(to, skills, tools)
-    lesson, changed = promote(store(), id, into, reason=reason, create=create)
+    into = parse_target(to, skills, tools)
+    lesson, changed = promote_lesson(open_store(), id, into, reason=reason, create=create)
     said = (
         f"Promoted lesson {lesson.id} to {into.file}"
         if changed
         else f"lesson {lesson.id} is already in {into.file}"
     )
-    _tell(lesson, said, as_json, changed=changed)
+    _report_change(lesson, said, as_json, changed=changed)
 
 
 def _directories() -> tuple[Path, Path]:
@@ -165,7 +174,7 @@ def _directories() -> tuple[Path, Path]:
     """
     from tacitd.paths import config_dir, find_home
 
-    root, said = config_dir(os.environ), settings()
+    root, said = config_dir(os.environ), load_settings()
     named = [
         str(find_home(os.environ)) + each[1:] if each.startswith("~/") else each
         for each in (said.skills, said.tools)
@@ -181,19 +190,19 @@ def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
     """Add the lessons of an export (`-`: from stdin). They get new ids. Lessons that exist here, or are marked wrong
     here, are left out. If a line is not a lesson, nothing is added.
     """
-    from tacitd_handlers.lessons.portable import read, take_in
+    from tacitd_handlers.lessons.portable import import_lessons, parse_export
 
-    lessons, bad = read(file.read())
+    lessons, bad = parse_export(file.read())
     if bad:
         said = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
         raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{said}", "nothing was added")
-    done = take_in(store(), lessons, dry=dry)
+    done = import_lessons(open_store(), lessons, dry=dry)
     if as_json:
-        document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
+        print_document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
         return
-    talk(f"{'would add' if dry else 'added'} {len(done.added)}, already known {len(done.known)}")
+    echo_error(f"{'would add' if dry else 'added'} {len(done.added)}, already known {len(done.known)}")
     if done.wrong:
-        talk(f"left out, marked wrong here: {', '.join(done.wrong)}")
+        echo_error(f"left out, marked wrong here: {', '.join(done.wrong)}")
 
 
 def _parts(
@@ -215,7 +224,7 @@ def _parts(
     if text is not None:
         if given:
             raise UsageError("give the pattern or its parts, not both")
-        return pattern.parse(text)
+        return pattern.parse_pattern(text)
     if not given:
         return None
     if old is None and len(given) < len(flags):
@@ -224,14 +233,14 @@ def _parts(
     base = old.parts if old is not None else Pattern("", "do", "", "")
     action: Literal["do", "dont"] = "do" if do is not None else "dont" if dont is not None else base.action
     what = do if do is not None else dont if dont is not None else base.do
-    return pattern.compile(
+    return pattern.build_pattern(
         base.when if when is None else when, action, what, base.because if because is None else because
     )
 
 
-def _tell(lesson: Lesson, said: str, as_json: bool, *, changed: bool) -> None:
+def _report_change(lesson: Lesson, said: str, as_json: bool, *, changed: bool) -> None:
     """Print the result on stderr, because the seed prints nothing on stdout after `add` and `promote`."""
     if as_json:
-        document({"changed": changed, **as_document(lesson)})
+        print_document({"changed": changed, **as_document(lesson)})
     else:
-        talk(said)
+        echo_error(said)

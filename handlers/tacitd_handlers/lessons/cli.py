@@ -12,11 +12,11 @@ import sys
 def main() -> None:
     """Run the program, and end the process with its exit code."""
     if sys.argv[1:2] == ["load"] and "_LESSON_COMPLETE" not in os.environ:
-        from tacitd_handlers.lessons.quick import answer, put
+        from tacitd_handlers.lessons.quick import answer_load, print_text
 
-        text = answer(sys.argv[2:], os.environ)
+        text = answer_load(sys.argv[2:], os.environ)
         if text is not None:
-            sys.exit(put(text))
-    from tacitd_handlers.lessons.program import run
+            sys.exit(print_text(text))
+    from tacitd_handlers.lessons.program import run_program
 
-    run()
+    run_program()

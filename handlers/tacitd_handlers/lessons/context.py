@@ -8,25 +8,25 @@ from pathlib import Path
 
 from tacitd.git import find_repository
 from tacitd_handlers.lessons import hits, places
-from tacitd_handlers.lessons.gather import Wanted, groups
-from tacitd_handlers.lessons.index import Index
-from tacitd_handlers.lessons.loading import render
-from tacitd_handlers.lessons.scopes import of_name
+from tacitd_handlers.lessons.gather import LoadRequest, select_rows
+from tacitd_handlers.lessons.index import LessonIndex
+from tacitd_handlers.lessons.loading import render_lessons
+from tacitd_handlers.lessons.scopes import scope_of_name
 
 LINES = 15
 
 
-def section(cwd: Path, budget: int) -> str:
+def build_section(cwd: Path, budget: int) -> str:
     """The text for a working directory, at most `budget` characters; "" if there is no lesson for it."""
     index = _index()
-    wanted = groups(index, Wanted(scope_of(cwd))) if index is not None else {}
+    wanted = select_rows(index, LoadRequest(scope_of(cwd))) if index is not None else {}
     if not any(wanted.values()):
         return ""
     # The budget is in characters and `render` counts lines, so try fewer lines until the text fits.
     for lines in range(LINES, 3, -1):
-        text, ids = render(wanted, lines)
+        text, ids = render_lessons(wanted, lines)
         if ids and len(text) <= budget:
-            hits.count(places.hits(os.environ), time.time(), ids, "context")
+            hits.record_load(places.hits_path(os.environ), time.time(), ids, "context")
             return text
     return ""
 
@@ -38,15 +38,15 @@ def scope_of(cwd: Path) -> str:
     """
     here = next((path for path in (cwd, *cwd.parents) if path.is_dir()), cwd)
     found = find_repository(here.resolve())
-    return of_name((found.top if found is not None else cwd).name)
+    return scope_of_name((found.top if found is not None else cwd).name)
 
 
-def _index() -> Index | None:
+def _index() -> LessonIndex | None:
     from tacitd_handlers.lessons import index
 
-    found = index.read(places.log(os.environ), places.index(os.environ))
-    if found is not None or index.stamp(places.log(os.environ)) is None:
+    found = index.read_index(places.log_path(os.environ), places.index_path(os.environ))
+    if found is not None or index.stat_log(places.log_path(os.environ)) is None:
         return found
-    from tacitd_handlers.lessons.store import Store
+    from tacitd_handlers.lessons.store import LessonStore
 
-    return Store.of(os.environ).index()
+    return LessonStore.from_environ(os.environ).load_index()

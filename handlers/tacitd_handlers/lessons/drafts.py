@@ -15,12 +15,12 @@ from importlib.resources import files
 
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import changes, pattern, scopes
-from tacitd_handlers.lessons.alike import alike
-from tacitd_handlers.lessons.evidence import Evidence
-from tacitd_handlers.lessons.folding import DELETED, Folded, Lesson, number_of
-from tacitd_handlers.lessons.origins import Origins, Provenance
+from tacitd_handlers.lessons.alike import is_same_lesson
+from tacitd_handlers.lessons.evidence import EvidenceLog
+from tacitd_handlers.lessons.folding import DELETED, FoldedLessons, Lesson, number_of
+from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
-from tacitd_handlers.lessons.store import Change, Store
+from tacitd_handlers.lessons.store import LessonChange, LessonStore
 
 LONGEST = 400
 """Maximum characters of a draft. It is short because every session reads it."""
@@ -73,7 +73,7 @@ Decision = Draft | Duplicate | MarkedWrong | Invalid
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StoredDrafts:
     """The result of `take`."""
 
     added: tuple[str, ...] = ()
@@ -87,23 +87,25 @@ class Taken:
 
 
 @cache
-def template() -> str:
+def load_template() -> str:
     """The text of `prompts/lessons.md`."""
     return (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
 
 
-def prompt_addition(folded: Folded | None = None, project_scope: str = "") -> str:
+def prompt_addition(folded: FoldedLessons | None = None, project_scope: str = "") -> str:
     """The part about lessons for the end of the synthesis prompt, with the lessons that must not be repeated."""
     lessons = list(folded.lessons.values()) if folded is not None else []
-    told = [lesson for lesson in lessons if lesson.active and lesson.scope in (scopes.GLOBAL, project_scope)]
-    told += [lesson for lesson in lessons if lesson.active and lesson not in told][-SHOWN // 2 :]
+    told = [
+        lesson for lesson in lessons if lesson.is_active and lesson.scope in (scopes.GLOBAL, project_scope)
+    ]
+    told += [lesson for lesson in lessons if lesson.is_active and lesson not in told][-SHOWN // 2 :]
     values = {
         "{project_scope}": project_scope or "the project's folder name",
         "{in_force}": _fenced(told[-SHOWN:]),
         "{marked_wrong}": _fenced([lesson for lesson in lessons if lesson.status == DELETED][-SHOWN:]),
     }
     # One pass, because a lesson's text may contain braces.
-    return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), template()) + "\n"
+    return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), load_template()) + "\n"
 
 
 def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
@@ -138,20 +140,20 @@ def parse_again(answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id for id in ids if number_of(id) is not None))
 
 
-def decide_draft(draft: Draft, folded: Folded) -> Decision:
+def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
     """Decide about a draft, given all lessons. A person's mark takes precedence (SPEC E-32)."""
     checked = _checked(draft)
     if isinstance(checked, Invalid):
         return checked
     parts, scope = checked
-    twins = [lesson for lesson in folded.lessons.values() if alike(parts, lesson.parts)]
+    twins = [lesson for lesson in folded.lessons.values() if is_same_lesson(parts, lesson.parts)]
     for lesson in twins:
         if lesson.status == DELETED:
             return MarkedWrong(lesson.id)
     for lesson in twins:
         if lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope):
             return Duplicate(lesson.id)
-    return Draft(pattern.format(parts), scope)
+    return Draft(pattern.format_pattern(parts), scope)
 
 
 def find_fault(draft: Draft) -> str:
@@ -160,7 +162,7 @@ def find_fault(draft: Draft) -> str:
     return checked.reason if isinstance(checked, Invalid) else ""
 
 
-def take(store: Store, drafts: Sequence[Draft], provenance: Provenance) -> Taken:
+def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Provenance) -> StoredDrafts:
     """Add the new drafts with their origin. Repeating it with the same drafts adds nothing.
 
     Raises OSError, LogDamagedError. Lessons added before the error stay, and are recognised in the next call.
@@ -169,28 +171,28 @@ def take(store: Store, drafts: Sequence[Draft], provenance: Provenance) -> Taken
     known: list[str] = []
     wrong: list[str] = []
     refused: list[str] = []
-    origins, evidence = Origins(store.beside), Evidence(store.beside)
-    with store.change() as change:
+    origins, evidence = LessonOrigins(store.state_dir), EvidenceLog(store.state_dir)
+    with store.begin_change() as change:
         now = change.folded
         for draft in drafts:
             match decide_draft(draft, now):
                 case Draft() as sound:
                     lesson = _written(change, sound, store.today)
                     origins.add(lesson.id, provenance)
-                    now = now.plus([lesson.record()])
+                    now = now.with_records([lesson.to_record()])
                     added.append(lesson.id)
                 case Duplicate(id):
                     known.append(id)
-                    _said_again(now.lessons[id], draft, provenance, origins, evidence)
+                    _note_repeated(now.lessons[id], draft, provenance, origins, evidence)
                 case MarkedWrong(id):
                     wrong.append(id)
                 case Invalid(reason):
                     refused.append(reason)
-    return Taken(tuple(added), tuple(known), tuple(wrong), tuple(refused))
+    return StoredDrafts(tuple(added), tuple(known), tuple(wrong), tuple(refused))
 
 
-def note(
-    store: Store, facts: Iterable[str], again: Iterable[str], session: str, at: float
+def record_corrections(
+    store: LessonStore, facts: Iterable[str], again: Iterable[str], session: str, at: float
 ) -> tuple[str, ...]:
     """Store the evidence of one session about active lessons, and return the ids of those corrected again.
 
@@ -198,35 +200,35 @@ def note(
     UTC. Call it once for each session, before `take`: it also notes that the session was examined, which makes "not
     corrected again" a known fact. Raises OSError, LogDamagedError.
     """
-    from tacitd_handlers.lessons.alike import corrects
+    from tacitd_handlers.lessons.alike import repeats_lesson
 
-    evidence, folded, given = Evidence(store.beside), store.folded(), list(facts)
-    origins = Origins(store.beside).all()
+    evidence, folded, given = EvidenceLog(store.state_dir), store.read_lessons(), list(facts)
+    origins = LessonOrigins(store.state_dir).read_all()
     found: dict[str, str] = {}
-    for lesson in folded.active():
+    for lesson in folded.list_active():
         if str(origins.get(int(lesson.id), {}).get("session", "")) != session:
-            said = next((fact for fact in given if corrects(fact, lesson.parts)), None)
+            said = next((fact for fact in given if repeats_lesson(fact, lesson.parts)), None)
             if said is not None:
                 found[lesson.id] = said
     for id in again:
         named = folded.get(id)
-        if named is not None and named.active:
+        if named is not None and named.is_active:
             found.setdefault(named.id, "")
     for id, words in found.items():
-        evidence.corrected_again(id, at, session, words)
-    evidence.looked(at, session)
+        evidence.record_correction(id, at, session, words)
+    evidence.record_session(at, session)
     return tuple(found)
 
 
-def _written(change: Change, draft: Draft, today: str) -> Lesson:
-    return changes.write(change, pattern.parse(draft.text), draft.scope, "ai", today)
+def _written(change: LessonChange, draft: Draft, today: str) -> Lesson:
+    return changes.append_lesson(change, pattern.parse_pattern(draft.text), draft.scope, "ai", today)
 
 
-def _said_again(
-    lesson: Lesson, draft: Draft, provenance: Provenance, origins: Origins, evidence: Evidence
+def _note_repeated(
+    lesson: Lesson, draft: Draft, provenance: Provenance, origins: LessonOrigins, evidence: EvidenceLog
 ) -> None:
     """Handle a draft that is known: the same session drafts it again, or another one had to repeat the correction."""
-    origin = origins.of(lesson.id)
+    origin = origins.find_origin(lesson.id)
     own = origin is not None and origin["session"] == provenance.session
     # The origin has no words if an agent added the lesson by command in this session. It is missing if a crash came
     # between the lesson and its origin. In both cases this draft completes it, and nothing was corrected again.
@@ -234,27 +236,29 @@ def _said_again(
     cut_short = origin is None and lesson.source == "ai" and lesson.text == _canonical(draft)
     if wordless or cut_short:
         origins.add(lesson.id, provenance)
-    elif lesson.active and not own:
-        evidence.corrected_again(lesson.id, provenance.at, provenance.session, " ".join(provenance.words[:1]))
+    elif lesson.is_active and not own:
+        evidence.record_correction(
+            lesson.id, provenance.at, provenance.session, " ".join(provenance.words[:1])
+        )
 
 
 def _canonical(draft: Draft) -> str:
     checked = _checked(draft)
-    return "" if isinstance(checked, Invalid) else pattern.format(checked[0])
+    return "" if isinstance(checked, Invalid) else pattern.format_pattern(checked[0])
 
 
 def _checked(draft: Draft) -> tuple[Pattern, str] | Invalid:
     try:
-        parts = pattern.parse(draft.text)
+        parts = pattern.parse_pattern(draft.text)
     except PatternError as error:
         return Invalid(f"{error.what}: {draft.text[:120]}")
-    text = pattern.format(parts)
-    scope = scopes.folded(draft.scope)
+    text = pattern.format_pattern(parts)
+    scope = scopes.normalise_scope(draft.scope)
     if scope is None:
         return Invalid(f"{draft.scope[:80]!r} is not a scope")
     if len(text) > LONGEST:
         return Invalid(f"it is longer than {LONGEST} characters")
-    if pattern.normal(parts) == pattern.normal(_EXAMPLE) or "{" in scope:
+    if pattern.normalise_pattern(parts) == pattern.normalise_pattern(_EXAMPLE) or "{" in scope:
         return Invalid("it repeats the prompt")
     if has_secret(text):
         return Invalid("it contains what looks like a secret")

@@ -23,13 +23,13 @@ from tacitd_handlers.lessons.origins import LONGEST
 AGAIN, LOOKED = "again", "looked"
 
 
-class Evidence:
+class EvidenceLog:
     """The log evidence.jsonl: what the synthesis found about active lessons."""
 
     def __init__(self, beside: Path) -> None:
         self._log = Log(beside / places.EVIDENCE)
 
-    def corrected_again(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
+    def record_correction(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
         """Note that a person corrected in this session what the lesson is about.
 
         `at`: seconds since 1970, UTC. `words` are redacted and cut. Repeated for one session it counts once. Raises
@@ -40,7 +40,7 @@ class Evidence:
         self._log.append(record | ({"words": said} if said else {}))
         self._log.flush()
 
-    def looked(self, at: float, session: str) -> None:
+    def record_session(self, at: float, session: str) -> None:
         """Note that this session's facts were compared with the active lessons.
 
         `at`: seconds since 1970, UTC. Raises OSError.
@@ -48,13 +48,13 @@ class Evidence:
         self._log.append({"at": int(at), "kind": LOOKED, "session": session})
         self._log.flush()
 
-    def read(self) -> Seen:
+    def read(self) -> FoldedEvidence:
         """Read and fold the log. Raises OSError."""
-        return seen(self._log.read())
+        return fold_evidence(self._log.read())
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FoldedEvidence:
     """The folded evidence. Dates are local ISO dates."""
 
     again: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Seen:
     """The dates of `looked`, sorted."""
 
 
-def seen(records: Iterable[Mapping[str, Any]]) -> Seen:
+def fold_evidence(records: Iterable[Mapping[str, Any]]) -> FoldedEvidence:
     """Fold the records of evidence.jsonl, oldest first. Foreign and malformed ones are skipped."""
     again: dict[int, dict[str, str]] = {}
     looked: dict[str, str] = {}
@@ -77,11 +77,11 @@ def seen(records: Iterable[Mapping[str, Any]]) -> Seen:
         if record.get("kind") == AGAIN and number is not None:
             again.setdefault(number, {}).setdefault(session, local_date(at))
         looked[session] = max(local_date(at), looked.get(session, ""))
-    return Seen(again, looked, tuple(sorted(looked.values())))
+    return FoldedEvidence(again, looked, tuple(sorted(looked.values())))
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LessonUsage:
     """The evidence about one lesson. None: unknown."""
 
     lesson: Lesson
@@ -94,12 +94,12 @@ class Record:
     """Examined sessions since its date, other than its own."""
 
 
-def judge(
+def judge_lessons(
     lessons: Iterable[Lesson],
     loads: tuple[Mapping[int, tuple[int, float]], float | None],
-    evidence: Seen,
+    evidence: FoldedEvidence,
     origins: Mapping[int, Mapping[str, Any]],
-) -> list[Record]:
+) -> list[LessonUsage]:
     """The evidence about each lesson. `loads` is the result of `hits.totals`, `origins` that of `Origins.all`."""
     return [_judged(lesson, loads, evidence, origins.get(int(lesson.id), {})) for lesson in lessons]
 
@@ -107,9 +107,9 @@ def judge(
 def _judged(
     lesson: Lesson,
     loads: tuple[Mapping[int, tuple[int, float]], float | None],
-    evidence: Seen,
+    evidence: FoldedEvidence,
     origin: Mapping[str, Any],
-) -> Record:
+) -> LessonUsage:
     counted, since = loads
     times, last = counted.get(int(lesson.id), (0, 0.0))
     own = str(origin.get("session", ""))
@@ -118,7 +118,7 @@ def _judged(
     after -= own in evidence.looked and evidence.looked[own] >= lesson.created
     again = evidence.again.get(int(lesson.id), {})
     broken = sum(session != own and date >= lesson.created for session, date in again.items())
-    return Record(
+    return LessonUsage(
         lesson,
         times if since is not None else None,
         local_date(last) if times else "",
@@ -127,7 +127,9 @@ def _judged(
     )
 
 
-def stale(records: Iterable[Record], since: float | None, today: float, days: int) -> list[Record]:
+def find_stale(
+    records: Iterable[LessonUsage], since: float | None, today: float, days: int
+) -> list[LessonUsage]:
     """The lessons not loaded for `days` days, if loads were counted for that long and the lesson is at least as old.
 
     `since` and `today` are seconds since 1970, UTC.
@@ -139,6 +141,6 @@ def stale(records: Iterable[Record], since: float | None, today: float, days: in
     return [r for r in records if r.lesson.created <= edge and (r.last or "") <= edge]
 
 
-def loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
+def count_loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
     """How often lessons were loaded, from hits.jsonl, as `hits.totals` returns it."""
-    return hits.totals(Log(beside / places.HITS).read())
+    return hits.sum_loads(Log(beside / places.HITS).read())

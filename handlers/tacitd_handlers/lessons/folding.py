@@ -43,18 +43,18 @@ class Lesson:
     @property
     def text(self) -> str:
         """The canonical pattern."""
-        return pattern.format(self.parts)
+        return pattern.format_pattern(self.parts)
 
     @property
-    def active(self) -> bool:
+    def is_active(self) -> bool:
         return self.status == ACTIVE
 
     @property
-    def firm(self) -> bool:
+    def is_firm(self) -> bool:
         """Whether a person stated it (SPEC E-11)."""
         return self.source == "user"
 
-    def record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """The lesson as one record, keys in the seed's order (SPEC E-25), without empty values."""
         made: dict[str, Any] = {
             "id": self.id,
@@ -69,7 +69,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedLessons:
     """The folded log."""
 
     lessons: Mapping[str, Lesson] = field(default_factory=dict)
@@ -84,22 +84,22 @@ class Folded:
         number = number_of(id)
         return self.lessons.get(name_of(number)) if number is not None else None
 
-    def plus(self, records: Iterable[Mapping[str, Any]]) -> Folded:
+    def with_records(self, records: Iterable[Mapping[str, Any]]) -> FoldedLessons:
         """The fold with further records, which must be valid."""
         found, last = dict(self.lessons), self.last
         for record in records:
             id = str(record["id"])
-            lesson = _lesson(id, {**(found[id].record() if id in found else {}), **record})
+            lesson = _lesson(id, {**(found[id].to_record() if id in found else {}), **record})
             if lesson is not None:
                 found[id], last = lesson, max(last, int(id))
-        return Folded(found, last, self.strays)
+        return FoldedLessons(found, last, self.strays)
 
-    def active(self) -> list[Lesson]:
+    def list_active(self) -> list[Lesson]:
         """The active lessons, by id."""
-        return [lesson for lesson in self.lessons.values() if lesson.active]
+        return [lesson for lesson in self.lessons.values() if lesson.is_active]
 
 
-def fold(records: Iterable[Mapping[str, Any]]) -> Folded:
+def fold_lessons(records: Iterable[Mapping[str, Any]]) -> FoldedLessons:
     """Fold the records, oldest first."""
     kept: dict[int, dict[str, Any]] = {}
     unnumbered = 0
@@ -112,7 +112,7 @@ def fold(records: Iterable[Mapping[str, Any]]) -> Folded:
         else:
             kept[number] = dict(record)
     found = {name_of(n): lesson for n in sorted(kept) if (lesson := _lesson(name_of(n), kept[n])) is not None}
-    return Folded(found, max(kept, default=0), unnumbered + len(kept) - len(found))
+    return FoldedLessons(found, max(kept, default=0), unnumbered + len(kept) - len(found))
 
 
 def number_of(id: object) -> int | None:
@@ -151,4 +151,4 @@ def _lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
 
 def _text(record: Mapping[str, Any], key: str) -> str:
     value = record.get(key, "")
-    return pattern.tidy(value) if isinstance(value, str) else ""
+    return pattern.tidy_part(value) if isinstance(value, str) else ""

@@ -9,11 +9,11 @@ from tacitd_handlers.lessons.scopes import GLOBAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tacitd_handlers.lessons.index import Index
+    from tacitd_handlers.lessons.index import LessonIndex
     from tacitd_handlers.lessons.loading import Rows
 
 
-class Wanted:
+class LoadRequest:
     """The options of a load: scope besides global, path, query, phase, and maximum lines."""
 
     __slots__ = ("lines", "path", "phase", "query", "scope")
@@ -28,11 +28,11 @@ class Wanted:
         self.lines = lines
 
 
-def groups(index: Index, wanted: Wanted) -> dict[str, Rows]:
+def select_rows(index: LessonIndex, wanted: LoadRequest) -> dict[str, Rows]:
     """The selected rows by scope, global first and only once (SPEC E-18)."""
     if not (wanted.path or wanted.query):
         scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL])
-        found = {scope: index.rows(scope) for scope in scopes}
+        found = {scope: index.rows_of_scope(scope) for scope in scopes}
     else:
         found = _on_topic(index, wanted)
     if wanted.phase:
@@ -42,13 +42,16 @@ def groups(index: Index, wanted: Wanted) -> dict[str, Rows]:
     return found
 
 
-def _on_topic(index: Index, wanted: Wanted) -> dict[str, Rows]:
+def _on_topic(index: LessonIndex, wanted: LoadRequest) -> dict[str, Rows]:
     """The rows related to the path or the query. Scopes that these name are included."""
-    from tacitd_handlers.lessons.relevance import of_path, of_query, on_topic, scopes_in
+    from tacitd_handlers.lessons.relevance import on_topic, scopes_in, topic_of_path, topic_of_query
 
-    topic = (of_path(wanted.path) if wanted.path else frozenset()) | (
-        of_query(wanted.query) if wanted.query else frozenset()
+    topic = (topic_of_path(wanted.path) if wanted.path else frozenset()) | (
+        topic_of_query(wanted.query) if wanted.query else frozenset()
     )
-    named = scopes_in(topic, index.scopes())
+    named = scopes_in(topic, index.list_scopes())
     scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL, *sorted(named)])
-    return {scope: [row for row in index.rows(scope) if on_topic(topic, scope, row[1])] for scope in scopes}
+    return {
+        scope: [row for row in index.rows_of_scope(scope) if on_topic(topic, scope, row[1])]
+        for scope in scopes
+    }

@@ -15,14 +15,14 @@ from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.lessons import hits, index, places
-from tacitd_handlers.lessons.rider import took
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.rider import store_finding
+from tacitd_handlers.lessons.store import LessonStore
 
 TIDY = "tidy"
 DAMAGED = "lessons.damaged"
 
 
-class Lessons:
+class LessonsHandler:
     """Seed 004 as a handler of the daemon."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
@@ -36,15 +36,15 @@ class Lessons:
         if isinstance(event, Due) and event.job == TIDY:
             self._tidy(tools)
         if isinstance(event, Told):
-            return self._told(event, tools)
+            return self._store_findings(event, tools)
         return Done()
 
-    def _told(self, event: Told, tools: Tools) -> Outcome:
+    def _store_findings(self, event: Told, tools: Tools) -> Outcome:
         """Store the drafts and the repeated corrections of a synthesis (SPEC E-30)."""
-        store = Store.of(self._env, tools.clock)
+        store = LessonStore.from_environ(self._env, tools.clock)
         root = str(event.project.root) if isinstance(event.project, Project) else ""
         try:
-            added = took(store, event.data, event.session, event.at, root)
+            added = store_finding(store, event.data, event.session, event.at, root)
         except (OSError, LogDamagedError) as error:
             what, hint = _cause_and_hint(error)
             return Later(f"lessons cannot be written: {what}", hint)
@@ -55,16 +55,16 @@ class Lessons:
         added = [str(id) for id in commit.data.get("added", ())]
         if not added:
             return
-        lessons = Store.of(self._env, tools.clock).folded().lessons
+        lessons = LessonStore.from_environ(self._env, tools.clock).read_lessons().lessons
         for lesson in [lessons[id] for id in added if id in lessons]:
             tools.announce(Notice("learned", lesson.text, f"lesson {lesson.id}"))
 
     def status(self) -> Mapping[str, Any]:
         """The number of lessons of each kind. `index`: `fresh`, `stale` if it does not match the log, or `none`."""
-        log = places.log(self._env)
-        found = index.read(log, places.index(self._env))
-        counts = found.counts() if found is not None else {}
-        state = "fresh" if found is not None else "stale" if index.stamp(log) is not None else "none"
+        log = places.log_path(self._env)
+        found = index.read_index(log, places.index_path(self._env))
+        counts = found.read_counts() if found is not None else {}
+        state = "fresh" if found is not None else "stale" if index.stat_log(log) is not None else "none"
         kinds = ("active", "ai", "user", "deleted", "promoted")
         said = {kind: counts.get(kind, 0) for kind in kinds}
         line = f"{said['active']} active, {said['user']} of them stated by people"
@@ -76,12 +76,12 @@ class Lessons:
 
     def _tidy(self, tools: Tools) -> None:
         """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""
-        store = Store.of(self._env, tools.clock)
+        store = LessonStore.from_environ(self._env, tools.clock)
         try:
-            bad = store.index().counts()["bad"]
-            loads = Log(store.beside / places.HITS)
+            bad = store.load_index().read_counts()["bad"]
+            loads = Log(store.state_dir / places.HITS)
             if loads.size > hits.COMPACT_AT:
-                loads.compact(hits.compacted(loads.read()))
+                loads.compact(hits.compact_loads(loads.read()))
         except (OSError, LogDamagedError) as error:
             what, hint = _cause_and_hint(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))

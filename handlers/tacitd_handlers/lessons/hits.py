@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from tacitd_handlers.lessons.loading import numbers, ranges
+from tacitd_handlers.lessons.loading import format_ranges, parse_ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ COMPACT_AT = 1 << 20
 """Bytes of hits.jsonl above which the daemon compacts it to one record."""
 
 
-def count(path: str, at: float, ids: list[str], via: str) -> bool:
+def record_load(path: str, at: float, ids: list[str], via: str) -> bool:
     """Note that these lessons were loaded. Returns False if it could not be written.
 
     `at`: seconds since 1970, UTC. `via`: load, validate, execute or context.
     """
     if not ids:
         return True
-    line = f'{{"at":{int(at)},"via":"{via}","ids":"{ranges(ids)}"}}\n'.encode()
+    line = f'{{"at":{int(at)},"via":"{via}","ids":"{format_ranges(ids)}"}}\n'.encode()
     try:
         fd = _opened(path)
     except OSError:
@@ -72,7 +72,7 @@ def _append(fd: int, line: bytes) -> bool:
     return os.write(fd, data) == len(data)
 
 
-def totals(records: Iterable[Mapping[str, Any]]) -> tuple[dict[int, tuple[int, float]], float | None]:
+def sum_loads(records: Iterable[Mapping[str, Any]]) -> tuple[dict[int, tuple[int, float]], float | None]:
     """By number: how often and when a lesson was last loaded; and since when loads are counted (None: never).
 
     Times are seconds since 1970, UTC. Foreign records are skipped.
@@ -90,16 +90,16 @@ def totals(records: Iterable[Mapping[str, Any]]) -> tuple[dict[int, tuple[int, f
     return counted, since
 
 
-def compacted(records: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+def compact_loads(records: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """The same totals as one record."""
-    counted, since = totals(records)
+    counted, since = sum_loads(records)
     if since is not None:
         yield {"since": since, "totals": {str(n): [times, last] for n, (times, last) in counted.items()}}
 
 
 def _hits(record: Mapping[str, Any]) -> Iterable[tuple[int, int, float]]:
     if isinstance(record.get("ids"), str):
-        yield from ((number, 1, float(record["at"])) for number in numbers(record["ids"]))
+        yield from ((number, 1, float(record["at"])) for number in parse_ranges(record["ids"]))
     elif isinstance(record.get("totals"), dict):
         for name, value in record["totals"].items():
             if name.isdigit() and isinstance(value, list) and len(value) == 2:

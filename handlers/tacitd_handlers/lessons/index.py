@@ -29,25 +29,25 @@ from tacitd_handlers.lessons.loading import line_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tacitd_handlers.lessons.folding import Folded
+    from tacitd_handlers.lessons.folding import FoldedLessons
 
 LIMIT = 64 << 20
 """Maximum bytes, about 400,000 lessons. A longer index is not stored; each load then reads the log."""
 
 
-class Index:
+class LessonIndex:
     """An index that matches the log at one moment. Rows are cut out of its bytes on demand."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
 
-    def bound(self, log: os.stat_result) -> bytes | None:
+    def bind_to_log(self, log: os.stat_result) -> bytes | None:
         """The bytes to store, with the stamp of the log; None if they are too long."""
         if len(self._body) > LIMIT - 1000:
             return None
-        return header(log) + b'"sum":%d,\n' % crc32(self._body) + self._body
+        return format_header(log) + b'"sum":%d,\n' % crc32(self._body) + self._body
 
-    def rows(self, scope: str) -> list[tuple[str, str]]:
+    def rows_of_scope(self, scope: str) -> list[tuple[str, str]]:
         """The (id, line) pairs of a scope's active lessons, by id; [] if there are none."""
         begin = self._body.find(b"\n" + _quoted(scope) + b":[\n")
         if begin < 0:
@@ -60,7 +60,7 @@ class Index:
             return [(str(id), str(line)) for id, line in json.loads(b"[" + section + b"]")]
         return [_row(line) for line in section.decode("utf-8").split("\n")]
 
-    def scopes(self) -> list[str]:
+    def list_scopes(self) -> list[str]:
         """Every scope with an active lesson."""
         import json
 
@@ -68,7 +68,7 @@ class Index:
         ends = (line for line in self._body[begin:].split(b"\n") if line.endswith(b":["))
         return [str(json.loads(line[:-2])) for line in ends]
 
-    def counts(self) -> dict[str, int]:
+    def read_counts(self) -> dict[str, int]:
         """The number of lessons of each kind."""
         import json
 
@@ -77,13 +77,13 @@ class Index:
         return counted
 
 
-def header(log: os.stat_result | None) -> bytes:
+def format_header(log: os.stat_result | None) -> bytes:
     """The first line of the index for this log, or for no log (None)."""
     stamp = (log.st_size, log.st_mtime_ns, log.st_ctime_ns, log.st_ino) if log is not None else (0, 0, 0, 0)
     return b'{"version":1,"log":[%d,%d,%d,%d],\n' % stamp
 
 
-def stamp(log: str) -> os.stat_result | None:
+def stat_log(log: str) -> os.stat_result | None:
     """The log's stat, following links; None if it does not exist. Raises other OSErrors."""
     try:
         return os.stat(log)
@@ -91,9 +91,9 @@ def stamp(log: str) -> os.stat_result | None:
         return None
 
 
-def read(log: str, index: str) -> Index | None:
+def read_index(log: str, index: str) -> LessonIndex | None:
     """The index if it matches the log as it is now, otherwise None."""
-    first = header(stamp(log))
+    first = format_header(stat_log(log))
     try:
         data = _bytes(index)
     except OSError:
@@ -102,29 +102,29 @@ def read(log: str, index: str) -> Index | None:
     if not data.startswith(first) or end < 0:
         return None
     body = data[end + 1 :]
-    return Index(body) if data[len(first) : end] == b'"sum":%d,' % crc32(body) else None
+    return LessonIndex(body) if data[len(first) : end] == b'"sum":%d,' % crc32(body) else None
 
 
-def build(folded: Folded, bad: int) -> Index:
+def build_index(folded: FoldedLessons, bad: int) -> LessonIndex:
     """Build the index of these lessons in memory. `bad`: the number of lines of the log that are not records."""
     import json
 
     say = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     scopes: dict[str, list[str]] = {}
-    for lesson in folded.active():
-        row = say([lesson.id, line_of(lesson.text, firm=lesson.firm)])
+    for lesson in folded.list_active():
+        row = say([lesson.id, line_of(lesson.text, firm=lesson.is_firm)])
         scopes.setdefault(lesson.scope, []).append(row)
     parts = [f"{say(scope)}:[\n" + ",\n".join(rows) + "\n]" for scope, rows in sorted(scopes.items())]
     counts = say(_counts(folded) | {"bad": bad})
     text = f'"counts":{counts},\n"scopes":{{\n' + ",\n".join(parts) + "\n}}\n"
-    return Index(text.encode("utf-8", "replace"))
+    return LessonIndex(text.encode("utf-8", "replace"))
 
 
-def _counts(folded: Folded) -> dict[str, int]:
+def _counts(folded: FoldedLessons) -> dict[str, int]:
     counted = {"active": 0, "deleted": 0, "promoted": 0, "other": 0, "ai": 0, "user": 0}
     for lesson in folded.lessons.values():
         counted[lesson.status if lesson.status in ("active", "deleted", "promoted") else "other"] += 1
-        if lesson.active and lesson.source in ("ai", "user"):
+        if lesson.is_active and lesson.source in ("ai", "user"):
             counted[lesson.source] += 1
     return counted | {"strays": folded.strays, "last": folded.last}
 

@@ -21,7 +21,7 @@ def line_of(text: str, *, firm: bool) -> str:
     return f"- {text}{FIRM}" if firm else f"- {text}"
 
 
-def render(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
+def render_lessons(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
     """The text of these rows, and the ids that it contains.
 
     `groups` are rows by scope, global first; `lines` is the maximum, 0 for no limit. If there are more lines, rows
@@ -40,7 +40,7 @@ def render(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
     return "\n".join(said) + "\n", ids
 
 
-def ranges(ids: list[str]) -> str:
+def format_ranges(ids: list[str]) -> str:
     """Ids in compact form: `1-200,305`."""
     parts: list[str] = []
     numbers = sorted(map(int, ids))
@@ -54,7 +54,7 @@ def ranges(ids: list[str]) -> str:
     return ",".join(parts)
 
 
-def numbers(text: str) -> list[int]:
+def parse_ranges(text: str) -> list[int]:
     """The numbers of a text that `ranges` wrote; [] for anything else."""
     found: list[int] = []
     for part in text.split(","):

@@ -14,26 +14,26 @@ import click
 
 from tacitd.errors import UsageError
 from tacitd_handlers.lessons import changes, evidence, hits, places
-from tacitd_handlers.lessons.evidence import Evidence, Record
+from tacitd_handlers.lessons.evidence import EvidenceLog, LessonUsage
 from tacitd_handlers.lessons.folding import Lesson
-from tacitd_handlers.lessons.gather import Wanted, groups
-from tacitd_handlers.lessons.loading import FIRM, LINES, render
-from tacitd_handlers.lessons.origins import Origins
+from tacitd_handlers.lessons.gather import LoadRequest, select_rows
+from tacitd_handlers.lessons.loading import FIRM, LINES, render_lessons
+from tacitd_handlers.lessons.origins import LessonOrigins
 from tacitd_handlers.lessons.quick import PHASES
 from tacitd_handlers.lessons.shared import (
     ID,
     SCOPE,
     Command,
-    document,
+    echo_error,
     json_option,
-    put,
-    settings,
-    store,
-    talk,
+    load_settings,
+    open_store,
+    print_document,
+    print_text,
 )
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.tables import document as as_document
-from tacitd_handlers.lessons.tables import listed, shown, table
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.tables import build_document as as_document
+from tacitd_handlers.lessons.tables import format_lesson, format_list, format_table
 
 UNKNOWN = "unknown"
 
@@ -50,7 +50,7 @@ UNKNOWN = "unknown"
 @json_option
 def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> None:
     """List active lessons, by id."""
-    at = store()
+    at = open_store()
     chosen = [x for x in _chosen(at, scope, every=every) if source in (None, x.source)]
     _listed(at, chosen, every=every, as_json=as_json)
 
@@ -65,31 +65,31 @@ def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
     words = query.casefold().split()
     if not words:
         raise UsageError("the query contains no word")
-    at = store()
-    found = [x for x in _chosen(at, scope, every=every) if _holds(x, words)]
+    at = open_store()
+    found = [x for x in _chosen(at, scope, every=every) if _contains_words(x, words)]
     _listed(at, found, every=every, as_json=as_json)
 
 
-def _holds(lesson: Lesson, words: list[str]) -> bool:
+def _contains_words(lesson: Lesson, words: list[str]) -> bool:
     parts = lesson.parts
     text = "\n".join((parts.when, parts.do, parts.because, lesson.scope)).casefold()
     return all(word in text for word in words)
 
 
-def _chosen(at: Store, scope: str | None, *, every: bool) -> list[Lesson]:
-    chosen = (x for x in at.folded().lessons.values() if every or x.active)
+def _chosen(at: LessonStore, scope: str | None, *, every: bool) -> list[Lesson]:
+    chosen = (x for x in at.read_lessons().lessons.values() if every or x.is_active)
     return [x for x in chosen if scope is None or x.scope == scope]
 
 
-def _listed(at: Store, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
+def _listed(at: LessonStore, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
     if at.log.bad:
-        talk(f"{at.log.bad} lines of {at.log.path} are not records and are skipped")
+        echo_error(f"{at.log.bad} lines of {at.log.path} are not records and are skipped")
     if as_json:
-        document({"lessons": [as_document(one) for one in lessons]})
+        print_document({"lessons": [as_document(one) for one in lessons]})
     elif lessons:
-        put(listed(lessons, status=every))
+        print_text(format_list(lessons, status=every))
     else:
-        talk("no lessons")
+        echo_error("no lessons")
 
 
 @click.command("show", cls=Command, epilog="\b\nExample: lesson show 002")
@@ -97,13 +97,13 @@ def _listed(at: Store, lessons: list[Lesson], *, every: bool, as_json: bool) -> 
 @json_option
 def show_(id: str, as_json: bool) -> None:
     """Show a lesson, active or not: its record, its parts, and its origin."""
-    at = store()
-    lesson = changes.existing(at.folded(), id)
-    origin = Origins(at.beside).of(lesson.id)
+    at = open_store()
+    lesson = changes.get_lesson(at.read_lessons(), id)
+    origin = LessonOrigins(at.state_dir).find_origin(lesson.id)
     if as_json:
-        document({**as_document(lesson), "origin": origin})
+        print_document({**as_document(lesson), "origin": origin})
     else:
-        put(shown(lesson, origin))
+        print_text(format_lesson(lesson, origin))
 
 
 @click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux --path ~/.tmux.conf")
@@ -123,15 +123,15 @@ def show_(id: str, as_json: bool) -> None:
 @json_option
 def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
-    at = store()
-    found = groups(at.index(), Wanted(scope, path, query, phase or "", lines))
-    text, ids = render(found, lines)
-    hits.count(str(at.beside / places.HITS), time.time(), ids, phase or "load")
+    at = open_store()
+    found = select_rows(at.load_index(), LoadRequest(scope, path, query, phase or "", lines))
+    text, ids = render_lessons(found, lines)
+    hits.record_load(str(at.state_dir / places.HITS), time.time(), ids, phase or "load")
     if as_json:
         rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]
-        document({"active": sum(map(len, found.values())), "lessons": rows})
+        print_document({"active": sum(map(len, found.values())), "lessons": rows})
     else:
-        put(text)
+        print_text(text)
 
 
 def _row(scope: str, id: str, line: str) -> dict[str, Any]:
@@ -147,11 +147,11 @@ def _row(scope: str, id: str, line: str) -> dict[str, Any]:
 @json_option
 def match_(error: str, scope: str | None, as_json: bool) -> None:
     """Find the lessons whose WHEN matches an error (`-`: read it from stdin), best match first."""
-    from tacitd_handlers.lessons.relevance import fit
+    from tacitd_handlers.lessons.relevance import score_match
 
     said = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
-    at = store()
-    scored = [(fit(x.parts.when, said[-100_000:]), x) for x in at.folded().active()]
+    at = open_store()
+    scored = [(score_match(x.parts.when, said[-100_000:]), x) for x in at.read_lessons().list_active()]
     best = sorted((one for one in scored if one[0]), key=lambda one: -one[0])
     found = [x for _, x in best if scope in (None, x.scope) or x.scope == "global"]
     _listed(at, found, every=False, as_json=as_json)
@@ -166,14 +166,14 @@ def stats_(scope: str | None, as_json: bool) -> None:
     LOADED counts `lesson load` and session starts. AGAIN is the number of sessions in which a person corrected the
     same again, SESSIONS the number of sessions examined for that. Without an examined session AGAIN is unknown.
     """
-    records, _ = _records(store(), scope)
+    records, _ = _records(open_store(), scope)
     if as_json:
-        document({"lessons": [_known(one) for one in records]})
+        print_document({"lessons": [_usage_document(one) for one in records]})
         return
     rows = (_cells(one) for one in records)
-    put(table(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
+    print_text(format_table(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
     if not records:
-        talk("no lessons")
+        echo_error("no lessons")
 
 
 @click.command("stale", cls=Command, epilog="\b\nExample: lesson stale --days 60")
@@ -183,37 +183,45 @@ def stats_(scope: str | None, as_json: bool) -> None:
 @json_option
 def stale_(days: int | None, as_json: bool) -> None:
     """List active lessons that were not loaded for a long time. None is removed automatically."""
-    at = store()
+    at = open_store()
     days = days or _stale_days()
     records, since = _records(at, None)
-    found = evidence.stale(records, since, at.clock.now(), days)
+    found = evidence.find_stale(records, since, at.clock.now(), days)
     if as_json:
-        document({"days": days, "counted_since": since, "lessons": [_known(one) for one in found]})
+        print_document(
+            {"days": days, "counted_since": since, "lessons": [_usage_document(one) for one in found]}
+        )
         return
-    put(table(("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"), (_stale(one) for one in found)))
+    print_text(
+        format_table(
+            ("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"), (_stale_cells(one) for one in found)
+        )
+    )
     if since is None or since > at.clock.now() - days * 86_400:
-        talk(f"unknown: loads have not been counted for {days} days yet")
+        echo_error(f"unknown: loads have not been counted for {days} days yet")
     elif not found:
-        talk("no lesson is stale")
+        echo_error("no lesson is stale")
 
 
 def _stale_days() -> int:
-    return settings().stale
+    return load_settings().stale
 
 
-def _records(at: Store, scope: str | None) -> tuple[list[Record], float | None]:
+def _records(at: LessonStore, scope: str | None) -> tuple[list[LessonUsage], float | None]:
     lessons = _chosen(at, scope, every=False)
-    loads = evidence.loads(at.beside)
-    return evidence.judge(lessons, loads, Evidence(at.beside).read(), Origins(at.beside).all()), loads[1]
+    loads = evidence.count_loads(at.state_dir)
+    return evidence.judge_lessons(
+        lessons, loads, EvidenceLog(at.state_dir).read(), LessonOrigins(at.state_dir).read_all()
+    ), loads[1]
 
 
-def _known(record: Record) -> dict[str, Any]:
+def _usage_document(record: LessonUsage) -> dict[str, Any]:
     """The `--json` form; null means unknown."""
     said = {"loaded": record.loaded, "last": record.last or None, "corrected_again": record.again}
     return as_document(record.lesson) | said | {"sessions_looked_at": record.sessions}
 
 
-def _cells(record: Record) -> tuple[str, ...]:
+def _cells(record: LessonUsage) -> tuple[str, ...]:
     lesson = record.lesson
     loaded = UNKNOWN if record.loaded is None else str(record.loaded)
     again = UNKNOWN if record.again is None else str(record.again)
@@ -229,7 +237,7 @@ def _cells(record: Record) -> tuple[str, ...]:
     )
 
 
-def _stale(record: Record) -> tuple[str, ...]:
+def _stale_cells(record: LessonUsage) -> tuple[str, ...]:
     lesson = record.lesson
     return lesson.id, lesson.scope, lesson.source, lesson.created, record.last or "never", lesson.text
 
@@ -245,14 +253,14 @@ def _stale(record: Record) -> tuple[str, ...]:
 @json_option
 def export_(scope: str | None, every: bool, as_json: bool) -> None:
     """Print lessons as JSON lines, in the format of lessons.jsonl; `lesson import` reads them."""
-    from tacitd_handlers.lessons.portable import outgoing
+    from tacitd_handlers.lessons.portable import export_records
 
-    records = outgoing(store().folded(), scope, every=every)
+    records = export_records(open_store().read_lessons(), scope, every=every)
     if as_json:
-        document({"lessons": records})
+        print_document({"lessons": records})
         return
     for record in records:
-        put(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+        print_text(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 @click.command("completion", cls=Command, epilog='\b\nExample: eval "$(lesson completion bash)"')
@@ -267,6 +275,6 @@ def completion_(shell: str, as_json: bool) -> None:
     found = get_completion_class(shell)
     source = found(lesson, {}, "lesson", "_LESSON_COMPLETE").source() if found is not None else ""
     if as_json:
-        document({"shell": shell, "source": source})
+        print_document({"shell": shell, "source": source})
     else:
-        put(source + "\n")
+        print_text(source + "\n")

@@ -36,7 +36,7 @@ class Provenance:
     words: tuple[str, ...] = ()
     """What the person typed. `record` redacts and cuts it."""
 
-    def record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """The record to store, redacted and cut. Idempotent."""
         words = [redact_secrets(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][
             :WORDS
@@ -47,7 +47,7 @@ class Provenance:
         }
 
 
-class Origins:
+class LessonOrigins:
     """origins.jsonl: the first record of an id is its origin."""
 
     def __init__(self, beside: Path) -> None:
@@ -55,16 +55,16 @@ class Origins:
 
     def add(self, id: str, provenance: Provenance) -> None:
         """Append an origin, durably. Raises OSError, LogDamagedError."""
-        self._log.append({"id": id, **provenance.record()}, sync=True)
+        self._log.append({"id": id, **provenance.to_record()}, sync=True)
 
-    def all(self) -> dict[int, dict[str, Any]]:
+    def read_all(self) -> dict[int, dict[str, Any]]:
         """By the lesson's number. Raises OSError."""
         return first_of(self._log.read())
 
-    def of(self, id: str) -> dict[str, Any] | None:
+    def find_origin(self, id: str) -> dict[str, Any] | None:
         """The origin of one lesson, with `date` (local ISO date) added; None if unknown. Raises OSError."""
         number = number_of(id)
-        found = self.all().get(number) if number is not None else None
+        found = self.read_all().get(number) if number is not None else None
         return {**found, "date": local_date(float(found["at"]))} if found is not None else None
 
 

@@ -51,12 +51,12 @@ class PatternError(TacitdError):
         self.at = at
         """Offset in `text`, in characters, of the error."""
 
-    def shown(self) -> str:
+    def show_position(self) -> str:
         """The text on one line with a caret below the error, at most 76 columns of it."""
         begin = max(0, self.at - 50)
         before = ("…" if begin else "") + _visible(self.text[begin : self.at])
         line = before + _visible(self.text[self.at : self.at + 25])
-        return f"  {line}\n  {' ' * width(before)}^"
+        return f"  {line}\n  {' ' * measure_width(before)}^"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +69,43 @@ class Pattern:
     because: str
 
 
-def parse(text: str) -> Pattern:
+def parse_pattern(text: str) -> Pattern:
     """Parse a pattern. Raises PatternError."""
     _refuse_odd(text)
     found = _once(text)
     # Removing brackets may expose a keyword: `DO [NOT x]` is `DO NOT x`. Each round shortens the text, so this ends.
-    while (again := _once(format(found))) != found:
+    while (again := _once(format_pattern(found))) != found:
         found = again
     return found
 
 
-def format(pattern: Pattern) -> str:
+def format_pattern(pattern: Pattern) -> str:
     """The canonical text."""
     verb = "DO" if pattern.action == "do" else "DO NOT"
     return f"WHEN {pattern.when} -> {verb} {pattern.do} -> BECAUSE {pattern.because}"
 
 
-def compile(when: str, action: Action, do: str, because: str) -> Pattern:
+def build_pattern(when: str, action: Action, do: str, because: str) -> Pattern:
     """Build a pattern from separate parts (`-w -d -b`). Raises PatternError."""
     for name, part in (("WHEN", when), ("DO", do), ("BECAUSE", because)):
         if not part.strip():
             raise PatternError(f"{name} is empty", part, len(part))
-    return parse(format(Pattern(when, action, do, because)))
+    return parse_pattern(format_pattern(Pattern(when, action, do, because)))
 
 
-def normal(pattern: Pattern) -> str:
+def normalise_pattern(pattern: Pattern) -> str:
     """A normal form that ignores case, character width and a final full stop (SPEC E-12)."""
     whole = f"{pattern.when}\0{pattern.do}\0{pattern.because}\0{pattern.action}"
     folded = whole.lower() if whole.isascii() else unicodedata.normalize("NFKC", whole).casefold()
     return _STOP.sub("\0", folded)
 
 
-def tidy(part: str) -> str:
+def tidy_part(part: str) -> str:
     """A part from a foreign record, sanitized for display: one line, no control characters."""
     return sanitize_line(part)
 
 
-def width(text: str) -> int:
+def measure_width(text: str) -> int:
     """The number of terminal columns of a text."""
     return sum(_columns(char) for char in text)
 

@@ -29,22 +29,22 @@ def lessons_dir(env: Mapping[str, str]) -> str:
     return os.path.join(_named(env, "CLAUDE_CONFIG_DIR") or os.path.join(_home(env), ".claude"), "lessons")
 
 
-def beside(env: Mapping[str, str]) -> str:
+def lessons_state_dir(env: Mapping[str, str]) -> str:
     """The folder for data about these lessons, in the handler's state directory; one for each lessons directory."""
     real = os.fsencode(os.path.realpath(lessons_dir(env)))
     return os.path.join(_state(env), "handlers", "lessons", f"{crc32(real):08x}")
 
 
-def log(env: Mapping[str, str]) -> str:
+def log_path(env: Mapping[str, str]) -> str:
     return os.path.join(lessons_dir(env), LOG)
 
 
-def index(env: Mapping[str, str]) -> str:
+def index_path(env: Mapping[str, str]) -> str:
     return os.path.join(lessons_dir(env), INDEX)
 
 
-def hits(env: Mapping[str, str]) -> str:
-    return os.path.join(beside(env), HITS)
+def hits_path(env: Mapping[str, str]) -> str:
+    return os.path.join(lessons_state_dir(env), HITS)
 
 
 def _state(env: Mapping[str, str]) -> str:

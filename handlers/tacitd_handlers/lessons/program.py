@@ -6,6 +6,6 @@ from tacitd.cli import run_and_exit
 from tacitd_handlers.lessons.commands import lesson
 
 
-def run() -> None:
+def run_program() -> None:
     """Run the group, and end the process with its exit code: 0, 1 failed, 2 wrong use."""
     run_and_exit(lesson, "lesson")

@@ -15,9 +15,9 @@ from tacitd.files.markdown import put_line
 from tacitd.files.replaced import edit_file, replace_file
 from tacitd_handlers.lessons import changes, places
 from tacitd_handlers.lessons.folding import PROMOTED, Lesson
-from tacitd_handlers.lessons.pattern import tidy
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.tables import quoted
+from tacitd_handlers.lessons.pattern import tidy_part
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.tables import quote_yaml
 
 HEADING = "Lessons"
 DESCRIPTION_LIMIT = 1024
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PromotionTarget:
     """The file that a lesson is promoted to."""
 
     to: str
@@ -35,7 +35,7 @@ class Target:
     file: Path
 
 
-def target(to: str, skills: Path, tools: Path) -> Target:
+def parse_target(to: str, skills: Path, tools: Path) -> PromotionTarget:
     """The target for `skill/NAME` or `tool/NAME`. Raises UsageError for anything else.
 
     A name is one word of letters, digits, `.`, `_` and `-`, so it cannot lead out of its directory.
@@ -45,23 +45,23 @@ def target(to: str, skills: Path, tools: Path) -> Target:
         raise UsageError(f"{to!r} is not a target", "use --to=skill/NAME or --to=tool/NAME")
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(f"{name!r} is not a name of a {kind}", "use only letters, digits, . _ -")
-    return Target(to, skills / name / "SKILL.md" if kind == "skill" else tools / f"{name}.md")
+    return PromotionTarget(to, skills / name / "SKILL.md" if kind == "skill" else tools / f"{name}.md")
 
 
-def promote(
-    store: Store, id: str, into: Target, *, reason: str = "", create: bool = False
+def promote_lesson(
+    store: LessonStore, id: str, into: PromotionTarget, *, reason: str = "", create: bool = False
 ) -> tuple[Lesson, bool]:
     """Add the lesson to the target, and mark it promoted. Returns it, and whether it was active until now.
 
     Repeating it with the same target does nothing. Raises TacitdError if the lesson is not active or the target does
     not exist, FileRefusedError if the target cannot be edited; OSError, LogDamagedError.
     """
-    changes.existing(store.folded(), id)
-    with store.change() as change:
-        lesson = changes.existing(change.folded, id)
+    changes.get_lesson(store.read_lessons(), id)
+    with store.begin_change() as change:
+        lesson = changes.get_lesson(change.folded, id)
         if lesson.status == PROMOTED and lesson.promoted_to == into.to:
             return lesson, False
-        changes.in_force(change.folded, id)
+        changes.get_active(change.folded, id)
         _put(into, lesson, store, create=create)
         card = store.directory / places.PROMOTED / f"{lesson.id}.md"
         replace_file(
@@ -70,10 +70,10 @@ def promote(
             mode=0o600,
             disk=store.disk,
         )
-        return changes.promoted(change, lesson, into.to, reason, store.today), True
+        return changes.append_promotion(change, lesson, into.to, reason, store.today), True
 
 
-def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
+def _put(into: PromotionTarget, lesson: Lesson, store: LessonStore, *, create: bool) -> None:
     if not create and not into.file.is_file():
         kind, _, name = into.to.partition("/")
         raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create creates the file")
@@ -83,7 +83,7 @@ def _put(into: Target, lesson: Lesson, store: Store, *, create: bool) -> None:
         raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
 
 
-def _with_lesson(data: bytes | None, into: Target, lesson: Lesson) -> bytes:
+def _with_lesson(data: bytes | None, into: PromotionTarget, lesson: Lesson) -> bytes:
     """The target's bytes with the lesson's line; a new skill starts with its front matter."""
     kind, _, name = into.to.partition("/")
     if kind == "skill" and not (data or b"").removeprefix(_BOM).strip():
@@ -96,14 +96,14 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
 
     Claude Code decides by `description` when to use a skill; it is one line of at most 1,024 characters without tags.
     """
-    when = tidy(lesson.parts.when).replace("<", " ").replace(">", " ")
+    when = tidy_part(lesson.parts.when).replace("<", " ").replace(">", " ")
     said = (
         f"Rules for {name} that were learned by working. Use it before work such as: {' '.join(when.split())}"
     )
-    return f"---\nname: {quoted(name)}\ndescription: {quoted(said[:DESCRIPTION_LIMIT])}\n---\n"
+    return f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(said[:DESCRIPTION_LIMIT])}\n---\n"
 
 
-def _card(lesson: Lesson, into: Target, today: str, reason: str) -> str:
+def _card(lesson: Lesson, into: PromotionTarget, today: str, reason: str) -> str:
     """The text of promoted/NNN.md, for reference; nothing reads it."""
     said = [
         f"# Lesson {lesson.id}",

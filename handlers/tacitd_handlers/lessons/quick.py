@@ -12,9 +12,9 @@ import sys
 import time
 
 from tacitd_handlers.lessons import hits, index, places
-from tacitd_handlers.lessons.gather import Wanted, groups
-from tacitd_handlers.lessons.loading import LINES, render
-from tacitd_handlers.lessons.scopes import folded
+from tacitd_handlers.lessons.gather import LoadRequest, select_rows
+from tacitd_handlers.lessons.loading import LINES, render_lessons
+from tacitd_handlers.lessons.scopes import normalise_scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ _NAMES = {
 }
 
 
-def answer(args: list[str], env: Mapping[str, str]) -> str | None:
+def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
     """The text to print for the arguments after `load`; None if the full command line is needed."""
-    wanted = understood(args)
+    wanted = parse_load_args(args)
     if wanted is None:
         return None
-    found = index.read(places.log(env), places.index(env))
+    found = index.read_index(places.log_path(env), places.index_path(env))
     if found is None:
         return None
-    text, ids = render(groups(found, wanted), wanted.lines)
-    hits.count(places.hits(env), time.time(), ids, wanted.phase or "load")
+    text, ids = render_lessons(select_rows(found, wanted), wanted.lines)
+    hits.record_load(places.hits_path(env), time.time(), ids, wanted.phase or "load")
     return text
 
 
-def understood(args: list[str]) -> Wanted | None:
+def parse_load_args(args: list[str]) -> LoadRequest | None:
     """The options in their plain forms `--name value`, `--name=value`, `-s value`; None for anything else."""
     given: dict[str, str] = {}
     rest = iter(args)
@@ -56,16 +56,18 @@ def understood(args: list[str]) -> Wanted | None:
         if not equals:
             value = next(rest, "")
         given[_NAMES[name]] = value
-    scope = folded(given.get("scope", "global"))
+    scope = normalise_scope(given.get("scope", "global"))
     lines = given.get("lines", str(LINES))
     if scope is None or given.get("phase", PHASES[0]) not in PHASES or "" in given.values():
         return None
     if not (lines.isascii() and lines.isdigit() and len(lines) < 10):
         return None
-    return Wanted(scope, given.get("path", ""), given.get("query", ""), given.get("phase", ""), int(lines))
+    return LoadRequest(
+        scope, given.get("path", ""), given.get("query", ""), given.get("phase", ""), int(lines)
+    )
 
 
-def put(text: str) -> int:
+def print_text(text: str) -> int:
     """Print the text as UTF-8 in any locale; return the exit code. A closed pipe is not an error."""
     if sys.stdout is None:  # started with `>&-`
         return 0

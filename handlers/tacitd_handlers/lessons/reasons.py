@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import SystemClock, utc_seconds
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.why import why
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.why import explain_lessons
 
 
-def reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
+def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     """The lessons that match an id or a part of a lesson's text, with their origins."""
-    return [_reason(one) for one in why(Store.of(os.environ, SystemClock()), asked)]
+    return [
+        _reason(one) for one in explain_lessons(LessonStore.from_environ(os.environ, SystemClock()), asked)
+    ]
 
 
 def _reason(one: dict[str, Any]) -> dict[str, Any]:

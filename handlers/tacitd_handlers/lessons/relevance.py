@@ -34,7 +34,7 @@ _PLACES = "home users usr src lib tmp var opt root work main private documents p
 _JUDGING = "review evaluat validat verif assess judg plan estimat compar decid choos approv grad audit critiqu examin"
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """A word without its ending. It is a prefix of the word, so a text that lacks the stem lacks the word."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
@@ -45,13 +45,13 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
 
 
-_stem = lru_cache(maxsize=65_536)(stem)
-SMALL = frozenset(_SMALL.split()) | frozenset(map(stem, _SMALL.split()))
-GENERIC = frozenset(map(stem, _GENERIC.split()))
-PLACES = frozenset(map(stem, _PLACES.split()))
+_stem = lru_cache(maxsize=65_536)(stem_word)
+SMALL = frozenset(_SMALL.split()) | frozenset(map(stem_word, _SMALL.split()))
+GENERIC = frozenset(map(stem_word, _GENERIC.split()))
+PLACES = frozenset(map(stem_word, _PLACES.split()))
 
 
-def terms(text: str) -> frozenset[str]:
+def extract_terms(text: str) -> frozenset[str]:
     """The stems of the words in a text, including the parts of CamelCase names, without the smallest words."""
     low = text.casefold()
     words = set(_WORD.findall(low))
@@ -60,17 +60,17 @@ def terms(text: str) -> frozenset[str]:
     return frozenset([_stem(word) for word in words if word not in SMALL])
 
 
-def of_query(query: str) -> frozenset[str]:
+def topic_of_query(query: str) -> frozenset[str]:
     """The topic of a query."""
-    found = terms(query)
+    found = extract_terms(query)
     return found - GENERIC or found
 
 
-def of_path(path: str) -> frozenset[str]:
+def topic_of_path(path: str) -> frozenset[str]:
     """The topic of a path: its folders, its name, and the language of its extension."""
-    found = terms(path) - PLACES
+    found = extract_terms(path) - PLACES
     ending = path.rsplit(".", 1)[-1].lower() if "." in path.rsplit("/", 1)[-1] else ""
-    return found | {stem(_LANGUAGES[ending])} if ending in _LANGUAGES else found
+    return found | {stem_word(_LANGUAGES[ending])} if ending in _LANGUAGES else found
 
 
 def on_topic(topic: frozenset[str], scope: str, line: str) -> bool:
@@ -78,9 +78,9 @@ def on_topic(topic: frozenset[str], scope: str, line: str) -> bool:
     subject = line.rsplit(" -> BECAUSE ", 1)[0].removeprefix("- WHEN ")
     # Stems are prefixes of words, so this substring test excludes most lines without splitting them into words.
     folded = subject.casefold()
-    if any(each in folded for each in topic) and topic & terms(subject):
+    if any(each in folded for each in topic) and topic & extract_terms(subject):
         return True
-    return bool(topic & terms(scope)) or not _has_subject(subject.split(" -> DO ", 1)[0])
+    return bool(topic & extract_terms(scope)) or not _has_subject(subject.split(" -> DO ", 1)[0])
 
 
 def _has_subject(when: str) -> bool:
@@ -90,7 +90,7 @@ def _has_subject(when: str) -> bool:
 
 def scopes_in(topic: frozenset[str], scopes: list[str]) -> list[str]:
     """The scopes that the topic names."""
-    return [scope for scope in scopes if (found := terms(scope)) and found <= topic]
+    return [scope for scope in scopes if (found := extract_terms(scope)) and found <= topic]
 
 
 def for_phase(phase: str, line: str) -> bool:
@@ -103,10 +103,10 @@ def for_phase(phase: str, line: str) -> bool:
     return phase != "execute" or not (first.endswith("ing") and first.startswith(tuple(_JUDGING.split())))
 
 
-def fit(when: str, error: str) -> float:
+def score_match(when: str, error: str) -> float:
     """The fraction of WHEN's terms that an error's text contains; 0 if it is below 0.6."""
-    wanted = {_failing(term) for term in terms(when)}
-    said = {_failing(term) for term in terms(error)}
+    wanted = {_failing(term) for term in extract_terms(when)}
+    said = {_failing(term) for term in extract_terms(error)}
     if not wanted or not (wanted & said) - {"fail"}:
         return 0.0
     share = len(wanted & said) / len(wanted)

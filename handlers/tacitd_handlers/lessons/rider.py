@@ -18,33 +18,40 @@ from tacitd.errors import LogDamagedError
 from tacitd_handlers.lessons.drafts import (
     Draft,
     find_fault,
-    note,
     parse_again,
     parse_drafts,
     prompt_addition,
-    take,
+    record_corrections,
+    store_drafts,
 )
 from tacitd_handlers.lessons.origins import Provenance
-from tacitd_handlers.lessons.scopes import of_name
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.scopes import scope_of_name
+from tacitd_handlers.lessons.store import LessonStore
 from tacitd_handlers.riders import GroundedFinding, RefusedPart
-from tacitd_handlers.shared.grounding import Grounded, Sources, Verdict, Waits, explain, judge_grounding
+from tacitd_handlers.shared.grounding import (
+    Grounded,
+    GroundingSources,
+    GroundingVerdict,
+    Undecided,
+    explain_verdict,
+    judge_grounding,
+)
 
 name = "lessons"
 """The handler that gets the findings."""
 
 
-def addition(project: str) -> str:
+def render_addition(project: str) -> str:
     """The text to append to the prompt, with the active lessons and those marked wrong; "" if they cannot be read."""
     try:
-        lessons = Store.of(os.environ, SystemClock()).folded()
+        lessons = LessonStore.from_environ(os.environ, SystemClock()).read_lessons()
     except (OSError, LogDamagedError) as error:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
-    return prompt_addition(lessons, of_name(Path(project).name))
+    return prompt_addition(lessons, scope_of_name(Path(project).name))
 
 
-def split(answer: str) -> tuple[Any | None, str]:
+def extract_finding(answer: str) -> tuple[Any | None, str]:
     """The drafts and the ids of lessons corrected again, and the answer without their lines.
 
     Never None: that a session was examined makes "not corrected again" a known fact.
@@ -54,7 +61,7 @@ def split(answer: str) -> tuple[Any | None, str]:
     return found, rest
 
 
-def ground(found: Any, sources: Sources) -> GroundedFinding:
+def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
     """The findings without the drafts that are invalid or that the facts do not support (SPEC S-67)."""
     drafts, refused = list[list[str]](), list[RefusedPart]()
     for text, scope in found.get("drafts", ()):
@@ -65,17 +72,21 @@ def ground(found: Any, sources: Sources) -> GroundedFinding:
         elif isinstance(verdict, Grounded):
             drafts.append([text, scope])
         else:
-            refused.append(RefusedPart("lesson", text, explain(verdict), isinstance(verdict, Waits)))
+            refused.append(
+                RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))
+            )
     return GroundedFinding({**found, "drafts": drafts}, tuple(refused))
 
 
-def _judge_parts(text: str, sources: Sources) -> Verdict:
+def _judge_parts(text: str, sources: GroundingSources) -> GroundingVerdict:
     """The verdict on the first part of a draft that is not grounded, otherwise Grounded."""
     verdicts = (judge_grounding(part, sources) for part in re.split(r"->|→", text))
     return next((verdict for verdict in verdicts if not isinstance(verdict, Grounded)), Grounded())
 
 
-def took(store: Store, told: Mapping[str, Any], session: str, at: float, project: str) -> tuple[str, ...]:
+def store_finding(
+    store: LessonStore, told: Mapping[str, Any], session: str, at: float, project: str
+) -> tuple[str, ...]:
     """Store the findings, and return the ids of new lessons. Repeating it adds nothing.
 
     `at`: seconds since 1970, UTC. `project`: the project's root. Raises OSError, LogDamagedError.
@@ -86,9 +97,11 @@ def took(store: Store, told: Mapping[str, Any], session: str, at: float, project
     facts = [str(fact) for fact in told.get("facts", ())]
     for found in told.get("found", ()):
         again = [str(id) for id in found.get("again", ())]
-        note(store, facts, again, sessions[-1], at)
+        record_corrections(store, facts, again, sessions[-1], at)
         drafts = [Draft(str(text), str(scope)) for text, scope in found.get("drafts", ())]
-        made = take(store, drafts, Provenance(sessions[-1], at, project, prompts, words or tuple(facts)))
+        made = store_drafts(
+            store, drafts, Provenance(sessions[-1], at, project, prompts, words or tuple(facts))
+        )
         added += made.added
         for reason in made.refused:
             logger.info("a drafted lesson was refused: {}", reason)

@@ -12,7 +12,7 @@ LONGEST = 64
 SIGNS = frozenset("._-+:/@#")
 
 
-def folded(scope: str) -> str | None:
+def normalise_scope(scope: str) -> str | None:
     """The normalised scope, or None if the text is not a valid scope."""
     name = scope.strip()
     if not name.isascii():
@@ -26,12 +26,12 @@ def folded(scope: str) -> str | None:
     return name if all(char in SIGNS or char.isalnum() or _mark(char) for char in name) else None
 
 
-def of_name(name: str) -> str:
+def scope_of_name(name: str) -> str:
     """The scope for a project whose folder has this name: `my-app` for `My App`; "" if nothing remains."""
     kept = "".join(char if char.isalnum() or char in "._-+" else "-" for char in name.strip().lower())
     while "--" in kept:
         kept = kept.replace("--", "-")
-    return folded(kept.strip("-._+")[:LONGEST]) or ""
+    return normalise_scope(kept.strip("-._+")[:LONGEST]) or ""
 
 
 def _mark(char: str) -> bool:

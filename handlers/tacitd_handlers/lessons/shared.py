@@ -13,7 +13,7 @@ from tacitd_handlers.lessons import scopes
 from tacitd_handlers.lessons.folding import number_of
 from tacitd_handlers.lessons.pattern import PatternError
 from tacitd_handlers.lessons.quick import LOST
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.store import LessonStore
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -41,27 +41,27 @@ class Command(click.Command):
             return super().invoke(ctx)
         except PatternError as error:
             raise click.UsageError(
-                f"this is not a lesson: {error.what}\n{error.shown()}\n{error.hint}", ctx
+                f"this is not a lesson: {error.what}\n{error.show_position()}\n{error.hint}", ctx
             ) from error
         except UsageError as error:
             raise click.UsageError(f"{error.what}\n{error.hint}".strip(), ctx) from error
         except BrokenPipeError:
             raise
         except OSError as error:
-            where = error.filename or store().directory
+            where = error.filename or open_store().directory
             raise FileRefusedError(f"{where}: {error.strerror}", "check its owner and mode") from error
 
 
-class Scope(click.ParamType[str]):
+class ScopeType(click.ParamType[str]):
     """A scope: one word in lower case."""
 
     name = "scope"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Normalise a scope. Exits with 2 if it is invalid."""
-        scope = scopes.folded(value)
+        scope = scopes.normalise_scope(value)
         if scope is None:
-            better = scopes.of_name(value)
+            better = scopes.scope_of_name(value)
             hint = f"; for example {better}" if better else ""
             self.fail(
                 f"{value!r} is not a scope: it is one word of letters, digits and . _ - + : / @ #{hint}",
@@ -74,11 +74,11 @@ class Scope(click.ParamType[str]):
         """The existing scopes."""
         from click.shell_completion import CompletionItem
 
-        known = dict.fromkeys(["global", *store().index().scopes()])
+        known = dict.fromkeys(["global", *open_store().load_index().list_scopes()])
         return [CompletionItem(scope) for scope in known if scope.startswith(incomplete)]
 
 
-class Id(click.ParamType[str]):
+class LessonIdType(click.ParamType[str]):
     """A lesson's id: `2` or `002` (SPEC E-19)."""
 
     name = "id"
@@ -95,20 +95,20 @@ class Id(click.ParamType[str]):
 
         return [
             CompletionItem(one.id, help=one.text)
-            for one in store().folded().active()
+            for one in open_store().read_lessons().list_active()
             if one.id.startswith(incomplete)
         ]
 
 
-SCOPE, ID = Scope(), Id()
+SCOPE, ID = ScopeType(), LessonIdType()
 
 
-def store() -> Store:
+def open_store() -> LessonStore:
     """The store of this process's environment."""
-    return Store.of(os.environ)
+    return LessonStore.from_environ(os.environ)
 
 
-def settings() -> LessonsSettings:
+def load_settings() -> LessonsSettings:
     """The section `lessons` of the configuration. Raises ConfigError."""
     from tacitd.config import load_config
     from tacitd.paths import config_file
@@ -126,14 +126,14 @@ def json_option(command: F) -> F:
     return made
 
 
-def document(said: dict[str, Any]) -> None:
+def print_document(said: dict[str, Any]) -> None:
     """Print a JSON document with a schema version on stdout."""
     import json
 
-    put(json.dumps({"schema": 1, **said}, ensure_ascii=False, indent=2) + "\n")
+    print_text(json.dumps({"schema": 1, **said}, ensure_ascii=False, indent=2) + "\n")
 
 
-def put(text: str) -> None:
+def print_text(text: str) -> None:
     """Print data on stdout as UTF-8 in any locale. Raises BrokenPipeError, and TacitdError if it cannot be written."""
     try:
         click.echo(text.encode("utf-8", "replace"), nl=False)
@@ -143,6 +143,6 @@ def put(text: str) -> None:
         raise TacitdError(f"{LOST}: {error.strerror}") from error
 
 
-def talk(text: str) -> None:
+def echo_error(text: str) -> None:
     """Print a message on stderr."""
     click.echo(text, err=True)

@@ -20,14 +20,14 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
 from tacitd_handlers.lessons import index, places
-from tacitd_handlers.lessons.folding import DIGITS, Folded, fold, name_of
-from tacitd_handlers.lessons.index import Index
+from tacitd_handlers.lessons.folding import DIGITS, FoldedLessons, fold_lessons, name_of
+from tacitd_handlers.lessons.index import LessonIndex
 
 LOCK = ".lock"
 _ID = re.compile(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
 
 
-class Store:
+class LessonStore:
     """The lessons of one directory. Safe with any number of processes; use one object per thread."""
 
     def __init__(
@@ -35,32 +35,32 @@ class Store:
     ) -> None:
         """`beside`: the folder for hits, origins and evidence."""
         self.directory = directory
-        self.beside = beside
+        self.state_dir = beside
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self.log = Log(directory / places.LOG, self.disk)
 
     @classmethod
-    def of(cls, env: Mapping[str, str], clock: Clock | None = None) -> Store:
-        return cls(Path(places.lessons_dir(env)), Path(places.beside(env)), clock)
+    def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> LessonStore:
+        return cls(Path(places.lessons_dir(env)), Path(places.lessons_state_dir(env)), clock)
 
     @property
     def today(self) -> str:
         """The local ISO date (SPEC E-24)."""
         return local_date(self.clock.now())
 
-    def folded(self) -> Folded:
+    def read_lessons(self) -> FoldedLessons:
         """Read and fold the log. Raises OSError."""
-        return fold(self.log.read())
+        return fold_lessons(self.log.read())
 
-    def index(self) -> Index:
+    def load_index(self) -> LessonIndex:
         """The index. If it does not match the log it is rebuilt, and stored if possible. Raises OSError."""
         log = str(self.log.path)
-        found = index.read(log, str(self.directory / places.INDEX))
-        return found if found is not None else self._made()
+        found = index.read_index(log, str(self.directory / places.INDEX))
+        return found if found is not None else self._rebuild_index()
 
     @contextmanager
-    def change(self) -> Iterator[Change]:
+    def begin_change(self) -> Iterator[LessonChange]:
         """Hold the lock and read the log. After the block, rebuild the index if something was appended.
 
         Raises OSError if the directory cannot be written.
@@ -70,13 +70,13 @@ class Store:
         try:
             self.disk.lock(fd, wait=True)
             before = self._stamp()
-            folded = self.folded()
-            now = Change(self.log, folded, max(folded.last, self._damaged_id() if self.log.bad else 0))
+            folded = self.read_lessons()
+            now = LessonChange(self.log, folded, max(folded.last, self._damaged_id() if self.log.bad else 0))
             try:
                 yield now
             finally:
-                if now.tried:
-                    self._keep_up(now, before.st_size if before is not None else 0)
+                if now.was_tried:
+                    self._update_index(now, before.st_size if before is not None else 0)
         finally:
             self.disk.close(fd)
 
@@ -92,7 +92,7 @@ class Store:
             self.disk.close(fd)
         return max(map(int, _ID.findall(whole)), default=0)
 
-    def _keep_up(self, change: Change, size: int) -> None:
+    def _update_index(self, change: LessonChange, size: int) -> None:
         """Update the index after our records.
 
         It is made from the fold in memory, unless another process wrote to the log meanwhile.
@@ -101,17 +101,19 @@ class Store:
         stamp = self._stamp()
         # Another tool may have appended without our lock. Then the log grew by more than our records.
         if stamp is None or stamp.st_size - size != change.written:
-            self._made()
+            self._rebuild_index()
         else:
-            self._kept(index.build(change.folded.plus(change.appended), self.log.bad), stamp)
+            self._save_index(
+                index.build_index(change.folded.with_records(change.appended), self.log.bad), stamp
+            )
 
-    def _made(self) -> Index:
+    def _rebuild_index(self) -> LessonIndex:
         # Take the stamp before reading the log. If the log grows meanwhile, the index is recognised as stale.
         stamp = self._stamp()
-        return self._kept(index.build(self.folded(), self.log.bad), stamp)
+        return self._save_index(index.build_index(self.read_lessons(), self.log.bad), stamp)
 
-    def _kept(self, made: Index, stamp: os.stat_result | None) -> Index:
-        data = made.bound(stamp) if stamp is not None else None
+    def _save_index(self, made: LessonIndex, stamp: os.stat_result | None) -> LessonIndex:
+        data = made.bind_to_log(stamp) if stamp is not None else None
         try:
             if data is not None:
                 replace_file(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
@@ -121,17 +123,17 @@ class Store:
         return made
 
     def _stamp(self) -> os.stat_result | None:
-        return index.stamp(os.fspath(self.log.path))
+        return index.stat_log(os.fspath(self.log.path))
 
 
-class Change:
+class LessonChange:
     """A change under the lock: the state before it, and the means to append."""
 
-    def __init__(self, log: Log, folded: Folded, last: int) -> None:
+    def __init__(self, log: Log, folded: FoldedLessons, last: int) -> None:
         """`last`: the highest id ever given."""
         self.folded = folded
         self.appended: list[Mapping[str, Any]] = []
-        self.tried = False
+        self.was_tried = False
         """Whether an append was tried. If it failed, part of the record may be in the log."""
         self.written = 0
         """Bytes appended, not counting the newline that ends a torn line."""
@@ -145,7 +147,7 @@ class Change:
 
     def append(self, record: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append a record. `sync`: durable on return. Raises OSError, LogDamagedError."""
-        self.tried = True
+        self.was_tried = True
         self._log.append(record, sync=sync)
         self.appended.append(record)
         self.written += len(encode_record(record)) + 1

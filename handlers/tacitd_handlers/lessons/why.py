@@ -6,25 +6,25 @@ from typing import Any
 
 from tacitd.files.log import Log
 from tacitd_handlers.lessons.folding import Lesson, number_of
-from tacitd_handlers.lessons.origins import Origins
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.tables import document
+from tacitd_handlers.lessons.origins import LessonOrigins
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.tables import build_document
 
 
-def why(store: Store, asked: str) -> list[dict[str, Any]]:
+def explain_lessons(store: LessonStore, asked: str) -> list[dict[str, Any]]:
     """The lessons that match an id or a part of a text.
 
     Each has `lesson` (as for `--json`), `origin` (None if unknown) and `history` (its records, oldest first). Raises
     OSError.
     """
-    found = [lesson for lesson in store.folded().lessons.values() if _meant(lesson, asked)]
+    found = [lesson for lesson in store.read_lessons().lessons.values() if _meant(lesson, asked)]
     if not found:
         return []
-    origins, log = Origins(store.beside), list(Log(store.log.path).read())
+    origins, log = LessonOrigins(store.state_dir), list(Log(store.log.path).read())
     return [
         {
-            "lesson": document(lesson),
-            "origin": origins.of(lesson.id),
+            "lesson": build_document(lesson),
+            "origin": origins.find_origin(lesson.id),
             "history": [record for record in log if number_of(record.get("id")) == int(lesson.id)],
         }
         for lesson in found

@@ -11,18 +11,18 @@ TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
     from tacitd.handler import Plugin
 
-__all__ = ["slice"]
+__all__ = ["make_plugin"]
 
 
-def slice() -> Plugin:
+def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, Profiles
+    from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, ProfileHandler
     from tacitd_handlers.usermemory.memory_files import profile_footprint
 
     return Plugin(
         "profile",
-        Profiles,
+        ProfileHandler,
         jobs=(Job(FADE, 3600.0, at_start=True), Job(PRUNE, 86400.0, at_start=True), Job(TURNS, 600.0)),
         uses_model=False,
         footprint=profile_footprint,

@@ -19,7 +19,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.ops import Op, apply, done
+from tacitd_handlers.profile.ops import Op, apply_ops, is_applied
 from tacitd_handlers.profile.paths import Json
 
 IDS = 500
@@ -33,7 +33,7 @@ RECENT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentChange:
     """A change within the last `MOMENT` seconds."""
 
     at: float
@@ -42,7 +42,7 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ProfileMemory:
     """The state. Every change makes a new one."""
 
     ids: tuple[str, ...] = ()
@@ -51,17 +51,17 @@ class Beside:
     """For each learned path the digests of the values that tacitd wrote, the newest last."""
     seen: Mapping[str, str] = field(default_factory=dict)
     """For each learned path the `lastSeen` and `seenCount` that tacitd wrote, see `sighting`."""
-    recent: tuple[Recent, ...] = ()
+    recent: tuple[RecentChange, ...] = ()
     left: str = ""
     """The digest of the profile that tacitd wrote last."""
     intent: Mapping[str, Any] | None = None
     """The change in progress (ops, meta, entry, at); None if none was interrupted."""
 
 
-def own(profile: Json, meta: Json, beside: Beside) -> frozenset[str]:
+def find_own_paths(profile: Json, meta: Json, beside: ProfileMemory) -> frozenset[str]:
     """Return the person's own paths: written by hand, or edited by hand since they were learned (SPEC P-17)."""
     learned = {str(one["path"]): one for one in meta.get("preferences", ())}
-    found = paths.leaves(profile)
+    found = paths.list_leaves(profile)
     return frozenset(
         path
         for path, value in found.items()
@@ -69,13 +69,17 @@ def own(profile: Json, meta: Json, beside: Beside) -> frozenset[str]:
     )
 
 
-def _edited(path: str, value: Any, entry: Mapping[str, Any], beside: Beside) -> bool:
+def _edited(path: str, value: Any, entry: Mapping[str, Any], beside: ProfileMemory) -> bool:
     known = beside.values.get(path)
     # A changed value with a changed sighting is another program's: it writes both, so its value decays as ours do.
-    return known is not None and beside.seen.get(path) == sighting(entry) and digest(value) not in known
+    return (
+        known is not None and beside.seen.get(path) == sighting_key(entry) and hash_value(value) not in known
+    )
 
 
-def overwritten(profile: Json, beside: Beside, saved: float | None, profile_digest: str) -> list[Op]:
+def find_overwritten(
+    profile: Json, beside: ProfileMemory, saved: float | None, profile_digest: str
+) -> list[Op]:
     """Return the operations of the last seconds that another program's save undid, because its buffer was older.
 
     `saved`: the file's modification time (None: no file), seconds since 1970.
@@ -85,7 +89,7 @@ def overwritten(profile: Json, beside: Beside, saved: float | None, profile_dige
     near = [op for one in beside.recent if abs(saved - one.at) < MOMENT for op in one.ops]
     missing: list[Op] = []
     for op in _lasting(near):
-        if not done(apply(profile, missing), op):
+        if not is_applied(apply_ops(profile, missing), op):
             missing.append(op)
     return missing
 
@@ -104,36 +108,38 @@ def _lasting(ops: list[Op]) -> list[Op]:
     return kept
 
 
-def wrote(beside: Beside, before: Json, after: Json, meta: Json, ops: tuple[Op, ...], now: float) -> Beside:
+def remember_write(
+    beside: ProfileMemory, before: Json, after: Json, meta: Json, ops: tuple[Op, ...], now: float
+) -> ProfileMemory:
     """Return the state after a change of the profile from `before` to `after` at `now` (seconds since 1970, UTC)."""
     entries = {str(one["path"]): one for one in meta.get("preferences", ())}
     values: dict[str, tuple[str, ...]] = {}
     for path in entries:
         known = beside.values.get(path, ())
         # The value from before is kept too: after a crash the file may still contain it, and it is not a person's.
-        new = [digest(paths.get(document, path)) for document in (before, after)]
+        new = [hash_value(paths.get_value(document, path)) for document in (before, after)]
         values[path] = tuple(dict.fromkeys([*known, *new]))[-VALUES:]
     recent = tuple(one for one in beside.recent if abs(now - one.at) < MOMENT)
     return replace(
         beside,
         values=values,
-        seen={path: sighting(entry) for path, entry in entries.items()},
-        recent=(*recent, Recent(now, ops))[-RECENT:] if ops else recent,
-        left=digest(after),
+        seen={path: sighting_key(entry) for path, entry in entries.items()},
+        recent=(*recent, RecentChange(now, ops))[-RECENT:] if ops else recent,
+        left=hash_value(after),
     )
 
 
-def sighting(entry: Mapping[str, Any]) -> str:
+def sighting_key(entry: Mapping[str, Any]) -> str:
     """Return a text that differs after each sighting of a path."""
     return f"{parse_utc(entry.get('lastSeen'))} {entry.get('seenCount')}"
 
 
-def digest(value: Any) -> str:
+def hash_value(value: Any) -> str:
     """Return 16 hexadecimal digits that identify a JSON value, whatever its key order."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def as_data(beside: Beside) -> Json:
+def as_data(beside: ProfileMemory) -> Json:
     """Return the state as a JSON object."""
     return {
         "ids": list(beside.ids),
@@ -145,16 +151,16 @@ def as_data(beside: Beside) -> Json:
     }
 
 
-def from_data(data: Mapping[str, Any]) -> Beside:
+def from_data(data: Mapping[str, Any]) -> ProfileMemory:
     """Return the state from its JSON object; an empty state if the object is not one."""
     try:
-        return Beside(
+        return ProfileMemory(
             ids=tuple(map(str, data["ids"])),
             values={str(path): tuple(map(str, known)) for path, known in data["values"].items()},
             seen={str(path): str(mark) for path, mark in data["seen"].items()},
-            recent=tuple(Recent(float(one["at"]), tuple(one["ops"])) for one in data["recent"]),
+            recent=tuple(RecentChange(float(one["at"]), tuple(one["ops"])) for one in data["recent"]),
             left=str(data["left"]),
             intent=data["intent"] if isinstance(data["intent"], dict) else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Beside()
+        return ProfileMemory()

@@ -26,7 +26,7 @@ QUARANTINE = "changelog.quarantine.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChangelogLine:
     """A line of the file: an entry, or (a piece of) a line that is not one."""
 
     entry: dict[str, Any] | None
@@ -35,12 +35,12 @@ class Line:
     """The bytes of a line that is not an entry."""
 
 
-def entries(path: Path, last: int = MAX_ENTRIES, disk: Disk | None = None) -> list[dict[str, Any]]:
+def read_entries(path: Path, last: int = MAX_ENTRIES, disk: Disk | None = None) -> list[dict[str, Any]]:
     """Return at most `last` of the newest entries, oldest first. Raises OSError."""
-    return list(deque((one.entry for one in lines(path, disk) if one.entry is not None), maxlen=last))
+    return list(deque((one.entry for one in read_lines(path, disk) if one.entry is not None), maxlen=last))
 
 
-def lines(path: Path, disk: Disk | None = None) -> Iterator[Line]:
+def read_lines(path: Path, disk: Disk | None = None) -> Iterator[ChangelogLine]:
     """Yield every line, with about a megabyte in memory. A longer line comes in pieces. Raises OSError."""
     disk = disk or RealDisk()
     try:
@@ -69,7 +69,7 @@ def _pieces(fd: int, disk: Disk) -> Iterator[tuple[bytes, bool]]:
         yield held, not over
 
 
-def _line(piece: tuple[bytes, bool]) -> Line:
+def _line(piece: tuple[bytes, bool]) -> ChangelogLine:
     raw, whole = piece
     if whole:
         try:
@@ -77,11 +77,11 @@ def _line(piece: tuple[bytes, bool]) -> Line:
         except (ValueError, RecursionError):
             found = None
         if isinstance(found, dict):
-            return Line(found)
-    return Line(None, raw)
+            return ChangelogLine(found)
+    return ChangelogLine(None, raw)
 
 
-def kept(found: Iterator[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+def select_kept(found: Iterator[dict[str, Any]], now: float) -> list[dict[str, Any]]:
     """Return the entries that stay: those of the last 90 days (exactly 90 stays), then the last 1,000 of them (P-20).
 
     Ages are compared as times, not as text (P-21). An entry without a readable timestamp counts as new.
@@ -91,24 +91,24 @@ def kept(found: Iterator[dict[str, Any]], now: float) -> list[dict[str, Any]]:
     return list(deque(young, maxlen=MAX_ENTRIES))
 
 
-def prune(log: Log, now: float, quarantine: Log) -> int:
+def prune_changelog(log: Log, now: float, quarantine: Log) -> int:
     """Bring the file within its limits; return the number of lines removed. The prune itself is not logged (P-20).
 
     `now` is seconds since 1970, UTC. Raises OSError; the file is then unchanged.
     """
     total = bad = 0
-    for one in lines(log.path):
+    for one in read_lines(log.path):
         if one.entry is None and not one.raw.strip():
             continue
         total, bad = total + 1, bad + (one.entry is None)
     # The file is not rewritten if every line stays.
-    if total <= MAX_ENTRIES and not bad and len(kept(_entries(log.path), now)) == total:
+    if total <= MAX_ENTRIES and not bad and len(select_kept(_entries(log.path), now)) == total:
         return 0
     left = 0
 
     def records() -> Iterator[Mapping[str, Any]]:
         nonlocal left
-        stay = kept(_sifted(log.path, quarantine), now)
+        stay = select_kept(_sifted(log.path, quarantine), now)
         quarantine.flush()  # before the file without these lines replaces the old one
         left = len(stay)
         yield from stay
@@ -118,11 +118,11 @@ def prune(log: Log, now: float, quarantine: Log) -> int:
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    return (one.entry for one in lines(path) if one.entry is not None)
+    return (one.entry for one in read_lines(path) if one.entry is not None)
 
 
 def _sifted(path: Path, quarantine: Log) -> Iterator[dict[str, Any]]:
-    for one in lines(path):
+    for one in read_lines(path):
         if one.entry is not None:
             yield one.entry
         elif one.raw.strip():

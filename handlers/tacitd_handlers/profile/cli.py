@@ -21,8 +21,8 @@ from tacitd_handlers.profile import look
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile import paths as dots
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.plans import Plan
-from tacitd_handlers.profile.store import Store
+from tacitd_handlers.profile.plans import ProfilePlan
+from tacitd_handlers.profile.store import ProfileStore
 
 
 @click.group(
@@ -37,20 +37,20 @@ def profile() -> None:
     """
 
 
-def store() -> Store:
+def open_store() -> ProfileStore:
     """Return the store of this process's environment."""
-    return Store.of(os.environ)
+    return ProfileStore.from_environ(os.environ)
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
 @click.option("--json", "as_json", is_flag=True, help="Print profile.json as it is.")
 def show(as_json: bool) -> None:
     """Show the profile."""
-    found = store().profile()
+    found = open_store().read_profile()
     if as_json:
         echo_json(found)
         return
-    rows = look.rows(found)
+    rows = look.format_rows(found)
     for row in rows:
         click.echo(row)
     if not rows:
@@ -64,10 +64,10 @@ def set_(path: str, value: str) -> None:
     """Set a value. A list is A,B or a JSON array and replaces the current one. Below custom, VALUE is any JSON."""
     given = _value(path, value)
     try:
-        plan = store().update(path, given)
+        plan = open_store().set_value(path, given)
     except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
-    _tell(plan, f"{path} is set", f"{path} is unchanged")
+    _report_change(plan, f"{path} is set", f"{path} is unchanged")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
@@ -75,14 +75,14 @@ def set_(path: str, value: str) -> None:
 @click.argument("element", required=False)
 def remove(path: str, element: str | None) -> None:
     """Remove a value, everything below a path, or one element of a list."""
-    at = store()
-    have = dots.get(at.profile(), path)
+    at = open_store()
+    have = dots.get_value(at.read_profile(), path)
     if have is None or path in ("userId", "schemaVersion", "lastUpdated"):
         raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
     if element is not None and not isinstance(have, list):
         raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
-    made = at.remove(path, element)
-    _tell(
+    made = at.remove_value(path, element)
+    _report_change(
         made, f"removed from {path}: {element}" if element else f"removed: {path}", f"{path} has no {element}"
     )
 
@@ -93,7 +93,7 @@ def clear(yes: bool) -> None:
     """Remove every value. The changelog stays."""
     if not yes:
         click.confirm("Remove everything that tacitd knows about you?", abort=True, err=True)
-    _tell(store().clear(), "the profile is empty now", "the profile was empty already")
+    _report_change(open_store().clear_profile(), "the profile is empty now", "the profile was empty already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile meta --json")
@@ -105,7 +105,7 @@ def clear(yes: bool) -> None:
 )
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, and the days until it is removed unless it is said again."""
-    rows = standing(store())
+    rows = list_confidences(open_store())
     if as_json:
         echo_json(rows)
         return
@@ -120,11 +120,11 @@ def meta(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def decay(dry_run: bool) -> None:
     """Apply decay now: remove paths whose confidence fell under 0.1. The daemon does this every day."""
-    at = store()
-    doubt = at.doubt()
+    at = open_store()
+    doubt = at.find_clock_doubt()
     if doubt:
         raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
-    made = at.preview() if dry_run else at.fade(forced=True)
+    made = at.preview_decay() if dry_run else at.apply_decay(forced=True)
     for path in made.removed:
         click.echo(path)
     echo_message("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
@@ -142,21 +142,21 @@ def decay(dry_run: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line.")
 def changelog(count: int, as_json: bool) -> None:
     """Show what changed, when and through what; the newest entry last."""
-    for entry in changelogs.entries(store().log.path, count):
+    for entry in changelogs.read_entries(open_store().log.path, count):
         if as_json:
             echo_json_line(entry)
         else:
             click.echo(_entry(entry))
 
 
-def standing(at: Store) -> list[dict[str, Any]]:
+def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
     """Return a row for each leaf of the profile. The last four values are None for a person's own path.
 
     `confidence` is as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds.
     """
-    found, own, now = metas.standings(at.meta()), at.own(), at.clock.now()
+    found, own, now = metas.read_confidences(at.read_metadata()), at.find_own_paths(), at.clock.now()
     rows: list[dict[str, Any]] = []
-    for path in dots.leaves(at.profile()):
+    for path in dots.list_leaves(at.read_profile()):
         one = found.get(path) if path not in own else None
         rows.append(
             {
@@ -171,7 +171,7 @@ def standing(at: Store) -> list[dict[str, Any]]:
             else {
                 "path": path,
                 "own": False,
-                "confidence": one.now(now),
+                "confidence": one.confidence_at(now),
                 "days": one.days_left(now),
                 "seenCount": one.seen_count,
                 "lastSeen": utc_millis(one.last_seen),
@@ -183,16 +183,16 @@ def standing(at: Store) -> list[dict[str, Any]]:
 def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
     if row["own"]:
         return f"{row['path']:<{width}}  yours: does not decay"
-    shown = f"{look.bar(row['confidence'])} " if fancy else ""
+    shown = f"{look.format_bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
-    return f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {look.days(row['days'])}  {times}"
+    return f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {look.format_days(row['days'])}  {times}"
 
 
 def _entry(entry: dict[str, Any]) -> str:
     at = parse_utc(entry.get("timestamp"))
     when = local_minutes(at).replace("T", " ") if at is not None else "?"
     changes = entry.get("changes")
-    said = look.rows(changes) if isinstance(changes, dict) else []
+    said = look.format_rows(changes) if isinstance(changes, dict) else []
     gone = entry.get("removed")
     said += [f"without {path}" for path in gone] if isinstance(gone, list) else []
     return (
@@ -234,5 +234,5 @@ def _list(path: str, given: str) -> list[str]:
     return found
 
 
-def _tell(plan: Plan, done: str, already: str) -> None:
+def _report_change(plan: ProfilePlan, done: str, already: str) -> None:
     echo_message(done if plan.entry is not None else already)

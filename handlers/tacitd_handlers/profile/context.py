@@ -21,13 +21,13 @@ LINES = 12
 HEADING = "## The person you work with"
 
 
-def section(cwd: Path, budget: int) -> str:
+def build_section(cwd: Path, budget: int) -> str:
     """Return the text, at most `budget` characters; "" for an empty profile. It is the same in every directory."""
     directory = memory_dir(os.environ)
     profile = _read(directory / "profile.json")
     if not profile:
         return ""
-    found = look.rows(profile, _forgotten(directory))
+    found = look.format_rows(profile, _forgotten(directory))
     if not found:
         return ""
     lines = [HEADING, *(f"- {row}" for row in found)]
@@ -42,17 +42,17 @@ def _forgotten(directory: Path) -> set[str]:
     """The paths whose confidence fell under 0.1 since decay was last written; none if the clock is not trusted."""
     meta, now = _read(directory / "profile-meta.json"), time.time()
     try:
-        known = metas.newest(meta) if meta else None
-        standing = metas.standings(meta).values() if meta else ()
+        known = metas.newest_moment(meta) if meta else None
+        standing = metas.read_confidences(meta).values() if meta else ()
     except (KeyError, TypeError, AttributeError):
         return set()
-    if decay.doubted(now, known):
+    if decay.doubt_clock(now, known):
         return set()
     return {one.path for one in standing if one.days_left(now) <= 0.0}
 
 
 def _read(path: Path) -> Json:
     try:
-        return document.read(path, patient=False) or {}
+        return document.read_document(path, patient=False) or {}
     except (OSError, TacitdError):
         return {}

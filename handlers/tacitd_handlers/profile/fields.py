@@ -45,9 +45,9 @@ PARTS = tuple(part for part in _TREE if part.strip())
 CHOICES: dict[str, tuple[str, ...]] = {
     path: TONES if path.endswith("tone") else DETAILS for path, kind in FIELDS.items() if kind == "choice"
 }
-SAID = tuple(path for path in FIELDS if path != "bio")
+SAYABLE_FIELDS = tuple(path for path in FIELDS if path != "bio")
 """The fields that are learned from conversations. `bio` is not: a person writes it."""
 CUSTOM = "custom"
 """The part that takes any keys and values."""
-HEAD = ("userId", "schemaVersion", "lastUpdated")
+HEAD_FIELDS = ("userId", "schemaVersion", "lastUpdated")
 """The keys that describe the document and are not preferences."""

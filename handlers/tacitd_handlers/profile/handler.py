@@ -22,9 +22,9 @@ from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile.publish import Turns
-from tacitd_handlers.profile.said import said
-from tacitd_handlers.profile.store import PROFILE, Store
+from tacitd_handlers.profile.publish import TurnPublisher
+from tacitd_handlers.profile.said import parse_finding
+from tacitd_handlers.profile.store import PROFILE, ProfileStore
 from tacitd_handlers.rules.decay import DAY
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
@@ -32,41 +32,41 @@ FADE, PRUNE, TURNS = "fade", "changelog", "turns"
 BROKEN, CLOCK = "profile.broken", "profile.clock"
 
 
-class Profiles:
+class ProfileHandler:
     """The handler of seed 001's profile."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
-        self._store: Store
-        self._turns: Turns
+        self._store: ProfileStore
+        self._turns: TurnPublisher
         self._newest: float | None = None
         self._counts: Counter[str] = Counter()
-        self._doubt = ""
+        self._clock_doubt = ""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Count earlier findings, and finish a change that a crash interrupted."""
-        self._store = Store.of(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        self._turns = Turns(self._store.directory, self._env)
+        self._store = ProfileStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
+        self._turns = TurnPublisher(self._store.directory, self._env)
         for commit in commits:
             self._count(commit)
         with suppress(FileBusyError):  # an editor has the file open: the next change settles it
-            self._guarded(self._store.settle, tools)
+            self._guarded(self._store.finish_pending, tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
         match event:
             case Told():
-                return self._told(event, tools)
+                return self._learn_findings(event, tools)
             case TranscriptGrew():
                 self._read(event, tools)
             case SessionEnded():
-                self._turns.publish()
+                self._turns.publish_counts()
             case Due(job="fade"):
                 return self._guarded(lambda: self._fade(tools), tools)
             case Due(job="changelog"):
                 return self._guarded(lambda: self._prune(tools), tools)
             case Due(job="turns"):
-                self._turns.publish()
+                self._turns.publish_counts()
             case _:
                 pass
         return Done()
@@ -88,14 +88,19 @@ class Profiles:
         """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
         try:
-            standing = metas.standings(self._store.meta())
-            own = self._store.own()
+            standing = metas.read_confidences(self._store.read_metadata())
+            own = self._store.find_own_paths()
         except (OSError, TacitdError) as error:
             return made | {"unreadable": str(error)}
         now = self._store.clock.now()
         ends = sorted((one.days_left(now), one.path) for one in standing.values() if one.path not in own)
         following = {"path": ends[0][1], "days": round(ends[0][0], 2)} if ends else None
-        return made | {"learned": len(ends), "own": len(own), "next": following, "suspended": self._doubt}
+        return made | {
+            "learned": len(ends),
+            "own": len(own),
+            "next": following,
+            "suspended": self._clock_doubt,
+        }
 
     def sources(self, project: Project) -> Sequence[Path]:
         """Return no files: the profile depends on nothing in a project."""
@@ -103,15 +108,15 @@ class Profiles:
 
     # findings
 
-    def _told(self, event: Told, tools: Tools) -> Outcome:
-        what = said(event.data)
+    def _learn_findings(self, event: Told, tools: Tools) -> Outcome:
+        what = parse_finding(event.data)
         if not what:
             return Done(data={"kind": "nothing"})
-        self._store.known = self._newest
+        self._store.newest_vouched = self._newest
         made: dict[str, Any] = {}
 
         def learn() -> None:
-            plan = self._store.learn(what, event.session, event.id)
+            plan = self._store.learn_finding(what, event.session, event.id)
             if plan is None:
                 made.update(kind="again")
             else:
@@ -132,33 +137,33 @@ class Profiles:
         limit = tools.clock.now() + DAY  # a record from the future does not confirm the clock
         times = [one.time for one in event.records if one.time is not None and one.time <= limit]
         self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
-        self._turns.read(event.session, event.transcript, event.end)
+        self._turns.note_read(event.session, event.transcript, event.end)
 
     # jobs
 
     def _fade(self, tools: Tools) -> None:
-        self._store.known = self._newest
-        self._store.settle()
+        self._store.newest_vouched = self._newest
+        self._store.finish_pending()
         if not self._store.directory.is_dir():
             return
-        self._doubt = self._store.doubt()
-        if self._doubt:
+        self._clock_doubt = self._store.find_clock_doubt()
+        if self._clock_doubt:
             hint = "set the clock; until then nothing decays or is pruned"
-            tools.degrade(Degradation(CLOCK, self._doubt, hint))
+            tools.degrade(Degradation(CLOCK, self._clock_doubt, hint))
             return
         tools.clear(CLOCK)
-        plan = self._store.fade()
+        plan = self._store.apply_decay()
         if plan.removed:
             logger.info("decay removed {} paths of the profile", len(plan.removed))
 
     def _prune(self, tools: Tools) -> None:
-        self._turns.publish(tidy=True)
-        self._store.known = self._newest
-        if not self._store.log.size or self._store.doubt():
+        self._turns.publish_counts(tidy=True)
+        self._store.newest_vouched = self._newest
+        if not self._store.log.size or self._store.find_clock_doubt():
             return
         quarantine = Log(self._store.directory / changelog.QUARANTINE)
         try:
-            changelog.prune(self._store.log, tools.clock.now(), quarantine)
+            changelog.prune_changelog(self._store.log, tools.clock.now(), quarantine)
         finally:
             quarantine.close()
 

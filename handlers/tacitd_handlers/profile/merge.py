@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.ops import Op, union, without
-from tacitd_handlers.profile.paths import Json, same
+from tacitd_handlers.profile.ops import Op, subtract_values, union_values
+from tacitd_handlers.profile.paths import Json, fold_spelling
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PartialProfile:
     """A finding: a partial profile by path."""
 
     values: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The changes that a finding makes."""
 
     ops: tuple[Op, ...]
@@ -43,7 +43,7 @@ class Merged:
     """Paths where a person's own value was kept against the finding."""
 
 
-def merge(profile: Json, said: Said, own: Collection[str]) -> Merged:
+def merge_partial(profile: Json, said: PartialProfile, own: Collection[str]) -> MergeResult:
     """Given the profile, a finding and the person's own paths, return the changes to make."""
     ops: list[Op] = []
     added: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def merge(profile: Json, said: Said, own: Collection[str]) -> Merged:
             if op["op"] == "drop":
                 removed.append(path)
             else:
-                added[path] = without(paths.get(profile, path), op["values"])
+                added[path] = subtract_values(paths.get_value(profile, path), op["values"])
     for path, value in said.values.items():
         if isinstance(value, str):
             _scalar(profile, path, value, own, ops, added, seen, kept)
@@ -66,17 +66,17 @@ def merge(profile: Json, said: Said, own: Collection[str]) -> Merged:
             _array(profile, path, value, own, ops, added, seen)
     # A path may be removed and set by the same finding: "no longer vim, now helix".
     still = [path for path in removed if path not in added]
-    return Merged(tuple(ops), paths.nested(added), tuple(still), tuple(seen), tuple(kept))
+    return MergeResult(tuple(ops), paths.nest_values(added), tuple(still), tuple(seen), tuple(kept))
 
 
 def _taken(profile: Json, path: str, values: Sequence[str]) -> Op | None:
-    have = paths.get(profile, path)
+    have = paths.get_value(profile, path)
     if isinstance(have, list) and values:
-        left = without(have, values)
+        left = subtract_values(have, values)
         if len(left) == len(have):
             return None
         return {"op": "take", "path": path, "values": list(values)} if left else {"op": "drop", "path": path}
-    if have is None or (values and same(str(have)) not in map(same, values)):
+    if have is None or (values and fold_spelling(str(have)) not in map(fold_spelling, values)):
         return None
     return {"op": "drop", "path": path}
 
@@ -85,8 +85,8 @@ def _scalar(
     profile: Json, path: str, value: str, own: Collection[str],
     ops: list[Op], added: dict[str, Any], seen: list[str], kept: list[str],
 ) -> None:  # fmt: skip
-    have = paths.get(profile, path)
-    equal = isinstance(have, str) and same(have) == same(value)
+    have = paths.get_value(profile, path)
+    equal = isinstance(have, str) and fold_spelling(have) == fold_spelling(value)
     if path in own:
         if not equal:
             kept.append(path)
@@ -101,9 +101,9 @@ def _array(
     profile: Json, path: str, values: Sequence[str], own: Collection[str],
     ops: list[Op], added: dict[str, Any], seen: list[str],
 ) -> None:  # fmt: skip
-    have = paths.get(profile, path)
+    have = paths.get_value(profile, path)
     before = have if isinstance(have, list) else []
-    new = union(before, values)[len(before) :]
+    new = union_values(before, values)[len(before) :]
     if path not in own:
         seen.append(path)
     if new:

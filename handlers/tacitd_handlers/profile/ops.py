@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.paths import Json, same
+from tacitd_handlers.profile.paths import Json, fold_spelling
 
 Op = Mapping[str, Any]
 
 
-def apply(document: Json, ops: Iterable[Op]) -> Json:
+def apply_ops(document: Json, ops: Iterable[Op]) -> Json:
     """Return a copy with the operations applied in order. Applying them again changes nothing.
 
     Raises ValueError for an unknown operation, or if a path leads below a leaf.
@@ -34,24 +34,24 @@ def _apply(document: Json, op: Op) -> Json:
     path = str(op["path"])
     match op["op"]:
         case "put":
-            return paths.put(document, path, op["value"])
+            return paths.put_value(document, path, op["value"])
         case "drop":
-            return paths.drop(document, path)
+            return paths.drop_value(document, path)
         case "union":
-            return paths.put(document, path, union(_array(document, path), op["values"]))
+            return paths.put_value(document, path, union_values(_array(document, path), op["values"]))
         case "take":
-            left = without(_array(document, path), op["values"])
-            return paths.put(document, path, left) if left else paths.drop(document, path)
+            left = subtract_values(_array(document, path), op["values"])
+            return paths.put_value(document, path, left) if left else paths.drop_value(document, path)
         case other:
             raise ValueError(f"{other!r} is not an operation")
 
 
 def _array(document: Json, path: str) -> list[Any]:
-    found = paths.get(document, path)
+    found = paths.get_value(document, path)
     return found if isinstance(found, list) else []
 
 
-def union(have: Sequence[Any], more: Sequence[Any]) -> list[Any]:
+def union_values(have: Sequence[Any], more: Sequence[Any]) -> list[Any]:
     """Return both arrays as one, in first-seen order. Texts that differ only in case and spaces are one (SPEC P-07)."""
     made, known = list(have), {_key(one) for one in have}
     for one in more:
@@ -61,16 +61,16 @@ def union(have: Sequence[Any], more: Sequence[Any]) -> list[Any]:
     return made
 
 
-def without(have: Sequence[Any], gone: Sequence[Any]) -> list[Any]:
+def subtract_values(have: Sequence[Any], gone: Sequence[Any]) -> list[Any]:
     """Return an array without these values. Case and spaces do not count."""
     out = {_key(one) for one in gone}
     return [one for one in have if _key(one) not in out]
 
 
-def done(document: Json, op: Op) -> bool:
+def is_applied(document: Json, op: Op) -> bool:
     """Whether the operation would change nothing."""
-    return apply(document, [op]) == document
+    return apply_ops(document, [op]) == document
 
 
 def _key(one: Any) -> str:
-    return same(one) if isinstance(one, str) else repr(one)
+    return fold_spelling(one) if isinstance(one, str) else repr(one)

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacitd_handlers.profile.fields import HEAD
+from tacitd_handlers.profile.fields import HEAD_FIELDS
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathTarget:
     """The location that a path leads to."""
 
     keys: tuple[str, ...]
@@ -24,9 +24,9 @@ class Place:
     """The index in the array, if the path leads to an element; otherwise None."""
 
 
-def leaves(document: Mapping[str, Any]) -> dict[str, Any]:
+def list_leaves(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return every leaf by its path, in the document's order, without the head (`fields.HEAD`)."""
-    return {path: value for path, value in _leaves(document, "") if path not in HEAD}
+    return {path: value for path, value in _leaves(document, "") if path not in HEAD_FIELDS}
 
 
 def _leaves(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -37,17 +37,17 @@ def _leaves(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{key}", value
 
 
-def find(document: Mapping[str, Any], path: str) -> Place | None:
+def find_target(document: Mapping[str, Any], path: str) -> PathTarget | None:
     """Return where the path leads in this document; None if nothing is there."""
     return _find(document, path.split("."), ())
 
 
-def _find(part: Any, left: Sequence[str], done: tuple[str, ...]) -> Place | None:
+def _find(part: Any, left: Sequence[str], done: tuple[str, ...]) -> PathTarget | None:
     if not left:
-        return Place(done)
+        return PathTarget(done)
     if isinstance(part, list):
         index = element_of(part, ".".join(left))
-        return None if index is None else Place(done, index)
+        return None if index is None else PathTarget(done, index)
     if not isinstance(part, dict):
         return None
     # A key may contain dots, so try the next part, then the next two, and so on.
@@ -60,16 +60,18 @@ def _find(part: Any, left: Sequence[str], done: tuple[str, ...]) -> Place | None
 
 def element_of(array: Sequence[Any], named: str) -> int | None:
     """Return the index of the element with this text, otherwise the text as an index; None if there is neither."""
-    wanted = same(named)
-    by_text = next((i for i, one in enumerate(array) if isinstance(one, str) and same(one) == wanted), None)
+    wanted = fold_spelling(named)
+    by_text = next(
+        (i for i, one in enumerate(array) if isinstance(one, str) and fold_spelling(one) == wanted), None
+    )
     if by_text is not None:
         return by_text
     return int(named) if named.isdecimal() and int(named) < len(array) else None
 
 
-def get(document: Mapping[str, Any], path: str) -> Any:
+def get_value(document: Mapping[str, Any], path: str) -> Any:
     """Return the value at the path; None if nothing is there."""
-    place = find(document, path)
+    place = find_target(document, path)
     if place is None:
         return None
     at: Any = document
@@ -78,12 +80,12 @@ def get(document: Mapping[str, Any], path: str) -> Any:
     return at if place.element is None else at[place.element]
 
 
-def put(document: Json, path: str, value: Any) -> Json:
+def put_value(document: Json, path: str, value: Any) -> Json:
     """Return a copy with this value at the path. Missing objects on the way are created; other parts are shared.
 
     Raises ValueError if a value on the way is not an object.
     """
-    place = find(document, path)
+    place = find_target(document, path)
     keys = place.keys if place is not None and place.element is None else tuple(path.split("."))
     made = at = dict(document)
     for key in keys[:-1]:
@@ -95,9 +97,9 @@ def put(document: Json, path: str, value: Any) -> Json:
     return made
 
 
-def drop(document: Json, path: str) -> Json:
+def drop_value(document: Json, path: str) -> Json:
     """Return a copy without the value at the path. Objects and arrays that become empty are removed too (SPEC P-10)."""
-    place = find(document, path)
+    place = find_target(document, path)
     return document if place is None else _without(document, place.keys, place.element)
 
 
@@ -116,14 +118,14 @@ def _without(part: Json, keys: tuple[str, ...], element: int | None) -> Json:
     return made
 
 
-def nested(values: Mapping[str, Any]) -> Json:
+def nest_values(values: Mapping[str, Any]) -> Json:
     """Return leaves by path as a nested document: the changelog's `changes`."""
     made: Json = {}
     for path, value in values.items():
-        made = put(made, path, value)
+        made = put_value(made, path, value)
     return made
 
 
-def same(text: str) -> str:
+def fold_spelling(text: str) -> str:
     """Return a text folded for comparison: case and runs of white space do not count (SPEC P-07)."""
     return " ".join(text.split()).casefold()

@@ -14,32 +14,32 @@ from tacitd.clock import utc_millis
 from tacitd_handlers.profile import beside as besides
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.beside import Beside
-from tacitd_handlers.profile.merge import Said, merge
-from tacitd_handlers.profile.ops import Op, apply
+from tacitd_handlers.profile.beside import ProfileMemory
+from tacitd_handlers.profile.merge import PartialProfile, merge_partial
+from tacitd_handlers.profile.ops import Op, apply_ops
 from tacitd_handlers.profile.paths import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class ProfileSnapshot:
     """The current documents, and the time."""
 
     profile: Json
     meta: Json
-    beside: Beside
+    beside: ProfileMemory
     at: float
     """The clock's time: seconds since 1970, UTC."""
     credible: float
     """The same, or the newest known time if the clock is not trusted: nothing decays then."""
 
     @property
-    def own(self) -> frozenset[str]:
+    def own_paths(self) -> frozenset[str]:
         """The person's own paths (SPEC P-17)."""
-        return besides.own(self.profile, self.meta, self.beside)
+        return besides.find_own_paths(self.profile, self.meta, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProfilePlan:
     """The changes to write."""
 
     ops: tuple[Op, ...]
@@ -55,71 +55,75 @@ class Plan:
     """Paths that leave the profile."""
 
 
-def learned(now: Now, said: Said, session: str, id: str) -> Plan:
+def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: str) -> ProfilePlan:
     """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
-    made = merge(now.profile, said, now.own)
-    meta = metas.sighted(_tidied(now, apply(now.profile, made.ops)), made.seen, now.credible)
+    made = merge_partial(now.profile, said, now.own_paths)
+    meta = metas.add_sightings(_tidied(now, apply_ops(now.profile, made.ops)), made.seen, now.credible)
     entry = None
     if made.changes or made.removed:
         entry = _entry(now.at, "extract", "minimal/hook", made.changes, made.removed, session)
-    return Plan(made.ops, meta, entry, id, made.kept, made.removed)
+    return ProfilePlan(made.ops, meta, entry, id, made.kept, made.removed)
 
 
-def updated(now: Now, path: str, value: Any) -> Plan:
+def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:
     """Return the plan for a value that a person sets. It becomes their own and does not decay (SPEC P-17)."""
     ops: tuple[Op, ...] = ({"op": "put", "path": path, "value": value},)
-    after = apply(now.profile, ops)
+    after = apply_ops(now.profile, ops)
     # There may be learned leaves below the path; the new value replaces them.
-    theirs = {one for one in metas.standings(now.meta) if one == path or one.startswith(f"{path}.")}
-    meta = metas.without(_tidied(now, after), theirs)
+    theirs = {one for one in metas.read_confidences(now.meta) if one == path or one.startswith(f"{path}.")}
+    meta = metas.remove_paths(_tidied(now, after), theirs)
     if after == now.profile and meta == now.meta:
-        return Plan((), now.meta, None)
-    return Plan(ops, meta, _entry(now.at, "update", "mcp/tool", paths.nested({path: value})))
+        return ProfilePlan((), now.meta, None)
+    return ProfilePlan(ops, meta, _entry(now.at, "update", "mcp/tool", paths.nest_values({path: value})))
 
 
-def removed(now: Now, path: str, element: str | None = None) -> Plan:
+def plan_removal(now: ProfileSnapshot, path: str, element: str | None = None) -> ProfilePlan:
     """Return the plan for a person's removal of a leaf, of everything below a path, or of one element of an array."""
-    have = paths.get(now.profile, path)
+    have = paths.get_value(now.profile, path)
     ops: tuple[Op, ...] = ({"op": "drop", "path": path},)
     if element is not None:
         ops = ({"op": "take", "path": path, "values": [element]},)
-    after = apply(now.profile, ops)
+    after = apply_ops(now.profile, ops)
     if have is None or after == now.profile:
-        return Plan((), now.meta, None)
-    gone = [one for one in paths.leaves(now.profile) if one not in paths.leaves(after)]
+        return ProfilePlan((), now.meta, None)
+    gone = [one for one in paths.list_leaves(now.profile) if one not in paths.list_leaves(after)]
     changes = {
-        one: value for one, value in paths.leaves(after).items() if value != paths.get(now.profile, one)
+        one: value
+        for one, value in paths.list_leaves(after).items()
+        if value != paths.get_value(now.profile, one)
     }
-    entry = _entry(now.at, "remove", "mcp/tool", paths.nested(changes), gone)
-    return Plan(ops, _tidied(now, after), entry, removed=tuple(gone))
+    entry = _entry(now.at, "remove", "mcp/tool", paths.nest_values(changes), gone)
+    return ProfilePlan(ops, _tidied(now, after), entry, removed=tuple(gone))
 
 
-def cleared(now: Now) -> Plan:
+def plan_clearing(now: ProfileSnapshot) -> ProfilePlan:
     """Return the plan that removes every value."""
-    gone = list(paths.leaves(now.profile))
+    gone = list(paths.list_leaves(now.profile))
     if not gone:
-        return Plan((), now.meta, None)
+        return ProfilePlan((), now.meta, None)
     ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in gone)
-    meta = metas.without(now.meta, set(metas.standings(now.meta)))
-    return Plan(ops, meta, _entry(now.at, "clear", "mcp/tool", {}, gone), removed=tuple(gone))
+    meta = metas.remove_paths(now.meta, set(metas.read_confidences(now.meta)))
+    return ProfilePlan(ops, meta, _entry(now.at, "clear", "mcp/tool", {}, gone), removed=tuple(gone))
 
 
-def faded(now: Now) -> Plan:
+def plan_decay(now: ProfileSnapshot) -> ProfilePlan:
     """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14)."""
-    meta = metas.believed(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
-    done = metas.faded(meta, now.credible)
+    meta = metas.clamp_future(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
+    done = metas.decay_metadata(meta, now.credible)
     if done.meta == now.meta:
-        return Plan((), now.meta, None)
+        return ProfilePlan((), now.meta, None)
     ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in done.forgotten)
     entry = _entry(now.at, "decay", "system", {}, done.forgotten) if done.forgotten else None
-    return Plan(ops, done.meta, entry, removed=done.forgotten)
+    return ProfilePlan(ops, done.meta, entry, removed=done.forgotten)
 
 
-def _tidied(now: Now, after: Json) -> Json:
+def _tidied(now: ProfileSnapshot, after: Json) -> Json:
     """The meta document without paths that a person edited since, and without those that are gone from the profile."""
-    own = now.own
-    gone = {one for one in metas.standings(now.meta) if one in own or paths.find(after, one) is None}
-    return metas.without(now.meta, gone)
+    own = now.own_paths
+    gone = {
+        one for one in metas.read_confidences(now.meta) if one in own or paths.find_target(after, one) is None
+    }
+    return metas.remove_paths(now.meta, gone)
 
 
 def _entry(

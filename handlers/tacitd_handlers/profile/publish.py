@@ -27,7 +27,7 @@ class _Read:
     lines: int = 0
 
 
-class Turns:
+class TurnPublisher:
     """The positions of one handler, and the file that they are published in."""
 
     def __init__(self, directory: Path, env: Mapping[str, str]) -> None:
@@ -36,7 +36,7 @@ class Turns:
         self._read: dict[str, _Read] = {}
         self._stale = False
 
-    def read(self, session: str, path: Path, upto: int) -> None:
+    def note_read(self, session: str, path: Path, upto: int) -> None:
         """Note that a session's transcript was read up to this byte offset. Nothing is counted or written yet."""
         known = self._read.get(session)
         if known is None or known.path != path or upto < known.counted:  # another file, or rewritten (P-29)
@@ -45,7 +45,7 @@ class Turns:
             known.upto = upto
         self._stale = True
 
-    def publish(self, *, tidy: bool = False) -> None:
+    def publish_counts(self, *, tidy: bool = False) -> None:
         """Count the new lines and write the file, if there are any.
 
         With `tidy` an existing file is always written, so that sessions without a transcript are removed (SPEC P-31).
@@ -58,18 +58,18 @@ class Turns:
         there |= {session for session, one in self._read.items() if one.path.exists()}
 
         def changed(before: bytes | None) -> bytes | None:
-            known = turns.parse((before or b"").decode("utf-8", "replace"))
-            text = turns.format(turns.published(known, counts, there))
+            known = turns.parse_counts((before or b"").decode("utf-8", "replace"))
+            text = turns.format_counts(turns.merge_counts(known, counts, there))
             return text.encode() if text or before is not None else None
 
-        with document.locked(self._file.parent):
+        with document.lock_directory(self._file.parent):
             edit_file(self._file, changed, mode=0o600)
         self._stale = False
 
 
 def _counted(one: _Read) -> bool:
     """Count the new lines. False if the file is gone or shorter than before: then it is counted from its start later."""
-    more = turns.count(one.path, one.upto, one.counted)
+    more = turns.count_lines(one.path, one.upto, one.counted)
     if more is None:
         one.counted = one.lines = 0
         return False

@@ -14,10 +14,17 @@ from importlib.resources import files
 from typing import Any
 
 from tacitd_handlers.profile.fields import FIELDS
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.said import NO_LONGER, as_partial, said
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.said import NO_LONGER, as_partial, parse_finding
 from tacitd_handlers.riders import GroundedFinding, RefusedPart
-from tacitd_handlers.shared.grounding import Grounded, Sources, Waits, explain, judge_grounding, judge_names
+from tacitd_handlers.shared.grounding import (
+    Grounded,
+    GroundingSources,
+    Undecided,
+    explain_verdict,
+    judge_grounding,
+    judge_names,
+)
 
 name = "profile"
 """The plugin that gets the finding."""
@@ -36,15 +43,15 @@ _ECHO = 30
 
 
 @cache
-def addition(project: str = "") -> str:
+def render_addition(project: str = "") -> str:
     """Return the Markdown to append to the prompt. It is the same in every project."""
     prompts = files("tacitd_handlers.profile") / "prompts"
     return (prompts / "rider.md").read_text("utf-8").rstrip("\n") + "\n"
 
 
-def split(answer: str) -> tuple[Any | None, str]:
+def extract_finding(answer: str) -> tuple[Any | None, str]:
     """Given the whole answer, return the finding as JSON (None: none) and the answer without it. Raises nothing."""
-    ours = {line.strip() for line in addition().splitlines() if len(line) >= _ECHO}
+    ours = {line.strip() for line in render_addition().splitlines() if len(line) >= _ECHO}
     text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
     found, rest = _taken_out(text, _MARK, marked=True)
     if rest == text:
@@ -53,12 +60,12 @@ def split(answer: str) -> tuple[Any | None, str]:
     return found, rest.strip("\n")
 
 
-def ground(found: Any, sources: Sources) -> GroundedFinding:
+def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
     """Given a finding, return the values in it that the person mentioned, and the others (SPEC S-67).
 
     A choice such as the tone is not judged: it is one of three words of the schema and not the model's text.
     """
-    what, refused = said(found), list[RefusedPart]()
+    what, refused = parse_finding(found), list[RefusedPart]()
 
     def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
         kept = list[str]()
@@ -68,8 +75,8 @@ def ground(found: Any, sources: Sources) -> GroundedFinding:
             if isinstance(verdict, Grounded):
                 kept.append(value)
             else:
-                waits = isinstance(verdict, Waits)
-                refused.append(RefusedPart("profile", f"{path}: {value}", explain(verdict), waits))
+                waits = isinstance(verdict, Undecided)
+                refused.append(RefusedPart("profile", f"{path}: {value}", explain_verdict(verdict), waits))
         return tuple(kept)
 
     values: dict[str, str | tuple[str, ...]] = {}
@@ -80,7 +87,7 @@ def ground(found: Any, sources: Sources) -> GroundedFinding:
     gone = {path: judged(path, named) for path, named in what.gone.items()}
     # An empty tuple means the whole path, so one whose values were all refused must be dropped.
     gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
-    return GroundedFinding(as_partial(Said(values, gone)) or None, tuple(refused))
+    return GroundedFinding(as_partial(PartialProfile(values, gone)) or None, tuple(refused))
 
 
 def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:
@@ -109,7 +116,7 @@ def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | No
         return None, _end_of(_BROKEN, text, match.end()) if said_nothing else match.start()
     if not marked and not (isinstance(value, dict) and set(value) <= _KEYS):
         return None, match.start()
-    return as_partial(said(value)) or None, _end_of(_CLOSE, text, end)
+    return as_partial(parse_finding(value)) or None, _end_of(_CLOSE, text, end)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:

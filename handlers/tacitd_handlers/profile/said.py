@@ -13,9 +13,9 @@ from typing import Any
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.fields import CHOICES, FIELDS, SAID
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.paths import same
+from tacitd_handlers.profile.fields import CHOICES, FIELDS, SAYABLE_FIELDS
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.paths import fold_spelling
 
 NO_LONGER = "noLonger"
 """The key in a finding whose partial profile names what is no longer true."""
@@ -25,23 +25,23 @@ MOST = 20
 """Elements of one array in one finding. Further ones are left out."""
 
 
-def said(found: Any) -> Said:
+def parse_finding(found: Any) -> PartialProfile:
     """Given a finding as JSON, return its usable part; an empty one if there is none. Raises nothing."""
     if not isinstance(found, Mapping):
-        return Said()
+        return PartialProfile()
     values: dict[str, str | tuple[str, ...]] = {}
     gone: dict[str, tuple[str, ...]] = {}
-    for path in SAID:
+    for path in SAYABLE_FIELDS:
         if (value := _value(path, _at(found, path))) is not None:
             values[path] = value
     over = found.get(NO_LONGER)
-    for path in SAID:
+    for path in SAYABLE_FIELDS:
         named = _at(over, path) if isinstance(over, Mapping) else None
         if named is True:
             gone[path] = ()
         elif elements := _elements(named if isinstance(named, list) else [named]):
             gone[path] = tuple(elements)
-    return Said(values, gone)
+    return PartialProfile(values, gone)
 
 
 def _at(found: Any, path: str) -> Any:
@@ -59,7 +59,7 @@ def _value(path: str, value: Any) -> str | tuple[str, ...] | None:
             elements = _elements(value if isinstance(value, list) else [value])
             return tuple(elements) or None
         case "choice":
-            wanted = same(value) if isinstance(value, str) else ""
+            wanted = fold_spelling(value) if isinstance(value, str) else ""
             return wanted if wanted in CHOICES[path] else None
         case "text":
             return next(iter(_elements([value])), None)
@@ -78,10 +78,10 @@ def _text(value: Any) -> str:
     return text if 0 < len(text) <= LONGEST and not has_secret(text) else ""
 
 
-def as_partial(what: Said) -> paths.Json:
+def as_partial(what: PartialProfile) -> paths.Json:
     """Return a finding as JSON: the reverse of `said`."""
-    made = paths.nested(
+    made = paths.nest_values(
         {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
     )
-    over = paths.nested({path: list(values) or True for path, values in what.gone.items()})
+    over = paths.nest_values({path: list(values) or True for path, values in what.gone.items()})
     return made | ({NO_LONGER: over} if over else {})

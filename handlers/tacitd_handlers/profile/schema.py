@@ -26,31 +26,31 @@ Stamp = Annotated[str, AfterValidator(_is_time)]
 """An ISO 8601 time with or without milliseconds (SPEC P-21)."""
 
 
-class Part(BaseModel):
+class ProfilePart(BaseModel):
     """A part of a document: camelCase on disk, strict types, unknown keys allowed (SPEC P-05, P-06)."""
 
     model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
 
 
-class Work(Part):
+class Work(ProfilePart):
     role: str | None = None
     focus_areas: list[str] | None = None
     languages: list[str] | None = None
 
 
-class CodePreferences(Part):
+class CodePreferences(ProfilePart):
     tone: Literal["direct", "neutral", "friendly"] | None = None
     detail_level: Literal["high", "medium", "low"] | None = None
     avoid_examples: list[str] | None = None
     preferred_stacks: list[str] | None = None
 
 
-class ToolsPart(Part):
+class ToolsPart(ProfilePart):
     editor: str | None = None
     infra: list[str] | None = None
 
 
-class Preferences(Part):
+class Preferences(ProfilePart):
     """A profile without its head. The changelog's `changes` have the same shape."""
 
     bio: str | None = None
@@ -69,7 +69,7 @@ class UserProfile(Preferences):
     last_updated: Stamp | None = None
 
 
-class PreferenceMeta(Part):
+class PreferenceMeta(ProfilePart):
     """One learned path of profile-meta.json (SPEC P-09)."""
 
     path: str = Field(min_length=1)
@@ -79,7 +79,7 @@ class PreferenceMeta(Part):
     seen_count: int = Field(ge=0)
 
 
-class ProfileMetadata(Part):
+class ProfileMetadata(ProfilePart):
     """profile-meta.json."""
 
     user_id: str | None = None
@@ -88,7 +88,7 @@ class ProfileMetadata(Part):
     preferences: list[PreferenceMeta] = Field(default_factory=list)
 
 
-class ChangelogEntry(Part):
+class ChangelogEntry(ProfilePart):
     """A line of changelog.jsonl (SPEC P-18). `session_id` is written with an underscore, as the seed has it."""
 
     timestamp: Stamp
@@ -99,7 +99,7 @@ class ChangelogEntry(Part):
     removed: list[str] | None = None
 
 
-def check(document: dict[str, Any], model: type[Part], what: object) -> dict[str, Any]:
+def check_document(document: dict[str, Any], model: type[ProfilePart], what: object) -> dict[str, Any]:
     """Return the document if the model accepts it. Raises NotUnderstoodError with the place in it and the reason.
 
     `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).

@@ -25,11 +25,11 @@ from tacitd.paths import state_dir
 from tacitd_handlers.profile import beside as besides
 from tacitd_handlers.profile import meta as metas
 from tacitd_handlers.profile import plans
-from tacitd_handlers.profile.beside import Beside
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.ops import apply
+from tacitd_handlers.profile.beside import ProfileMemory
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.ops import apply_ops
 from tacitd_handlers.profile.paths import Json
-from tacitd_handlers.profile.plans import Now, Plan
+from tacitd_handlers.profile.plans import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.rules import decay
 from tacitd_handlers.usermemory import document
 from tacitd_handlers.usermemory.places import memory_dir
@@ -37,7 +37,7 @@ from tacitd_handlers.usermemory.places import memory_dir
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
 
 
-class Store:
+class ProfileStore:
     """One profile. Several processes may use it at once. Threads must not share an object."""
 
     def __init__(
@@ -55,19 +55,19 @@ class Store:
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self.log = Log(directory / CHANGELOG, self.disk)
-        self.known: float | None = None
+        self.newest_vouched: float | None = None
         """The newest time in a transcript, by which the clock is judged: seconds since 1970, UTC. None: unknown."""
         self._beside = beside
         self._guards = guards
 
     @classmethod
-    def of(
+    def from_environ(
         cls,
         env: Mapping[str, str],
         clock: Clock | None = None,
         home: Path | None = None,
         guards: EditGuards = UNGUARDED,
-    ) -> Store:
+    ) -> ProfileStore:
         """Return the store of this environment. `home`: the handler's state directory; None takes the default one."""
         directory = memory_dir(env)
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
@@ -81,82 +81,86 @@ class Store:
 
     # reading
 
-    def profile(self) -> Json:
+    def read_profile(self) -> Json:
         """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.schema import UserProfile, check
+        from tacitd_handlers.profile.schema import UserProfile, check_document
 
         path = self.directory / PROFILE
-        found = document.read(path, self.disk)
-        return check(found, UserProfile, path) if found is not None else self._new_profile()
+        found = document.read_document(path, self.disk)
+        return check_document(found, UserProfile, path) if found is not None else self._new_profile()
 
-    def meta(self) -> Json:
+    def read_metadata(self) -> Json:
         """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.schema import ProfileMetadata, check
+        from tacitd_handlers.profile.schema import ProfileMetadata, check_document
 
         path = self.directory / META
-        found = document.read(path, self.disk)
+        found = document.read_document(path, self.disk)
         if found is None:
-            return metas.fresh(self.user, self.clock.now())
-        return self._whole(check(found, ProfileMetadata, path))
+            return metas.new_metadata(self.user, self.clock.now())
+        return self._with_defaults(check_document(found, ProfileMetadata, path))
 
-    def own(self) -> frozenset[str]:
+    def find_own_paths(self) -> frozenset[str]:
         """Return the person's own paths (SPEC P-17). Raises OSError, NotUnderstoodError."""
-        return besides.own(self.profile(), self.meta(), self._remembered())
+        return besides.find_own_paths(self.read_profile(), self.read_metadata(), self._read_memory())
 
-    def doubt(self) -> str:
+    def find_clock_doubt(self) -> str:
         """Return why nothing decays now: the clock is not trusted. "" if it is. Raises OSError, NotUnderstoodError."""
-        return decay.doubted(self.clock.now(), self._vouched(self.meta()))
+        return decay.doubt_clock(self.clock.now(), self._newest_moment(self.read_metadata()))
 
     # changes
     #
     # Each raises OSError, FileRefusedError, FileBusyError or LogDamagedError, and is then made whole at the next change
     # or not at all.
 
-    def learn(self, said: Said, session: str, id: str) -> Plan | None:
+    def learn_finding(self, said: PartialProfile, session: str, id: str) -> ProfilePlan | None:
         """Merge a finding; return the plan, or None if the finding with this id was merged before (SPEC P-30)."""
         return self._change(
-            lambda now: None if id in now.beside.ids else plans.learned(now, said, session, id)
+            lambda now: None if id in now.beside.ids else plans.plan_learning(now, said, session, id)
         )
 
-    def update(self, path: str, value: Any) -> Plan:
+    def set_value(self, path: str, value: Any) -> ProfilePlan:
         """Set a person's value. Raises ValueError if the path leads below a leaf."""
-        return self._change(lambda now: plans.updated(now, path, value)) or _NOTHING
+        return self._change(lambda now: plans.plan_update(now, path, value)) or _NOTHING
 
-    def remove(self, path: str, element: str | None = None) -> Plan:
+    def remove_value(self, path: str, element: str | None = None) -> ProfilePlan:
         """Remove a path, or one element of its array, for a person."""
-        return self._change(lambda now: plans.removed(now, path, element)) or _NOTHING
+        return self._change(lambda now: plans.plan_removal(now, path, element)) or _NOTHING
 
-    def clear(self) -> Plan:
+    def clear_profile(self) -> ProfilePlan:
         """Remove every value for a person."""
-        return self._change(plans.cleared) or _NOTHING
+        return self._change(plans.plan_clearing) or _NOTHING
 
-    def fade(self, *, forced: bool = False) -> Plan:
+    def apply_decay(self, *, forced: bool = False) -> ProfilePlan:
         """Apply decay if it is due, or if `forced`. Does nothing while the clock is not trusted."""
 
-        def due(now: Now) -> Plan | None:
+        def due(now: ProfileSnapshot) -> ProfilePlan | None:
             doubted = now.credible != now.at
-            return plans.faded(now) if not doubted and (forced or metas.is_due(now.meta, now.at)) else None
+            return (
+                plans.plan_decay(now) if not doubted and (forced or metas.is_due(now.meta, now.at)) else None
+            )
 
         return self._change(due, only_there=True) or _NOTHING
 
-    def preview(self) -> Plan:
+    def preview_decay(self) -> ProfilePlan:
         """Return what `fade` would do now, without writing."""
-        return plans.faded(self._now(self._remembered()))
+        return plans.plan_decay(self._take_snapshot(self._read_memory()))
 
-    def settle(self) -> None:
+    def finish_pending(self) -> None:
         """Finish a change that a crash interrupted, and apply again one that a save from an older buffer undid."""
         self._change(lambda now: None, only_there=True)
 
     # the change itself
 
-    def _change(self, make: Callable[[Now], Plan | None], *, only_there: bool = False) -> Plan | None:
+    def _change(
+        self, make: Callable[[ProfileSnapshot], ProfilePlan | None], *, only_there: bool = False
+    ) -> ProfilePlan | None:
         """Make a plan under the lock and write it. `only_there`: do nothing if the directory does not exist."""
         if only_there and not self.directory.is_dir():
             return None
-        with document.locked(self.directory, self.disk):
-            beside = self._finished(self._remembered())
-            beside = self._put_back(beside)
-            now = self._now(beside)
+        with document.lock_directory(self.directory, self.disk):
+            beside = self._finish_intent(self._read_memory())
+            beside = self._redo_overwritten(beside)
+            now = self._take_snapshot(beside)
             plan = make(now)
             if plan is not None and plan.ops:
                 self._check_editors()
@@ -170,89 +174,93 @@ class Store:
             for name in (PROFILE, META):
                 self._guards.busy_files.check_editors(self.disk.resolve(self.directory / name))
 
-    def _now(self, beside: Beside) -> Now:
-        at, profile, meta = self.clock.now(), self.profile(), self.meta()
-        vouched = self._vouched(meta)
-        doubted = vouched is not None and decay.doubted(at, vouched)
-        return Now(profile, meta, beside, at, vouched if doubted and vouched is not None else at)
+    def _take_snapshot(self, beside: ProfileMemory) -> ProfileSnapshot:
+        at, profile, meta = self.clock.now(), self.read_profile(), self.read_metadata()
+        vouched = self._newest_moment(meta)
+        doubted = vouched is not None and decay.doubt_clock(at, vouched)
+        return ProfileSnapshot(profile, meta, beside, at, vouched if doubted and vouched is not None else at)
 
-    def _vouched(self, meta: Json) -> float | None:
+    def _newest_moment(self, meta: Json) -> float | None:
         """The newest known time. A transcript's is preferred: a wrong clock may have written those in `meta`."""
-        if self.known is not None:
-            return self.known
-        return metas.newest(meta)
+        if self.newest_vouched is not None:
+            return self.newest_vouched
+        return metas.newest_moment(meta)
 
-    def _write(self, now: Now, plan: Plan) -> None:
-        from tacitd_handlers.profile.schema import UserProfile, check
+    def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
+        from tacitd_handlers.profile.schema import UserProfile, check_document
 
-        after = check(apply(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
+        after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
         ids = (*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids
-        kept = replace(besides.wrote(now.beside, now.profile, after, plan.meta, plan.ops, now.at), ids=ids)
+        kept = replace(
+            besides.remember_write(now.beside, now.profile, after, plan.meta, plan.ops, now.at), ids=ids
+        )
         intent = {
             "ops": [dict(op) for op in plan.ops],
             "meta": plan.meta,
             "entry": plan.entry,
             "at": utc_millis(now.at),
         }
-        self._remember(replace(kept, intent=intent))
+        self._save_memory(replace(kept, intent=intent))
         left = self._carry_out(intent)
-        self._remember(replace(kept, left=left or kept.left))
+        self._save_memory(replace(kept, left=left or kept.left))
 
-    def _finished(self, beside: Beside) -> Beside:
+    def _finish_intent(self, beside: ProfileMemory) -> ProfileMemory:
         """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is finished
         now."""
         if beside.intent is None:
             return beside
         left = self._carry_out(beside.intent, again=True)
         beside = replace(beside, intent=None, left=left or beside.left)
-        self._remember(beside)
+        self._save_memory(beside)
         return beside
 
     def _carry_out(self, intent: Mapping[str, Any], *, again: bool = False) -> str:
         """Write what is missing of an intent. Returns the digest of the written profile; "" if it was not written."""
-        from tacitd_handlers.profile.schema import UserProfile, check
+        from tacitd_handlers.profile.schema import UserProfile, check_document
 
         path, left = self.directory / PROFILE, ""
 
         def changed(before: Json | None) -> Json | None:
             nonlocal left
-            old = self._new_profile() if before is None else check(before, UserProfile, path)
-            new = apply(old, intent["ops"])
+            old = self._new_profile() if before is None else check_document(before, UserProfile, path)
+            new = apply_ops(old, intent["ops"])
             if new == old:
                 return None
-            new = self._headed(new, str(intent["at"]))
-            left = besides.digest(new)
+            new = self._with_head(new, str(intent["at"]))
+            left = besides.hash_value(new)
             return new
 
         if intent["ops"]:
-            document.change(path, changed, self.disk, self._guards)
+            document.change_document(path, changed, self.disk, self._guards)
         if intent["ops"] or (self.directory / META).exists() or intent["meta"]["preferences"]:
-            document.change(self.directory / META, lambda before: intent["meta"], self.disk, self._guards)
+            document.change_document(
+                self.directory / META, lambda before: intent["meta"], self.disk, self._guards
+            )
         self._log(intent["entry"])
         return left
 
     def _log(self, entry: Mapping[str, Any] | None) -> None:
-        if entry is not None and encode_record(entry) not in document.tail(
+        if entry is not None and encode_record(entry) not in document.read_tail(
             self.log.path, disk=self.disk
         ).split(b"\n"):
             self.log.append(entry, sync=True)
 
-    def _put_back(self, beside: Beside) -> Beside:
+    def _redo_overwritten(self, beside: ProfileMemory) -> ProfileMemory:
         """Trigger: another program saved the profile within seconds of a change of ours, without that change. Why: its
         buffer was older. Outcome: its save stays, and our change is applied again on top of it."""
         if not beside.recent:
             return beside
         path = self.directory / PROFILE
-        profile, saved = self.profile(), _saved(path)
-        ops = besides.overwritten(profile, beside, saved, besides.digest(profile))
+        profile, saved = self.read_profile(), _saved(path)
+        ops = besides.find_overwritten(profile, beside, saved, besides.hash_value(profile))
         if not ops:
             return beside
         left = self._carry_out(
-            {"ops": ops, "meta": self.meta(), "entry": None, "at": utc_millis(self.clock.now())}
+            {"ops": ops, "meta": self.read_metadata(), "entry": None, "at": utc_millis(self.clock.now())}
         )
-        recent = (*beside.recent, besides.Recent(self.clock.now(), tuple(ops)))[-besides.RECENT :]
+        recent = (*beside.recent, besides.RecentChange(self.clock.now(), tuple(ops)))[-besides.RECENT :]
         beside = replace(beside, recent=recent, left=left or beside.left)
-        self._remember(beside)
+        self._save_memory(beside)
         return beside
 
     # documents
@@ -260,32 +268,32 @@ class Store:
     def _new_profile(self) -> Json:
         return {"userId": self.user, "schemaVersion": 1, "lastUpdated": utc_millis(self.clock.now())}
 
-    def _headed(self, profile: Json, stamp: str) -> Json:
+    def _with_head(self, profile: Json, stamp: str) -> Json:
         """The profile with its head: missing keys are filled in, `lastUpdated` is set (SPEC P-02 to P-04)."""
         head = {"userId": self.user, "schemaVersion": 1, "lastUpdated": stamp}
         missing = {key: value for key, value in head.items() if key not in profile}
         return missing | profile | {"lastUpdated": stamp}
 
-    def _whole(self, meta: Json) -> Json:
+    def _with_defaults(self, meta: Json) -> Json:
         """The meta document with missing keys filled in: a missing lastDecay is now (SPEC P-15)."""
-        empty = metas.fresh(self.user, self.clock.now())
+        empty = metas.new_metadata(self.user, self.clock.now())
         return meta | {key: value for key, value in empty.items() if key not in meta}
 
-    def _remembered(self) -> Beside:
+    def _read_memory(self) -> ProfileMemory:
         try:
-            found = document.read(self._beside, self.disk)
+            found = document.read_document(self._beside, self.disk)
         except document.NotUnderstoodError:
             return (
-                Beside()
+                ProfileMemory()
             )  # without this state, edits by hand count as tacitd's and decay; the profile is intact
-        return besides.from_data(found) if found is not None else Beside()
+        return besides.from_data(found) if found is not None else ProfileMemory()
 
-    def _remember(self, beside: Beside) -> None:
+    def _save_memory(self, beside: ProfileMemory) -> None:
         data = json.dumps(besides.as_data(beside), ensure_ascii=True, separators=(",", ":")).encode()
         replace_file(self._beside, data + b"\n", mode=0o600, disk=self.disk)
 
 
-_NOTHING = Plan((), {}, None)
+_NOTHING = ProfilePlan((), {}, None)
 
 
 def user_id(env: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ NAME = ".processed_turns"
 _CHUNK = 1 << 20
 
 
-def parse(text: str) -> dict[str, int]:
+def parse_counts(text: str) -> dict[str, int]:
     """Return the counts by session id. Lines are split at the last colon (SPEC P-27); malformed ones are left out."""
     made: dict[str, int] = {}
     for line in text.splitlines():
@@ -27,12 +27,12 @@ def parse(text: str) -> dict[str, int]:
     return made
 
 
-def format(counts: Mapping[str, int]) -> str:
+def format_counts(counts: Mapping[str, int]) -> str:
     """Return the file's text. Empty ids, and ids with a newline, are left out."""
     return "".join(f"{id}:{count}\n" for id, count in counts.items() if id and "\n" not in id)
 
 
-def published(before: Mapping[str, int], read: Mapping[str, int], there: Iterable[str]) -> dict[str, int]:
+def merge_counts(before: Mapping[str, int], read: Mapping[str, int], there: Iterable[str]) -> dict[str, int]:
     """Return the file's next counts: the order stays, and new sessions come last.
 
     `read` has the new counts; `there` has the sessions whose transcript exists. Others are removed (SPEC P-31).
@@ -41,7 +41,7 @@ def published(before: Mapping[str, int], read: Mapping[str, int], there: Iterabl
     return {id: count for id, count in {**before, **read}.items() if id in known}
 
 
-def count(path: Path, upto: int, start: int = 0) -> int | None:
+def count_lines(path: Path, upto: int, start: int = 0) -> int | None:
     """Return how many lines end between two byte offsets of a transcript; None if it is gone or shorter (P-28, P-29)."""
     try:
         fd = open_transcript(path)

@@ -25,23 +25,23 @@ BACK = DAY
 """Seconds. A clock that is further than this before the newest known time is not trusted; less is a correction."""
 
 
-def anchor(last_seen: float, last_decay: float | None) -> float:
+def anchor_time(last_seen: float, last_decay: float | None) -> float:
     """Return the time that a stored confidence is "as of"."""
     return last_seen if last_decay is None else max(last_seen, last_decay)
 
 
-def faded(confidence: float, since: float, now: float) -> float:
+def fade_confidence(confidence: float, since: float, now: float) -> float:
     """Given a confidence as of `since`, return it as of `now`: halved every 30 days, never raised (SPEC P-13)."""
     passed = max(0.0, now - since)
     return float(confidence * 0.5 ** (passed / (HALF_LIFE_DAYS * DAY)))
 
 
-def reinforced(confidence: float, since: float, now: float) -> float:
+def reinforce_confidence(confidence: float, since: float, now: float) -> float:
     """Given a confidence as of `since`, return it after a sighting: decay first, then add 0.3, at most 1 (P-12)."""
-    return min(1.0, faded(confidence, since, now) + REINFORCE_BOOST)
+    return min(1.0, fade_confidence(confidence, since, now) + REINFORCE_BOOST)
 
 
-def forgotten(confidence: float) -> bool:
+def is_forgotten(confidence: float) -> bool:
     """Whether the confidence is so low that its value is removed: strictly under 0.1 (SPEC P-14)."""
     return confidence < MIN_CONFIDENCE
 
@@ -51,13 +51,13 @@ def days_left(confidence: float, since: float, now: float) -> float:
 
     99.66 for a confidence of 1 as of now, 0 for one that is under 0.1 already.
     """
-    left = faded(confidence, since, now)
+    left = fade_confidence(confidence, since, now)
     if left < MIN_CONFIDENCE:
         return 0.0
     return HALF_LIFE_DAYS * math.log2(left / MIN_CONFIDENCE) + max(0.0, since - now) / DAY
 
 
-def doubted(now: float, known: float | None) -> str:
+def doubt_clock(now: float, known: float | None) -> str:
     """Return why this clock is not trusted; "" if it is.
 
     `known` is the newest time from another source (a transcript's record, an earlier run); None if there is none.

@@ -15,7 +15,7 @@ from typing import Literal
 
 from tacitd_handlers.shared.numeric_readings import counting_words, find_numbers
 from tacitd_handlers.shared.relative_dates import find_dates
-from tacitd_handlers.shared.text_parts import CJK, compose, list_words, split_parts
+from tacitd_handlers.shared.text_parts import CJK, compose_text, list_words, split_parts
 from tacitd_handlers.shared.token_aliases import alias_table, is_abbreviation, is_prose_pair, join_name
 
 TokenKind = Literal["code", "address", "flag", "variable", "path", "name", "package", "number", "date"]
@@ -82,7 +82,7 @@ class Token:
 
 def find_tokens(text: str) -> tuple[Token, ...]:
     """Return the concrete tokens of one fact or line, each once, in the order of their discovery."""
-    plain = compose(text)
+    plain = compose_text(text)
     found: dict[Token, None] = {}
     # Most steps take out what they recognise, so that a later step does not read it in another way. A bullet replaces
     # it, so that the words around it do not become adjacent.

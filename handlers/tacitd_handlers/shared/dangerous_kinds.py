@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tacitd_handlers.shared.text_parts import compose
+from tacitd_handlers.shared.text_parts import compose_text
 
 Scope = Literal["clause", "to the end", "to the start"]
 """Which negations count: those of the whole clause, those up to the trigger's last word, or those before its first."""
@@ -234,7 +234,7 @@ _GOVERNED_BEFORE = frozenset({_OBEYING, _SECRECY})
 
 def find_dangers(text: str) -> tuple[Danger, ...]:
     """Return the dangerous clauses of a fact or line, at most one of each kind."""
-    plain = _INTERJECTION.sub("", compose(text).casefold().replace("`", " ").replace("*", ""))
+    plain = _INTERJECTION.sub("", compose_text(text).casefold().replace("`", " ").replace("*", ""))
     found = [danger for clause in split_clauses(plain) for danger in _dangers_of(clause)]
     found += [danger for danger in _dangers_of(plain) if danger.kind in _ACROSS]
     return tuple({danger.kind: danger for danger in reversed(found)}.values())
@@ -242,7 +242,7 @@ def find_dangers(text: str) -> tuple[Danger, ...]:
 
 def split_clauses(text: str) -> list[str]:
     """Return the clauses of a text, folded. A negation in one has no effect on the others."""
-    plain = compose(text).casefold().replace("`", " ")
+    plain = compose_text(text).casefold().replace("`", " ")
     return [clause.strip() for clause in _CLAUSE.split(plain) if clause and clause.strip()]
 
 

@@ -78,18 +78,18 @@ class Ungrounded:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class Undecided:
     """It cannot be determined whether the text was typed, or it is dangerous and was not typed: a person decides."""
 
     reason: str
     """A clause for a person."""
 
 
-Verdict = Grounded | Ungrounded | Waits
+GroundingVerdict = Grounded | Ungrounded | Undecided
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class GroundingSources:
     """The texts that a model made something from. Build it with `read_sources`."""
 
     typed: tuple[str, ...]
@@ -100,35 +100,35 @@ class Sources:
 
 def read_sources(
     typed: Sequence[str], context: Sequence[str] = (), times: Sequence[float | None] = ()
-) -> Sources:
+) -> GroundingSources:
     """Return the sources for `judge_grounding`.
 
     `typed`: texts that a person typed. `context`: the assistant's words and facts of other tools. Their tokens count, but
     they do not support a dangerous text. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
     """
-    return Sources(tuple(typed), index_texts([*typed, *context], times))
+    return GroundingSources(tuple(typed), index_texts([*typed, *context], times))
 
 
-def judge_grounding(text: str, sources: Sources) -> Verdict:
+def judge_grounding(text: str, sources: GroundingSources) -> GroundingVerdict:
     """Return whether the sources support a fact, a line, a profile value or a lesson."""
-    missing = [token for token in find_tokens(text) if not sources.index.holds(token)]
+    missing = [token for token in find_tokens(text) if not sources.index.contains_token(token)]
     missing = [token for token in missing if not _is_cut(token, text, sources)]
     if missing:
         return Ungrounded(tuple(token.text for token in missing))
     language = language_of(text)
     for danger in find_dangers(text):
         if not _was_typed(text, danger, language, sources.typed):
-            return Waits(f"it is about {danger.kind}, and its words were not typed")
+            return Undecided(f"it is about {danger.kind}, and its words were not typed")
     for sentence in _SENTENCE.split(text):
         theirs = language_of(sentence)
         if theirs not in JUDGED and not _shares_words(sentence, theirs, sources.typed):
-            return Waits(
+            return Undecided(
                 "what it asks for cannot be determined in its language, and its words were not typed"
             )
-    return Waits("none of its words were typed") if _is_foreign(text, language, sources) else Grounded()
+    return Undecided("none of its words were typed") if _is_foreign(text, language, sources) else Grounded()
 
 
-def was_typed_verbatim(text: str, sources: Sources) -> bool:
+def was_typed_verbatim(text: str, sources: GroundingSources) -> bool:
     """Return whether the words of a text are an uninterrupted part of a typed order, and the order supports the text."""
     wanted = " ".join(["", *split_parts(text), ""])
     sentences = [sentence for typed in sources.typed for sentence in split_sentences(typed)]
@@ -140,7 +140,7 @@ def was_typed_verbatim(text: str, sources: Sources) -> bool:
     )
 
 
-def judge_names(text: str, sources: Sources) -> Verdict:
+def judge_names(text: str, sources: GroundingSources) -> GroundingVerdict:
     """Return whether the sources support a value that consists of names, as "VS Code, helix": all words are concrete."""
     names = [
         Token("name", one.strip()) for one in re.split(r"[,;/()+&]| and | und | et | y ", text) if one.strip()
@@ -148,24 +148,26 @@ def judge_names(text: str, sources: Sources) -> Verdict:
     words = [
         Token("name", word)
         for name in names
-        if not sources.index.holds(name)
+        if not sources.index.contains_token(name)
         for word in name.text.split()
         if content_stems(word, "en") or not word.isalpha()
     ]
-    missing = [word for word in words if any(map(str.isalnum, word.text)) and not sources.index.holds(word)]
+    missing = [
+        word for word in words if any(map(str.isalnum, word.text)) and not sources.index.contains_token(word)
+    ]
     return Ungrounded(tuple(word.text for word in missing)) if missing else judge_grounding(text, sources)
 
 
-def explain(verdict: Ungrounded | Waits) -> str:
+def explain_verdict(verdict: Ungrounded | Undecided) -> str:
     """Return the verdict's reason for a person, in one line."""
     match verdict:
         case Ungrounded(tokens):
             return f"nobody mentioned {', '.join(tokens[:5])}"
-        case Waits(reason):
+        case Undecided(reason):
             return reason
 
 
-def _is_cut(token: Token, text: str, sources: Sources) -> bool:
+def _is_cut(token: Token, text: str, sources: GroundingSources) -> bool:
     """Whether the text was shortened within this token, and the sources contain what is left of it."""
     cut = text.rstrip().removesuffix("…")
     return cut != text.rstrip() and cut.endswith(token.text) and token.text.casefold() in sources.index.plain
@@ -263,7 +265,7 @@ def _shares_characters(text: str, danger: Danger, typed: Sequence[str]) -> bool:
     return len(keys & theirs) >= len(keys) * 0.7 and len(pairs & theirs) >= len(pairs) * _SHARE
 
 
-def _is_foreign(text: str, language: Language, sources: Sources) -> bool:
+def _is_foreign(text: str, language: Language, sources: GroundingSources) -> bool:
     """Whether a longer text shares no word with its sources, although they are in its language.
 
     Trigger: no token is concrete, and none of four or more content words is in the sources. Why: a paraphrase of a short

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from tacitd_handlers.shared.text_parts import compose, list_words
+from tacitd_handlers.shared.text_parts import compose_text, list_words
 
 _EN = list_words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -91,7 +91,7 @@ def implied_numbers() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for number, words in _IMPLIED.items():
         for word in words.split():
-            found.setdefault(compose(word), set()).add(number)
+            found.setdefault(compose_text(word), set()).add(number)
     return {word: frozenset(numbers) for word, numbers in found.items()}
 
 
@@ -134,7 +134,7 @@ def _names() -> dict[str, int]:
     names: dict[str, int] = {}
     for value in range(1000):
         for name in (*_english(value), *_german(value), *_spanish(value), *_french(value)):
-            names.setdefault(compose(name), value)
+            names.setdefault(compose_text(name), value)
     for name in (
         "ein",
         "un",

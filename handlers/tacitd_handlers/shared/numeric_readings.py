@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tacitd_handlers.shared.number_words import find_number_words, implied_numbers
-from tacitd_handlers.shared.text_parts import compose, split_words
+from tacitd_handlers.shared.text_parts import compose_text, split_words
 
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,:'’ ]\d{3}(?!\d))*(?:[.,:]\d+)*\s?(?:%|[kKM](?![^\W\d_]))?")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d+)?")
@@ -47,7 +47,7 @@ def numbers_in(text: str) -> set[str]:
 
     A version also gives its beginnings and parts: 3.12 gives 3.
     """
-    plain = compose(text)
+    plain = compose_text(text)
     found: set[str] = set()
     for number in find_numbers(plain):
         found |= read_number(number)

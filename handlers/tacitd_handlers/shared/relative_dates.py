@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
-from tacitd_handlers.shared.text_parts import compose
+from tacitd_handlers.shared.text_parts import compose_text
 
 _MONTHS = (
     "january jan januar enero ene janvier janv",
@@ -47,7 +47,9 @@ _SPANS = (
     (r"month|monat|mes\b|mois|来月|先月|今月", 31),
     (r"year|jahr|año|année|an\b|来年|去年|今年|quarter|quartal|sprint", 366),
 )
-_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, 1) for name in compose(names).split()}
+_MONTH_NUMBERS = {
+    name: number for number, names in enumerate(_MONTHS, 1) for name in compose_text(names).split()
+}
 _NAMES = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
 _FORMS = (
     re.compile(r"(?<![\d.])(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?![\dT-])"),
@@ -86,7 +88,7 @@ def dates_meant(text: str, time: float | None) -> set[date]:
 
     Without a time, only dates with a year count.
     """
-    plain = compose(text).casefold()
+    plain = compose_text(text).casefold()
     typed = datetime.fromtimestamp(time, UTC).date() if time is not None else None
     found: set[date] = set()
     for _, year, month, day in find_dates(plain):
@@ -100,10 +102,10 @@ def _relative(plain: str, typed: date) -> set[date]:
     words = set(re.findall(r"[^\W\d_]+", plain))
     found: set[date] = set()
     for offset, names in _OFFSETS.items():
-        if any(_is_named(name, words, plain) for name in compose(names).split()):
+        if any(_is_named(name, words, plain) for name in compose_text(names).split()):
             found |= _around(typed + timedelta(offset))
     for weekday, names in enumerate(_DAYS):
-        if any(_is_named(name, words, plain) for name in compose(names).split()):
+        if any(_is_named(name, words, plain) for name in compose_text(names).split()):
             ahead = timedelta((weekday - typed.weekday()) % 7)
             for day in (typed + ahead - timedelta(7), typed + ahead, typed + ahead + timedelta(7)):
                 found |= _around(day)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tacitd_handlers.shared.text_parts import compose
+from tacitd_handlers.shared.text_parts import compose_text
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _OPENING = r"^\W*(?:(?:but|and|so|hey|hi|wait|wtf|oh|no|nope|ok|okay|please|pls|also|then|again|claude|aber|und|bitte|mais|et|pero|y)\b\W*)*"
@@ -46,7 +46,7 @@ def is_order(sentence: str) -> bool:
 
     "Can you skip the tests?" and "skip the tests, ok?" are orders in the form of a question.
     """
-    plain = compose(sentence).casefold().strip()
+    plain = compose_text(sentence).casefold().strip()
     if _REQUEST.search(plain) or _TAG.search(plain):
         return True
     return not (plain.rstrip("\"'”’)*_ ").endswith("?") or _ASKS.search(plain) or _REPORTS.search(plain))

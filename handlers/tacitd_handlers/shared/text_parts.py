@@ -24,7 +24,7 @@ def list_words(text: str) -> list[str]:
     return text.split()
 
 
-def compose(text: str) -> str:
+def compose_text(text: str) -> str:
     """Return the text in NFKC, with plain quotes and hyphens and without invisible characters."""
     if text.isascii():
         return text
@@ -34,13 +34,13 @@ def compose(text: str) -> str:
 
 def split_parts(text: str) -> list[str]:
     """Return the parts of a text in order, folded: runs of letters of one script, cut at humps, and runs of digits."""
-    runs = (run for run in _RUN.findall(compose(text)))
+    runs = (run for run in _RUN.findall(compose_text(text)))
     return [part.casefold() for run in runs for part in _HUMP.split(run) if part]
 
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in order, folded. A hump does not divide a word; a run of CJK is one word."""
-    return [run.casefold() for run in _RUN.findall(compose(text)) if not run[0].isdigit()]
+    return [run.casefold() for run in _RUN.findall(compose_text(text)) if not run[0].isdigit()]
 
 
 def join_windows(parts: Sequence[str], width: int, longest: int) -> set[str]:
@@ -63,5 +63,5 @@ def is_cjk(text: str) -> bool:
 
 def pairs_of_characters(text: str) -> set[str]:
     """Return the pairs of adjacent CJK characters in a text. They replace words, which no space separates."""
-    runs = [run for run in _RUN.findall(compose(text)) if is_cjk(run)]
+    runs = [run for run in _RUN.findall(compose_text(text)) if is_cjk(run)]
     return {run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))}

@@ -13,7 +13,7 @@ from datetime import date
 from tacitd_handlers.shared.concrete_tokens import Token
 from tacitd_handlers.shared.numeric_readings import numbers_in, read_number
 from tacitd_handlers.shared.relative_dates import dates_meant, find_dates
-from tacitd_handlers.shared.text_parts import compose, is_cjk, join_windows, split_parts
+from tacitd_handlers.shared.text_parts import compose_text, is_cjk, join_windows, split_parts
 from tacitd_handlers.shared.token_aliases import alias_table, join_name
 from tacitd_handlers.shared.word_stems import stem_words
 
@@ -48,54 +48,56 @@ class TokenIndex:
     aliases: frozenset[int]
     flags: frozenset[str]
 
-    def holds(self, token: Token) -> bool:
+    def contains_token(self, token: Token) -> bool:
         """Whether the token is in the texts, in its own or another spelling."""
         match token.kind:
             case "number":
                 return bool(read_number(token.text) & self.numbers)
             case "date":
-                return self._holds_date(token.text)
+                return self._contains_date(token.text)
             case "address":
-                return self._holds_address(token.text)
+                return self._contains_address(token.text)
             case "flag":
-                return self._holds_flag(token.text)
+                return self._contains_flag(token.text)
             case "package":
-                return self._holds_run(split_parts(token.text)) or self._is_alias(token.text)
+                return self._contains_run(split_parts(token.text)) or self._is_alias(token.text)
             case "path":
-                return self._holds_path(token.text)
+                return self._contains_path(token.text)
             case "code" | "variable" | "name":
-                return self._holds_name(token.text)
+                return self._contains_name(token.text)
 
-    def _holds_name(self, text: str) -> bool:
+    def _contains_name(self, text: str) -> bool:
         return (
-            self._is_alias(text) or self._holds_run(split_parts(text)) or self._holds_each(split_parts(text))
+            self._is_alias(text)
+            or self._contains_run(split_parts(text))
+            or self._contains_each(split_parts(text))
         )
 
-    def _holds_path(self, text: str) -> bool:
+    def _contains_path(self, text: str) -> bool:
         """Whether a path is in the texts. Its segments may be apart ("login.py in src/auth"), those of a host not."""
-        if self._is_alias(text) or self._holds_run(split_parts(text)):
+        if self._is_alias(text) or self._contains_run(split_parts(text)):
             return True
         if text.casefold().replace(".", " dot ") in self.plain:
             return True
         document = _DOCUMENT.fullmatch(text) or _LIBRARY.fullmatch(text)
-        if document and self._holds_run(split_parts(document["stem"])):
+        if document and self._contains_run(split_parts(document["stem"])):
             return True
         segments = [
             segment for segment in re.split(r"[/\\]", text) if any(char.isalnum() for char in segment)
         ]
         if len(segments) > 1:
-            return all(self._holds_path(segment) for segment in segments)
+            return all(self._contains_path(segment) for segment in segments)
         is_host = "." in text.strip(".") and not _EXTENSION.fullmatch(text)
-        return not is_host and self._holds_each(split_parts(text))
+        return not is_host and self._contains_each(split_parts(text))
 
-    def _holds_address(self, text: str) -> bool:
+    def _contains_address(self, text: str) -> bool:
         """Whether each segment of an address is in the texts as it is. The scheme may be missing unless it can run code.
 
         A host with "dot" in place of its dots may have been typed in either spelling.
         """
         dotted = _SPELLED_DOT.sub(".", text)
         if dotted != text:
-            return self._holds_run(split_parts(text)) or self._holds_address(dotted)
+            return self._contains_run(split_parts(text)) or self._contains_address(dotted)
         scheme, divider, rest = text.partition(":")
         if divider and scheme.casefold() not in (
             "http",
@@ -107,26 +109,28 @@ class TokenIndex:
             "ws",
             "wss",
         ):
-            return self._holds_run(split_parts(text))
+            return self._contains_run(split_parts(text))
         segments = re.split(r"[/?#&]", rest if divider else text)
-        return all(self._holds_run(split_parts(segment)) for segment in segments if segment)
+        return all(self._contains_run(split_parts(segment)) for segment in segments if segment)
 
-    def _holds_flag(self, text: str) -> bool:
+    def _contains_flag(self, text: str) -> bool:
         """Whether a flag is in the texts. `--no-verify` may be typed "no verify"; a flag of one letter only as itself."""
         name, _, value = text.partition("=")
-        if value and not self._holds_name(value):
+        if value and not self._contains_name(value):
             return False
         if name.casefold() in self.flags:
             return True
         bare = name.strip("-")
-        return len(bare) > 1 and (self._holds_run(split_parts(bare)) or self._holds_each(split_parts(bare)))
+        return len(bare) > 1 and (
+            self._contains_run(split_parts(bare)) or self._contains_each(split_parts(bare))
+        )
 
-    def _holds_date(self, text: str) -> bool:
-        plain = compose(text)
+    def _contains_date(self, text: str) -> bool:
+        plain = compose_text(text)
         for _, year, month, day in find_dates(plain):
             if any((one.month, one.day) == (month, day) and year in (None, one.year) for one in self.dates):
                 return True
-        return self._holds_run(split_parts(plain))
+        return self._contains_run(split_parts(plain))
 
     def _is_alias(self, text: str) -> bool:
         table = alias_table()
@@ -134,7 +138,7 @@ class TokenIndex:
         known = table.groups.get(joined) or table.groups.get(_singular(joined)) or frozenset()
         return bool(known & self.aliases)
 
-    def _holds_run(self, parts: Sequence[str]) -> bool:
+    def _contains_run(self, parts: Sequence[str]) -> bool:
         """Whether the parts are adjacent in the texts, in this order."""
         if not parts:
             return True
@@ -148,12 +152,12 @@ class TokenIndex:
             "".join(window)[:_LONGEST] in self.joined or "".join(window) in self.plain for window in windows
         )
 
-    def _holds_each(self, parts: Sequence[str]) -> bool:
+    def _contains_each(self, parts: Sequence[str]) -> bool:
         """Whether each part is anywhere in the texts: as itself, a number, an alias, or another form of the word."""
         telling = [part for part in parts if len(part) > 1 or not part.isascii() or part.isdigit()]
-        return bool(telling or parts) and all(self._holds_part(part) for part in telling)
+        return bool(telling or parts) and all(self._contains_part(part) for part in telling)
 
-    def _holds_part(self, part: str) -> bool:
+    def _contains_part(self, part: str) -> bool:
         if part.isdigit():
             return part in self.numbers
         if is_cjk(part):
@@ -175,7 +179,7 @@ def index_texts(texts: Sequence[str], times: Sequence[float | None] = ()) -> Tok
         joined |= join_windows(own, _WIDTH, _LONGEST)
         numbers |= numbers_in(text)
         dates |= dates_meant(text, times[at] if at < len(times) else None)
-    plain = "\n".join(compose(text).casefold() for text in texts)
+    plain = "\n".join(compose_text(text).casefold() for text in texts)
     table = alias_table()
     aliases = {number for form in joined for number in table.implied.get(form, ())}
     aliases |= {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tacitd_handlers.shared.text_parts import compose, list_words, split_words
+from tacitd_handlers.shared.text_parts import compose_text, list_words, split_words
 
 Language = str
 """A language's code such as `en`; "" if it cannot be determined."""
@@ -63,7 +63,7 @@ _ENGLISH = list_words(
     explicit readable concise error errors unused naming tests testing deploy deploys review reviews stays remain"""
 )
 """Words of engineering rules that indicate English although they are content words."""
-_WORDS = {language: frozenset(compose(words).split()) for language, words in _FUNCTION_WORDS.items()}
+_WORDS = {language: frozenset(compose_text(words).split()) for language, words in _FUNCTION_WORDS.items()}
 _STEMMERS = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "ru": "russian", "sv": "swedish", "tr": "turkish", "fi": "finnish", "ro": "romanian",
@@ -92,7 +92,7 @@ _NO_CONTENT = frozenset(
 
 def language_of(text: str) -> Language:
     """Return the language of a text; "en" for up to three words without evidence, "" if it cannot be determined."""
-    plain = compose(text)
+    plain = compose_text(text)
     for pattern, language in _SCRIPTS:
         if pattern.search(plain):
             return language

@@ -38,7 +38,7 @@ class NotUnderstoodError(FileRefusedError):
 
 
 @contextmanager
-def locked(directory: Path, disk: Disk | None = None) -> Iterator[None]:
+def lock_directory(directory: Path, disk: Disk | None = None) -> Iterator[None]:
     """Hold the directory's lock; create the directory with mode 0700 if needed (SPEC P-33).
 
     Waits without a limit while another process has the lock. Raises OSError.
@@ -53,7 +53,7 @@ def locked(directory: Path, disk: Disk | None = None) -> Iterator[None]:
         disk.close(fd)
 
 
-def read(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:
+def read_document(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:
     """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
 
     An empty or incomplete file may be one that an editor is writing now. With `patient` it is read again for up to two
@@ -63,12 +63,12 @@ def read(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json 
 
     def once() -> Json | None:
         seen = read_snapshot(disk.resolve(path), disk)
-        return None if seen is None else parse(seen.data, path)
+        return None if seen is None else parse_document(seen.data, path)
 
-    return patiently(once) if patient else once()
+    return retry_while_busy(once) if patient else once()
 
 
-def parse(data: bytes, path: Path) -> Json:
+def parse_document(data: bytes, path: Path) -> Json:
     """Given a file's bytes, return the object. `path` is for messages.
 
     Raises NotUnderstoodError if they are empty, not UTF-8, not JSON, not an object, or have a key twice.
@@ -102,7 +102,7 @@ def parse(data: bytes, path: Path) -> Json:
     return made
 
 
-def dump(document: Json, before: bytes | None = None) -> bytes:
+def dump_document(document: Json, before: bytes | None = None) -> bytes:
     """Return the object as UTF-8 JSON, indented by two spaces.
 
     `before` is the file's old contents: its byte order mark or missing last newline is kept. Raises NotUnderstoodError
@@ -120,7 +120,7 @@ def dump(document: Json, before: bytes | None = None) -> bytes:
     return (_BOM if before and before.startswith(_BOM) else b"") + data + (b"" if bare else b"\n")
 
 
-def change(
+def change_document(
     path: Path,
     make: Callable[[Json | None], Json | None],
     disk: Disk | None = None,
@@ -134,14 +134,14 @@ def change(
     """
 
     def bytes_of(before: bytes | None) -> bytes | None:
-        old = None if before is None else parse(before, path)
+        old = None if before is None else parse_document(before, path)
         new = make(old)
-        return None if new is None or (old is not None and _same(new, old)) else dump(new, before)
+        return None if new is None or (old is not None and _same(new, old)) else dump_document(new, before)
 
-    return patiently(lambda: edit_file(path, bytes_of, mode=0o600, disk=disk, guards=guards))
+    return retry_while_busy(lambda: edit_file(path, bytes_of, mode=0o600, disk=disk, guards=guards))
 
 
-def patiently(work: Callable[[], T]) -> T:
+def retry_while_busy(work: Callable[[], T]) -> T:
     """Call `work` again while it fails because another program is saving the file. Raises the last error."""
     began = time.monotonic()
     while True:
@@ -149,7 +149,7 @@ def patiently(work: Callable[[], T]) -> T:
             return work()
         except NotUnderstoodError as error:
             # Before FileRefusedError, its base class: a half-written file is complete after a shorter time.
-            if time.monotonic() - began >= PATIENCE or not _may_pass(error):
+            if time.monotonic() - began >= PATIENCE or not _may_be_half_written(error):
                 raise
         except FileBusyError as busy:
             if busy.editor or time.monotonic() - began >= PERSISTENCE:
@@ -161,7 +161,7 @@ def patiently(work: Callable[[], T]) -> T:
         time.sleep(_BETWEEN)
 
 
-def _may_pass(error: NotUnderstoodError) -> bool:
+def _may_be_half_written(error: NotUnderstoodError) -> bool:
     """Whether a half-written file can cause this error."""
     return error.what.endswith("is empty") or "is not JSON" in error.what
 
@@ -171,7 +171,7 @@ def _same(one: Json, other: Json) -> bool:
     return json.dumps(one) == json.dumps(other)
 
 
-def tail(path: Path, size: int = 64 << 10, disk: Disk | None = None) -> bytes:
+def read_tail(path: Path, size: int = 64 << 10, disk: Disk | None = None) -> bytes:
     """Return the last `size` bytes of a file; b"" if there is no file. Raises OSError."""
     disk = disk or RealDisk()
     try:

@@ -17,10 +17,10 @@ from tacitd.cli import COMMANDS, make_program
 from tacitd.cli.places import escape_output
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
-from tacitd_handlers.commands import COMMANDS_OF_SLICES
+from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-TABLE = {**COMMANDS, **COMMANDS_OF_SLICES}
+TABLE = {**COMMANDS, **COMMANDS_OF_PLUGINS}
 PROGRAM = f"{sys.executable} -c 'from tacitd_handlers.commands import main; main()'"
 HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
 
@@ -111,7 +111,7 @@ def test_each_error_has_its_code_and_says_its_hint(
     def fail(*_: object, **__: object) -> None:
         raise error("it broke", "mend it")
 
-    monkeypatch.setattr("tacitd.cli.status.call", fail)
+    monkeypatch.setattr("tacitd.cli.status.call_daemon", fail)
     monkeypatch.setattr("tacitd.cli.status.UnavailableError", KeyError)
     said = cli.run("status")
     assert said.code == code and said.err == "tacitd: it broke\nhint: mend it\n"
@@ -141,9 +141,9 @@ def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
     """Issue "no pydantic and no rich before they are needed"; only the daemon scans entry points."""
     code = (
         "import sys\n"
-        "from tacitd.cli import COMMANDS, program\n"
-        "from tacitd_handlers.commands import COMMANDS_OF_SLICES\n"
-        "table = program({**COMMANDS, **COMMANDS_OF_SLICES})\n"
+        "from tacitd.cli import COMMANDS, make_program\n"
+        "from tacitd_handlers.commands import COMMANDS_OF_PLUGINS\n"
+        "table = make_program({**COMMANDS, **COMMANDS_OF_PLUGINS})\n"
         "for argv in (['status'], ['prompts', '/nowhere'], ['context'], ['config', 'socket'], ['--help']):\n"
         "    try: table.main(argv, standalone_mode=False)\n"
         "    except BaseException: pass\n"

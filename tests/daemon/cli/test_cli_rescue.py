@@ -29,7 +29,7 @@ def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> Non
     def somewhere() -> Iterator[Any]:
         yield lambda method, **_: {"retry": retry, "sync": said}[method]
 
-    patch.setattr(rescue, "somewhere", somewhere)
+    patch.setattr(rescue, "connect_or_run", somewhere)
 
 
 def test_what_is_still_parked_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

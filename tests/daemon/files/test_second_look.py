@@ -168,7 +168,7 @@ def test_leaving_keeps_beside_what_cannot_be_added(scene: Scene, monkeypatch: py
     def refuse(*_: object, **__: object) -> bool:
         raise FileRefusedError("someone keeps editing")
 
-    monkeypatch.setattr(second_look, "edit", refuse)
+    monkeypatch.setattr(second_look, "edit_file", refuse)
     scene.second.close()
     (copy,) = scene.beside
     assert scene.path.read_bytes() == AFTER and copy.read_bytes() == BEFORE + b"- late\n"

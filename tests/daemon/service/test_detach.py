@@ -22,7 +22,7 @@ def places(tmp_path: Path) -> Paths:
 def play(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """The program that is started is a script; `told` is the pipe."""
     first = "import os, sys; told = int(sys.argv[3]); "
-    monkeypatch.setattr(detach, "program", lambda: [sys.executable, "-c", first + script])
+    monkeypatch.setattr(detach, "own_command", lambda: [sys.executable, "-c", first + script])
 
 
 def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,13 +58,13 @@ def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.Mon
     """Two starts at once: one daemon, and both report it."""
     play(monkeypatch, "os.write(told, bytes([69]))")
     answers = iter([None, None, 4711])
-    monkeypatch.setattr(detach, "answering", lambda _: next(answers))
+    monkeypatch.setattr(detach, "ping_daemon", lambda _: next(answers))
     assert detach.spawn_daemon(places, os.environ) == 4711
 
 
 def test_one_that_runs_already(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 69, with the process id."""
-    monkeypatch.setattr(detach, "answering", lambda _: 4711)
+    monkeypatch.setattr(detach, "ping_daemon", lambda _: 4711)
     with pytest.raises(UnavailableError, match="4711"):
         detach.spawn_daemon(places, os.environ)
 

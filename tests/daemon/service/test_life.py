@@ -143,7 +143,7 @@ def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: 
 
     life = Supervision(scene.app, Notifier(str(heard.path)))
     for answer in (lambda _: ["session.idle"], refuse):
-        monkeypatch.setattr("tacitd.service.life.reload", answer)
+        monkeypatch.setattr("tacitd.service.life.reload_config", answer)
         life.reload_or_keep()
         first, second = heard.all()
         assert first.startswith("RELOADING=1") and second.startswith("READY=1")

@@ -430,7 +430,7 @@ def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pyt
             raise KeyError("a fault of ours")
         take(self, start, end, line)
 
-    monkeypatch.setattr(RecordAssembler, "take", trips)
+    monkeypatch.setattr(RecordAssembler, "add_line", trips)
     write(path, typed("one", "u1"), typed("two", "u2"), typed("three", "u3"))
     tail = read(path)
     write(path, typed("four", "u4"))

@@ -13,8 +13,8 @@ from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import context, resuming
 from tacitd_handlers.continuity.cli import sessions
-from tacitd_handlers.continuity.render import Json, decided, noted
-from tacitd_handlers.continuity.schema import check
+from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
+from tacitd_handlers.continuity.schema import check_session
 from tacitd_handlers.usermemory.document import NotUnderstoodError
 
 Run = Callable[..., Result]
@@ -77,7 +77,7 @@ def test_task(run: Run, world: World) -> None:
     run("task", "--id", made, "--status", "in_progress", "--notes", "soon")
     world.todos(id, ("Ship", "pending"))
     world.settle()
-    found = {one["id"]: one for one in check(world.file(id), "x")["tasks"]}
+    found = {one["id"]: one for one in check_session(world.file(id), "x")["tasks"]}
     assert found[made] | {"createdAt": "", "updatedAt": ""} == {
         "id": made, "title": "Add users table", "status": "in_progress", "createdAt": "", "updatedAt": "",
         "children": [part], "notes": "soon",
@@ -111,8 +111,8 @@ def test_decide_and_note(run: Run, world: World) -> None:
     (decision,) = world.file(id)["decisions"]
     assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
     assert world.file(id)["context"] == ["Project uses PostgreSQL 15"]
-    assert decided([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
-    assert noted([], map(str, range(30)))[0] == "10"
+    assert add_decisions([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
+    assert add_notes([], map(str, range(30)))[0] == "10"
 
 
 def test_there_is_no_session_here(run: Run, world: World) -> None:
@@ -138,13 +138,13 @@ def test_resume(run: Run, world: World) -> None:
         "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)",
         "Decided:", "- Use JWT, because: stateless",
     ]  # fmt: skip
-    assert context.section(world.project, 9000) == text.rstrip("\n")
-    assert context.section(world.git("other"), 9000) == ""
+    assert context.build_section(world.project, 9000) == text.rstrip("\n")
+    assert context.build_section(world.git("other"), 9000) == ""
     assert (
-        context.section(world.project, 80)
+        context.build_section(world.project, 80)
         == "## The last session here (2 h ago, 1 task done)\nBuilt the parser."
     )
-    assert context.section(world.project, 10) == ""
+    assert context.build_section(world.project, 10) == ""
 
 
 def test_the_text_is_short() -> None:
@@ -152,12 +152,12 @@ def test_the_text_is_short() -> None:
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     notes = [f"n{n}" for n in range(20)]
     document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
-    lines = resuming.text(document, 0.0).splitlines()
+    lines = resuming.build_resume_text(document, 0.0).splitlines()
     assert len(lines) <= 30
     assert lines[-1] == "- … and 14 more"
-    assert resuming.text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
-    assert resuming.text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
-    assert resuming.text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
+    assert resuming.build_resume_text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
+    assert resuming.build_resume_text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
+    assert resuming.build_resume_text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
 
 
 def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -> None:
@@ -201,7 +201,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
     with pytest.raises(NotUnderstoodError, match="other"):
         run("show", "other")
     assert "Design" in run("resume").stdout
-    assert "Design" in context.section(world.project, 9000)
+    assert "Design" in context.build_section(world.project, 9000)
     assert path.read_bytes() == before
 
 

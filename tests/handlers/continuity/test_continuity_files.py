@@ -25,7 +25,7 @@ def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
     """The issue, bad input: half a file is not changed, and is a degradation; after the repair nothing is lost."""
     world.type("s1", "go")
     world.settle()
-    path = world.store.path("s1")
+    path = world.store.session_path("s1")
     path.write_text('{"sessionId": "s')
     world.todos("s1", ("Design", "pending"))
     world.settle()

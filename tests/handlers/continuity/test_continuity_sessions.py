@@ -11,7 +11,7 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
-from tacitd_handlers.continuity.schema import check
+from tacitd_handlers.continuity.schema import check_session
 
 
 def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
@@ -25,7 +25,7 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     world.say("s1", "ok")
     world.settle()
     assert world.file("s1")["lastActiveAt"] == utc_millis(NOW + 30)
-    path = world.store.path("s1")
+    path = world.store.session_path("s1")
     assert path.name == "session-s1.json"  # fault 3 of the original: `<id>.json`
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
@@ -73,7 +73,7 @@ def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, s
     world.use("s1", "TodoWrite", {"todos": given})
     world.settle()
     assert world.tasks("s1") == tasks
-    check(world.file("s1"), "session")
+    check_session(world.file("s1"), "session")
 
 
 def test_a_refused_list_counts_for_nothing(world: World) -> None:
@@ -289,7 +289,7 @@ def test_what_is_known_can_be_read_again(world: World) -> None:
     before = world.file("s1")
     world.kill()
     world.forget()
-    world.store.path("s1").unlink()
+    world.store.session_path("s1").unlink()
     world.start()
     world.say("s1", "x")
     world.settle()
@@ -323,11 +323,11 @@ def test_the_golden_session_loads_and_comes_back(world: World) -> None:
     """The issue, "It must show" 1: the seed's example, key order kept, two spaces."""
     golden = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
     document = json.loads(golden.read_text())
-    assert check(document, "golden") is document
+    assert check_session(document, "golden") is document
     world.store.folder.mkdir(parents=True, mode=0o700)
-    world.store.path("abc123").write_bytes(golden.read_bytes())
-    world.store.edit("abc123", lambda one: one | {"context": [*one["context"], "More"]})
-    after = world.store.path("abc123").read_text()
+    world.store.session_path("abc123").write_bytes(golden.read_bytes())
+    world.store.edit_session("abc123", lambda one: one | {"context": [*one["context"], "More"]})
+    after = world.store.session_path("abc123").read_text()
     assert json.loads(after) == document | {
         "context": [*document["context"], "More"], "lastActiveAt": utc_millis(world.clock.wall)
     }  # fmt: skip

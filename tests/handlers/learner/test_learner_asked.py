@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tacitd.errors import UsageError
-from tacitd_handlers.learner.asked import Asked, asked
+from tacitd_handlers.learner.asked import PracticeReport, parse_report
 from tacitd_handlers.learner.words import VERDICTS
 
 GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
@@ -17,10 +17,10 @@ def test_L_35_verdicts_of_their_mode() -> None:
     """SPEC L-35: four verdicts in each mode; those of the other mode are refused with a list of the valid ones."""
     for mode, names in VERDICTS.items():
         for verdict in names:
-            assert asked({**GOOD, "mode": mode, "verdict": verdict}).verdict == verdict
+            assert parse_report({**GOOD, "mode": mode, "verdict": verdict}).verdict == verdict
         for verdict in {name for other in VERDICTS.values() for name in other} - {*names}:
             with pytest.raises(UsageError) as refused:
-                asked({**GOOD, "mode": mode, "verdict": verdict})
+                parse_report({**GOOD, "mode": mode, "verdict": verdict})
             assert all(name in refused.value.hint for name in names)
 
 
@@ -44,13 +44,13 @@ def test_L_35_verdicts_of_their_mode() -> None:
 def test_bad_reports_are_refused_with_a_cure(wrong: dict[str, Any]) -> None:
     """Issue, bad input: nothing is guessed."""
     with pytest.raises(UsageError) as refused:
-        asked({**GOOD, **wrong})
+        parse_report({**GOOD, **wrong})
     assert refused.value.hint
 
 
 def test_L_33_what_is_given_is_made_fit() -> None:
     """SPEC L-33: names are one line without pipes; tags are normalised and unique; lists and strings are accepted."""
-    assert asked(
+    assert parse_report(
         {
             "problem": " merge|two \n lists ",
             "mode": "Recall",
@@ -59,7 +59,7 @@ def test_L_33_what_is_given_is_made_fit() -> None:
             "tested": ["edge:c"],
             "descriptions": {"Edge:A": "x"},
         }
-    ) == Asked(
+    ) == PracticeReport(
         "merge/two lists",
         "recall",
         "pass",
@@ -68,4 +68,4 @@ def test_L_33_what_is_given_is_made_fit() -> None:
         ("edge:c",),
         descriptions={"edge:a": "x"},
     )
-    assert asked({**GOOD, "tested": ""}).tested == () and asked(GOOD).tested is None
+    assert parse_report({**GOOD, "tested": ""}).tested == () and parse_report(GOOD).tested is None

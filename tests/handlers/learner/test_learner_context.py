@@ -12,11 +12,11 @@ import pytest
 
 from support_learner import Desk, stamp
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.context import LIMIT, context, hook_session
-from tacitd_handlers.learner.places import Places, places
-from tacitd_handlers.learner.retests import retests
-from tacitd_handlers.learner.sittings import Sitting, state_text
-from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.context import LIMIT, build_context, hook_session
+from tacitd_handlers.learner.places import LearnerPaths, resolve_paths
+from tacitd_handlers.learner.retests import find_retests
+from tacitd_handlers.learner.sittings import SessionStamp, state_text
+from tacitd_handlers.learner.store import LearnerStore
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/learner"
 
@@ -25,8 +25,8 @@ def at(text: str) -> FakeClock:
     return FakeClock(datetime.fromisoformat(text).timestamp())
 
 
-def home(tmp_path: Path, profile: str = "") -> Places:
-    where = places({"HOME": str(tmp_path)})
+def home(tmp_path: Path, profile: str = "") -> LearnerPaths:
+    where = resolve_paths({"HOME": str(tmp_path)})
     where.profile.parent.mkdir(parents=True)
     if profile:
         where.profile.write_bytes((GOLDEN / f"{profile}.profile.md").read_bytes())
@@ -42,7 +42,7 @@ def test_L_51_fresh(tmp_path: Path) -> None:
     Me.
     """
     where = home(tmp_path)
-    said = context(where, "5f0c1a77-8d9e-4a55-9a3e-0b6a4f1f2c11", at("2026-02-19T14:30:59"))
+    said = build_context(where, "5f0c1a77-8d9e-4a55-9a3e-0b6a4f1f2c11", at("2026-02-19T14:30:59"))
     assert said.text == golden("fresh") and not said.trouble
     assert where.profile.read_bytes() == (GOLDEN / "template.profile.md").read_bytes()
     assert where.ledger.read_text().startswith("# Session Ledger\n\n| Timestamp |")
@@ -53,21 +53,21 @@ def test_L_51_a_ledger_that_is_there_stays(tmp_path: Path) -> None:
     """SPEC L-04, L-51: if only the profile is lost, the ledger is kept."""
     where = home(tmp_path)
     where.ledger.write_text("mine\n")
-    context(where, "s", at("2026-02-19T14:30"))
+    build_context(where, "s", at("2026-02-19T14:30"))
     assert where.ledger.read_text() == "mine\n"
 
 
 def test_L_51_the_first_session_stays_the_first_after_a_compaction(tmp_path: Path) -> None:
     """SPEC L-51, L-48: a second session start with the same id prints the same stamp and the same request."""
     where = home(tmp_path)
-    first = context(where, "s", at("2026-02-19T14:30")).text
-    assert context(where, "s", at("2026-02-19T17:00")).text == first
-    assert "[FIRST SESSION]" not in context(where, "t", at("2026-02-20T09:00")).text
+    first = build_context(where, "s", at("2026-02-19T14:30")).text
+    assert build_context(where, "s", at("2026-02-19T17:00")).text == first
+    assert "[FIRST SESSION]" not in build_context(where, "t", at("2026-02-20T09:00")).text
 
 
 def test_L_50_new(tmp_path: Path) -> None:
     """SPEC L-50, L-51: the second session: nothing is recorded yet, so nothing is suggested."""
-    said = context(home(tmp_path, "new"), "second", at("2026-02-20T08:05"))
+    said = build_context(home(tmp_path, "new"), "second", at("2026-02-20T08:05"))
     assert said.text == golden("new")
 
 
@@ -75,10 +75,10 @@ def test_L_05_L_50_full(tmp_path: Path) -> None:
     """SPEC L-50: every block, 14 days inclusive; SPEC L-05: an unreadable ledger changes nothing."""
     where = home(tmp_path, "full")
     where.ledger.mkdir()  # opening this for reading fails, also as root
-    store = Store(where, at("2026-04-09T19:00"))
-    store.say(["[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."])
-    assert context(where, "third", at("2026-04-10T09:00")).text == golden("full")
-    again = context(where, "third", at("2026-04-10T09:30")).text
+    store = LearnerStore(where, at("2026-04-09T19:00"))
+    store.queue_lines(["[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."])
+    assert build_context(where, "third", at("2026-04-10T09:00")).text == golden("full")
+    again = build_context(where, "third", at("2026-04-10T09:30")).text
     assert "[SYNC]" not in again and again.startswith(golden("full")[:200])
 
 
@@ -101,9 +101,9 @@ def test_L_05_the_ledger_is_never_opened(tmp_path: Path) -> None:
     where.ledger.chmod(0o000)
     OPENED = []
     try:
-        context(where, "a", at("2026-04-10T09:00"))
+        build_context(where, "a", at("2026-04-10T09:00"))
         where.profile.write_bytes(b"## About Me\n")
-        context(where, "b", at("2026-04-10T09:00"))
+        build_context(where, "b", at("2026-04-10T09:00"))
     finally:
         opened, OPENED = OPENED, None
     assert str(where.profile) in opened and str(where.ledger) not in opened
@@ -115,7 +115,7 @@ def test_L_02_what_is_restored_is_said_and_filled_later(tmp_path: Path) -> None:
     desk.record(gaps="edge:a")
     text = desk.text
     desk.where.profile.write_text(text.partition("## Known Weaknesses")[0] + "## Mine\n\nwords\n")
-    said = context(desk.where, "s", at("2026-03-01T09:00")).text
+    said = build_context(desk.where, "s", at("2026-03-01T09:00")).text
     for name in ("Known Weaknesses", "Session History"):
         assert (
             f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it.\n"
@@ -138,23 +138,25 @@ def test_L_27_who_waits_for_room_is_said(tmp_path: Path) -> None:
         "most resolved first: edge:4 (new), edge:0 (new), edge:1 (new).\n"
     )
     for session in ("a", "b"):
-        assert line in context(desk.where, session, at("2026-04-01T09:00")).text
+        assert line in build_context(desk.where, session, at("2026-04-01T09:00")).text
     desk.take_out("edge:7")
     desk.record("p4", pattern="x4")
-    assert "[CAP]" not in context(desk.where, "c", at("2026-04-01T09:00")).text
+    assert "[CAP]" not in build_context(desk.where, "c", at("2026-04-01T09:00")).text
 
 
 def test_L_48_a_leftover_state_file_is_another_sessions(tmp_path: Path) -> None:
     """SPEC L-48: the stamp of another session's file is not used, as the original did."""
     where = home(tmp_path, "new")
-    where.session_state.write_text(state_text(Sitting("old", "2025-01-01T10:00"), "~/x"))
-    assert "Session Timestamp: 2026-02-20T08:05" in context(where, "second", at("2026-02-20T08:05")).text
-    assert "Session Timestamp: 2025-01-01T10:00" in context(where, "old", at("2026-02-20T08:05")).text
+    where.session_state.write_text(state_text(SessionStamp("old", "2025-01-01T10:00"), "~/x"))
+    assert (
+        "Session Timestamp: 2026-02-20T08:05" in build_context(where, "second", at("2026-02-20T08:05")).text
+    )
+    assert "Session Timestamp: 2025-01-01T10:00" in build_context(where, "old", at("2026-02-20T08:05")).text
 
 
 def test_L_49_no_id(tmp_path: Path) -> None:
     """SPEC L-49: `manual`."""
-    assert "Session ID: manual\n" in context(home(tmp_path, "new"), "", at("2026-02-20T08:05")).text
+    assert "Session ID: manual\n" in build_context(home(tmp_path, "new"), "", at("2026-02-20T08:05")).text
 
 
 def test_L_50_retests_come_from_the_profile(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_L_50_retests_come_from_the_profile(tmp_path: Path) -> None:
     for days in (1, 2, 3):
         desk.record(days=days)
     before = desk.text
-    assert not retests(desk.profile, stamp(16.99)) and len(retests(desk.profile, stamp(17))) == 1
+    assert not find_retests(desk.profile, stamp(16.99)) and len(find_retests(desk.profile, stamp(17))) == 1
     assert desk.text == before
 
 
@@ -175,7 +177,7 @@ def test_L_52_long_profiles_are_said(tmp_path: Path) -> None:
     where = home(tmp_path, "new")
     with where.profile.open("a") as file:
         file.write("\nwords" * 2000)
-    said = context(where, "s", at("2026-02-20T08:05"))
+    said = build_context(where, "s", at("2026-02-20T08:05"))
     assert len(said.text) > LIMIT and "first 2 KB" in said.trouble
 
 
@@ -184,7 +186,7 @@ def test_a_profile_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
     where = home(tmp_path)
     data = b"## About Me\n\xe9\xff\n"
     where.profile.write_bytes(data)
-    said = context(where, "s", at("2026-02-20T08:05"))
+    said = build_context(where, "s", at("2026-02-20T08:05"))
     assert data in said.text.encode("utf-8", "surrogateescape") and said.trouble
     assert where.profile.read_bytes() == data
 
@@ -197,7 +199,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
-    assert "=== END LEARNER PROFILE ===" in context(where, "s", at("2026-02-20T08:05")).text
+    assert "=== END LEARNER PROFILE ===" in build_context(where, "s", at("2026-02-20T08:05")).text
 
 
 def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pytest.MonkeyPatch) -> None:

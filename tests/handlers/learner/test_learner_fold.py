@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from support_learner import row, stamp
-from tacitd_handlers.learner.fold import LAST, Beside, Folded, Override, in_order, replay, step, trajectory
-from tacitd_handlers.learner.ledger_md import Row
+from tacitd_handlers.learner.fold import (
+    LAST,
+    FoldedLedger,
+    FoldInputs,
+    Override,
+    describe_trajectory,
+    fold_row,
+    in_order,
+    replay_overrides,
+)
+from tacitd_handlers.learner.ledger_md import LedgerRow
 from tacitd_handlers.learner.lifecycle import Weakness
 from tacitd_handlers.learner.words import IMPROVING, NEW, RECURRING, SHORT
 
 
-def folded(*rows: Row, beside: Beside | None = None, overrides: Sequence[Override] = ()) -> Folded:
-    state, waiting = Folded(), sorted(overrides)
+def folded(
+    *rows: LedgerRow, beside: FoldInputs | None = None, overrides: Sequence[Override] = ()
+) -> FoldedLedger:
+    state, waiting = FoldedLedger(), sorted(overrides)
     for one in in_order(rows):
-        replay(state, waiting, one)
-        step(state, one, beside or Beside())
-    replay(state, waiting, None)
+        replay_overrides(state, waiting, one)
+        fold_row(state, one, beside or FoldInputs())
+    replay_overrides(state, waiting, None)
     return state
 
 
@@ -38,7 +49,7 @@ def test_L_21_what_a_session_says_it_tested_counts_instead() -> None:
     created.
     """
     said = {stamp(3): ("edge:b", "edge:never"), stamp(4): ()}
-    beside = Beside(tested=lambda one: said.get(one.stamp))
+    beside = FoldInputs(tested=lambda one: said.get(one.stamp))
     state = folded(row(1, "edge:a"), row(2, "edge:b", pattern="dp"), row(3), row(4), beside=beside)
     assert (state.tags["edge:a"].clean, state.tags["edge:b"].clean) == (0, 1)
     assert set(state.tags) == {"edge:a", "edge:b"}
@@ -78,9 +89,9 @@ def test_L_23_a_row_twice_counts_once() -> None:
     """SPEC L-23: the key is session, timestamp, problem and mode."""
     rows = [row(1, "edge:a"), row(2), row(2), row(2, mode="learning", verdict="solved_independently")]
     assert folded(*rows).rows == 3
-    state = Folded()
+    state = FoldedLedger()
     for one in (row(1, "edge:a"), row(2), row(2)):
-        step(state, one, Beside())
+        fold_row(state, one, FoldInputs())
     assert state.rows == 2 and state.tags["edge:a"].clean == 1
 
 
@@ -107,12 +118,12 @@ def test_L_40_the_trajectory_says_what_the_ledger_says() -> None:
     """SPEC L-40: the last three sessions of the problem, oldest first; a first session is named as such."""
     verdicts = ["needs_work", "borderline", "pass", "strong_pass"]
     state = folded(*(row(n, verdict=v) for n, v in enumerate(verdicts)))
-    said = trajectory(state.problems["two-sum"])
+    said = describe_trajectory(state.problems["two-sum"])
     assert (
         said
         == "Trajectory: before this, borderline (2026-02-20), pass (2026-02-21), strong_pass (2026-02-22)."
     )
-    assert trajectory(None) == "Trajectory: first session of this problem."
+    assert describe_trajectory(None) == "Trajectory: first session of this problem."
 
 
 def test_L_43_the_interval_of_the_latest_row_that_has_one() -> None:
@@ -140,7 +151,7 @@ def test_L_31_an_override_holds_until_the_next_session() -> None:
 def test_a_weakness_that_only_the_profile_knew() -> None:
     """SPEC L-31: it continues from what the person wrote; a row that the entry already includes does not count again."""
     theirs = Weakness("edge:a", SHORT, "2025-01-01T10:00", stamp(0), stamp(-9), stamp(-3), 3)
-    state = folded(row(1, "edge:a"), beside=Beside(given={"edge:a": theirs}))
+    state = folded(row(1, "edge:a"), beside=FoldInputs(given={"edge:a": theirs}))
     assert (state.tags["edge:a"].status, state.tags["edge:a"].first) == (RECURRING, "2025-01-01T10:00")
-    state = folded(row(0, "edge:a"), beside=Beside(given={"edge:a": theirs}))
+    state = folded(row(0, "edge:a"), beside=FoldInputs(given={"edge:a": theirs}))
     assert (state.tags["edge:a"].status, state.tags["edge:a"].first) == (NEW, stamp(0))

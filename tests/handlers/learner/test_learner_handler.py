@@ -15,12 +15,12 @@ from support_learner import row
 from tacitd.clock import local_minutes
 from tacitd.events import Due
 from tacitd.handler import Plugin
-from tacitd_handlers.learner import slice as learner_slice
-from tacitd_handlers.learner.handler import LOOK, RETESTS, Learner
-from tacitd_handlers.learner.ledger_md import HEADER, Row, format_row, parse
-from tacitd_handlers.learner.places import places
+from tacitd_handlers.learner import make_plugin as learner_slice
+from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
+from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
+from tacitd_handlers.learner.places import resolve_paths
 from tacitd_handlers.learner.profile_md import TEMPLATE
-from tacitd_handlers.learner.sittings import Sitting, state_text
+from tacitd_handlers.learner.sittings import SessionStamp, state_text
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
 
@@ -29,17 +29,17 @@ class Class(Scene):
     """An engine with the learner's handler alone, and methods to write a session's transcript."""
 
     def __init__(self, tmp: Path) -> None:
-        self.where = places({"HOME": str(tmp), "CLAUDE_CONFIG_DIR": str(tmp.resolve() / "claude")})
+        self.where = resolve_paths({"HOME": str(tmp), "CLAUDE_CONFIG_DIR": str(tmp.resolve() / "claude")})
         super().__init__(tmp, LEARNER__SETTLE="0s")
 
     def _slice(self, number: int, handler: object) -> Plugin:
-        self.learner = Learner({"HOME": str(self.tmp), "CLAUDE_CONFIG_DIR": str(self.tmp / "claude")})
+        self.learner = LearnerHandler({"HOME": str(self.tmp), "CLAUDE_CONFIG_DIR": str(self.tmp / "claude")})
         real = learner_slice()
         return Plugin(real.name, lambda: self.learner, settings=real.settings, uses_model=real.uses_model)
 
     @property
-    def rows(self) -> list[Row]:
-        return parse(self.where.ledger.read_bytes()).rows if self.where.ledger.exists() else []
+    def rows(self) -> list[LedgerRow]:
+        return parse_ledger(self.where.ledger.read_bytes()).rows if self.where.ledger.exists() else []
 
     def tool(self, session: str, name: str, **given: str) -> None:
         made = self.said(session, "")
@@ -188,7 +188,7 @@ def test_L_48_the_session_state_file_at_a_compaction(lesson: Class) -> None:
     lesson.settle(7200)
     lesson.compact("s1")
     lesson.settle()
-    wanted = state_text(Sitting("s1", lesson.rows[0].stamp), "~/claude/leetcode-teacher-profile.md")
+    wanted = state_text(SessionStamp("s1", lesson.rows[0].stamp), "~/claude/leetcode-teacher-profile.md")
     assert lesson.where.session_state.read_text() == wanted
     assert lesson.where.session_state.stat().st_mode & 0o777 == 0o600
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learner.intervals import days_until, review_date, scheduled
+from tacitd_handlers.learner.intervals import days_until, read_interval, review_date
 from tacitd_handlers.learner.words import VERDICTS
 
 
@@ -50,7 +50,7 @@ def test_L_42_recall_intervals(verdict: str, previous: int | None, days: int) ->
 )
 def test_L_43_the_scheduled_interval(stamp: str, review: str, days: int | None) -> None:
     """SPEC L-43: review date minus the row's own date; dates that do not parse are skipped."""
-    assert scheduled(stamp, review) == days
+    assert read_interval(stamp, review) == days
 
 
 def test_L_44_floor() -> None:

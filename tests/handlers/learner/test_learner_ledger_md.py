@@ -10,13 +10,13 @@ from support_examples import examples
 from support_learner import row, stamp
 from tacitd_handlers.learner.ledger_md import (
     HEADER,
-    Row,
+    LedgerRow,
     format_row,
     has_header,
+    is_torn,
     newline_of,
-    parse,
+    parse_ledger,
     rows_at,
-    torn,
 )
 from tacitd_handlers.learner.words import is_tag, name_of, tag_of, tags_of
 
@@ -33,9 +33,9 @@ def test_L_04_the_seeds_own_table() -> None:
     """SPEC L-04: title, blank line, eight columns, one row for each problem of a session; formatting what was parsed
     is the identity.
     """
-    table = parse(SEED)
+    table = parse_ledger(SEED)
     assert not table.bad and table.rows == [
-        Row(
+        LedgerRow(
             "2026-02-19T14:30",
             "abc123",
             "two-sum",
@@ -55,7 +55,7 @@ def test_L_04_the_seeds_own_table() -> None:
 def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:
     """SPEC L-33: any normalised name fits in one cell and is parsed unchanged."""
     one = row(1, problem=problem, pattern=pattern or "x")
-    table = parse(HEADER + (format_row(one) + end).encode())
+    table = parse_ledger(HEADER + (format_row(one) + end).encode())
     assert table.rows == [one] and not table.bad
 
 
@@ -68,7 +68,7 @@ def test_L_33_names_and_tags() -> None:
     for empty in ("none", "None", "—", "-", "", "n/a"):
         assert tags_of(empty) == ()
     line = b"| 2026-02-19T14:30 | s | a \\| b | p | recall | pass | none | 2026-02-26 |"
-    assert parse(line).rows[0].problem == "a / b"
+    assert parse_ledger(line).rows[0].problem == "a / b"
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_L_33_names_and_tags() -> None:
 )
 def test_foreign_rows_are_read(line: str) -> None:
     """Issue, bad input: white space and CRLF in rows of others."""
-    assert parse(line.encode()).rows == [
-        Row("2026-02-19T14:30", "abc", "two-sum", "hash_map", "recall", "pass", "edge:x", "2026-02-26")
+    assert parse_ledger(line.encode()).rows == [
+        LedgerRow("2026-02-19T14:30", "abc", "two-sum", "hash_map", "recall", "pass", "edge:x", "2026-02-26")
     ]
 
 
@@ -108,14 +108,14 @@ def test_foreign_rows_are_read(line: str) -> None:
 def test_L_54_what_is_no_row_is_skipped_and_named(line: str, why: str) -> None:
     """SPEC L-54: malformed rows are skipped and reported, and other rows are not affected."""
     data = SEED + line.encode() + b"\n" + format_row(row(9)).encode() + b"\n"
-    table = parse(data)
+    table = parse_ledger(data)
     assert len(table.rows) == 2 and len(table.bad) == 1
     assert why in table.bad[0].why and table.bad[0].offset == len(SEED)
 
 
 def test_L_54_torn_and_newlines() -> None:
     """SPEC L-54: a last line without a newline is detected, and the file's own newline is used."""
-    assert torn(SEED[:-5]) and not torn(SEED) and not torn(b"")
+    assert is_torn(SEED[:-5]) and not is_torn(SEED) and not is_torn(b"")
     assert newline_of(SEED.replace(b"\n", b"\r\n")) == b"\r\n" and newline_of(SEED) == b"\n" == newline_of(
         b""
     )
@@ -132,5 +132,5 @@ def test_rows_of_one_stamp_are_found_without_the_others() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(data: bytes) -> None:
     """Issue, bad input: no content raises, and every line is a row, part of the header, or reported."""
-    table = parse(SEED + data)
+    table = parse_ledger(SEED + data)
     assert len(table.rows) >= 1 or data

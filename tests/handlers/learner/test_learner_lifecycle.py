@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learner.lifecycle import Weakness, new, observed, passed
+from tacitd_handlers.learner.lifecycle import Weakness, record_clean, record_failure, start_weakness
 from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT, STATUSES
 
 T = [f"2026-03-{day:02d}T10:00" for day in range(1, 29)]
 
 
 def clean(weakness: Weakness, stamp: str, session: str = "", *, proved: bool = False) -> Weakness:
-    return passed(weakness, stamp, session or stamp, lambda w: proved)
+    return record_clean(weakness, stamp, session or stamp, lambda w: proved)
 
 
 def with_status(status: str, count: int) -> Weakness:
@@ -36,21 +36,21 @@ def test_L_08_exactly_five_statuses() -> None:
 
 def test_L_13_a_new_gap() -> None:
     """SPEC L-13: status new, all three stamps are the session's, no streak, N = 0."""
-    w = new("edge:x", T[3], "s")
+    w = start_weakness("edge:x", T[3], "s")
     assert (w.status, w.first, w.tested, w.failed, w.streak, w.clean) == (NEW, T[3], T[3], T[3], "", 0)
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_L_14_L_19_observed_again(status: str) -> None:
     """SPEC L-14, L-18, L-19, L-16's first column: recurring from every status; stamps set, streak emptied, N = 0."""
-    w = observed(with_status(status, 2), T[9], "later")
+    w = record_failure(with_status(status, 2), T[9], "later")
     assert (w.status, w.tested, w.failed, w.streak, w.clean) == (RECURRING, T[9], T[9], "", 0)
     assert w.first == T[0]
 
 
 def test_L_15_the_streak_begins_with_the_first_clean_session() -> None:
     """SPEC L-15: tested and N change with each clean session, the start of the streak only with the first."""
-    w = clean(clean(new("edge:x", T[0], "a"), T[1]), T[2])
+    w = clean(clean(start_weakness("edge:x", T[0], "a"), T[1]), T[2])
     assert (w.tested, w.failed, w.streak, w.clean) == (T[2], T[0], T[1], 2)
 
 
@@ -80,7 +80,7 @@ def test_L_16_resolved_rows_of_the_table() -> None:
 
 def test_L_17_one_counter_not_three_more() -> None:
     """SPEC L-17: improving after two and resolved after three on the same counter; improving lasts one clean session."""
-    w = observed(new("edge:x", T[0], "a"), T[1], "b")
+    w = record_failure(start_weakness("edge:x", T[0], "a"), T[1], "b")
     statuses = []
     for stamp in T[2:6]:
         w = clean(w, stamp)
@@ -90,14 +90,14 @@ def test_L_17_one_counter_not_three_more() -> None:
 
 def test_L_18_any_observation_again_is_recurring() -> None:
     """SPEC L-18: also after two clean sessions; the third resolves it, so there is no later case."""
-    w = clean(clean(new("edge:x", T[0], "a"), T[1]), T[2])
+    w = clean(clean(start_weakness("edge:x", T[0], "a"), T[1]), T[2])
     assert w.status == NEW
-    assert observed(w, T[3], "d").status == RECURRING
+    assert record_failure(w, T[3], "d").status == RECURRING
 
 
 def test_L_20_new_resolves_after_three() -> None:
     """SPEC L-20: new at one and two, short-term at three."""
-    w, statuses = new("edge:x", T[0], "a"), []
+    w, statuses = start_weakness("edge:x", T[0], "a"), []
     for stamp in T[1:4]:
         w = clean(w, stamp)
         statuses.append(w.status)
@@ -108,15 +108,17 @@ def test_L_22_a_session_counts_once() -> None:
     """SPEC L-22: several problems in one session: observed in any of them is failed; N rises once; two observations
     count as one.
     """
-    w = new("edge:x", T[0], "a")
-    assert observed(w, T[0], "a").status == NEW
+    w = start_weakness("edge:x", T[0], "a")
+    assert record_failure(w, T[0], "a").status == NEW
     assert clean(w, T[0], "a").clean == 0
     once = clean(w, T[1], "b")
     assert clean(once, T[1], "b").clean == 1
-    failed = observed(once, T[1], "b")
+    failed = record_failure(once, T[1], "b")
     assert (failed.status, failed.clean) == (RECURRING, 0)
     assert clean(failed, T[1], "b").clean == 0
-    later = observed(once, T[2], "a")  # the first session continues after a clean one and shows the gap again
+    later = record_failure(
+        once, T[2], "a"
+    )  # the first session continues after a clean one and shows the gap again
     assert (later.status, later.clean) == (RECURRING, 0)
 
 
@@ -124,10 +126,10 @@ def test_L_22_a_session_counts_once() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=25))
 def test_L_16_the_invariants_of_any_course(course: list[tuple[bool, bool]]) -> None:
     """SPEC L-16, L-13 to L-20: N = 0 exactly without a streak; resolved needs three; the first stamp never changes."""
-    w = new("edge:x", "2026-01-01T00:00", "first")
+    w = start_weakness("edge:x", "2026-01-01T00:00", "first")
     for at, (seen, proved) in enumerate(course):
         stamp = f"2026-{2 + at // 28:02d}-{1 + at % 28:02d}T10:00"
-        w = observed(w, stamp, stamp) if seen else clean(w, stamp, proved=proved)
+        w = record_failure(w, stamp, stamp) if seen else clean(w, stamp, proved=proved)
         assert (w.clean == 0) == (w.streak == "")
         assert w.status in STATUSES and w.first == "2026-01-01T00:00" and w.tested == stamp
         assert w.status not in (SHORT, LONG) or w.clean >= 3

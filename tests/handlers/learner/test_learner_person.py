@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, stamp
-from tacitd_handlers.learner.forgetting import forget, undo
+from tacitd_handlers.learner.forgetting import forget_weakness, restore_weakness
 from tacitd_handlers.learner.profile_md import ABOUT
 from tacitd_handlers.learner.words import IMPROVING, RECURRING, SHORT
 
@@ -21,12 +21,12 @@ def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
     """SPEC L-03: whatever changes elsewhere in the file."""
     desk.record(gaps="edge:a")
     desk.edit("<!-- Yours", "I am preparing.\n\t- **not** — a weakness\n\n<!-- Yours")
-    about = desk.profile.text(ABOUT)
+    about = desk.profile.read_sections(ABOUT)
     for number in range(25):
         desk.record(f"p{number}", gaps=f"edge:{number}")
     desk.edit("## Session History", "## History")
     desk.look()
-    assert desk.profile.text(ABOUT) == about
+    assert desk.profile.read_sections(ABOUT) == about
 
 
 def test_L_11_labels_are_matched_by_their_words(desk: Desk) -> None:
@@ -57,7 +57,7 @@ def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
     desk.record(gaps="edge:a")
     assert desk.placed("edge:a") is None and desk.rows[-1].gaps == "edge:a"
     with desk.store().locked():
-        assert undo(desk.store(), "edge:a") == "edge:a"
+        assert restore_weakness(desk.store(), "edge:a") == "edge:a"
     assert desk.entry("edge:a").status == RECURRING and desk.entry("edge:a").first == stamp(1)
 
 
@@ -76,12 +76,12 @@ def test_L_30_forget_and_undo(desk: Desk) -> None:
     """SPEC L-30: by tag or by label; the description is restored with the entry."""
     desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
     with desk.store().locked():
-        assert forget(desk.store(), "Empty input") == "edge:empty_input"
+        assert forget_weakness(desk.store(), "Empty input") == "edge:empty_input"
     assert not desk.profile.weaknesses
     desk.record(gaps="edge:empty_input")
     assert not desk.profile.weaknesses
     with desk.store().locked():
-        undo(desk.store(), "edge:empty_input")
+        restore_weakness(desk.store(), "edge:empty_input")
     assert desk.entry("edge:empty_input").description == "misses the check on arrays"
 
 
@@ -89,7 +89,7 @@ def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
     """SPEC L-30: the same for Session History; no older session takes its place."""
     for number in range(22):
         desk.record(f"p{number}")
-    desk.edit("\n".join(desk.profile.bare(desk.profile.sessions[3].span)) + "\n\n", "")
+    desk.edit("\n".join(desk.profile.bare_lines(desk.profile.sessions[3].span)) + "\n\n", "")
     desk.look()
     assert [h.session.problem for h in desk.profile.sessions] == [
         f"p{n}" for n in range(21, 1, -1) if n != 18

@@ -15,11 +15,11 @@ from support_learner import row
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.history_md import (
     NOTHING_SAID,
-    corrected,
+    correct_entry,
+    escape_observations,
     format_session,
     is_header,
     parse_session,
-    safe,
 )
 from tacitd_handlers.learner.lifecycle import Weakness
 from tacitd_handlers.learner.profile_md import (
@@ -27,16 +27,16 @@ from tacitd_handlers.learner.profile_md import (
     SECTIONS,
     TEMPLATE,
     Splice,
-    encode,
-    in_history,
-    in_weaknesses,
-    missing,
-    parse,
-    repaired,
-    spliced,
-    without,
+    apply_splices,
+    encode_profile,
+    find_missing,
+    insert_session,
+    insert_weaknesses,
+    parse_profile,
+    remove_span,
+    restore_sections,
 )
-from tacitd_handlers.learner.weakness_md import format_entry, parse_entry, updated
+from tacitd_handlers.learner.weakness_md import format_entry, parse_entry, update_entry
 from tacitd_handlers.learner.words import STATUSES
 
 FULL = (Path(__file__).parents[2] / "fixtures/learner/full.profile.md").read_bytes()
@@ -93,7 +93,7 @@ DOCUMENTS = st.tuples(
 
 
 def about(data: bytes) -> str:
-    return parse(data).text(ABOUT)
+    return parse_profile(data).read_sections(ABOUT)
 
 
 @examples(300)
@@ -105,8 +105,8 @@ def about(data: bytes) -> str:
 @example(b"")
 def test_L_02_reading_and_writing_is_the_identity(data: bytes) -> None:
     """SPEC L-02: every byte without a meaning is kept: comments, unknown sections, newlines, byte order marks."""
-    assert encode(parse(data)) == data
-    assert spliced(parse(data), []) == data
+    assert encode_profile(parse_profile(data)) == data
+    assert apply_splices(parse_profile(data), []) == data
 
 
 @examples(300)
@@ -117,9 +117,9 @@ def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
     """SPEC L-02, L-03: every existing line stays, in its order; About Me keeps its bytes; repairing twice equals
     once.
     """
-    whole, names = repaired(data)
-    assert not missing(parse(whole)) and set(names) <= {*SECTIONS, "Resolved"}
-    assert repaired(whole) == (whole, [])
+    whole, names = restore_sections(data)
+    assert not find_missing(parse_profile(whole)) and set(names) <= {*SECTIONS, "Resolved"}
+    assert restore_sections(whole) == (whole, [])
     left = iter(whole.decode("utf-8-sig").splitlines())
     assert all(line in left for line in data.decode("utf-8-sig").splitlines())
     before = about(data)
@@ -131,23 +131,25 @@ def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
 
 def test_L_02_which_sections_are_restored_where() -> None:
     """SPEC L-02: in the seed's order, before the section that follows; `### Resolved` at the end of its own section."""
-    whole, names = repaired(b"## Session History\n")
+    whole, names = restore_sections(b"## Session History\n")
     assert names == ["About Me", "Known Weaknesses"]
     assert whole.decode().index("## About Me") < whole.decode().index("## Known Weaknesses")
-    whole, names = repaired(b"## About Me\n\nme\n\n## Known Weaknesses\n\n- mine\n\n## Session History\n")
+    whole, names = restore_sections(
+        b"## About Me\n\nme\n\n## Known Weaknesses\n\n- mine\n\n## Session History\n"
+    )
     assert names == ["Resolved"] and b"- mine\n\n### Resolved\n\n## Session History" in whole
-    marked, _ = repaired(b"\xef\xbb\xbf## Session History\r\n")
+    marked, _ = restore_sections(b"\xef\xbb\xbf## Session History\r\n")
     assert marked.startswith(b"\xef\xbb\xbf## About Me\r\n")
 
 
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
     """SPEC L-02, L-03: an example in About Me is not a place to write; an unbalanced fence there hides nothing."""
     fenced = b"## About Me\n\n```\n## Known Weaknesses\n```\n\n## Known Weaknesses\n\n### Resolved\n\n## Session History\n"
-    profile = parse(fenced)
-    section = profile.section("Known Weaknesses")
-    assert section is not None and section.start == 6 and not missing(profile)
+    profile = parse_profile(fenced)
+    section = profile.find_section("Known Weaknesses")
+    assert section is not None and section.start == 6 and not find_missing(profile)
     for half in (b"```\n", b"<!-- todo\n"):
-        assert not missing(parse(b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]))
+        assert not find_missing(parse_profile(b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]))
 
 
 def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
     data = (
         TEMPLATE.decode() + "\n" + text + "\n## Session History\n\n" + text.replace("two-sum", "lru")
     ).encode()
-    profile = parse(data)
+    profile = parse_profile(data)
     assert [held.session.problem for held in profile.sessions] == ["two-sum", "lru"]
 
 
@@ -167,7 +169,7 @@ def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(data: bytes) -> None:
     """SPEC L-02: a profile with invalid UTF-8, NUL bytes or conflict markers is refused and not changed."""
     with pytest.raises(FileRefusedError):
-        parse(data)
+        parse_profile(data)
 
 
 # --- weaknesses ---------------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
 def test_L_07_the_seeds_entry_is_its_own_image() -> None:
     """SPEC L-07: the seed's four lines are parsed and formatted unchanged."""
     entry = parse_entry(SEED_ENTRY)
-    assert entry is not None and not entry.faults
+    assert entry is not None and not entry.missing_fields
     w = Weakness(
         "edge:empty_input",
         "improving",
@@ -186,7 +188,7 @@ def test_L_07_the_seeds_entry_is_its_own_image() -> None:
         "2026-02-12T10:00",
         2,
     )
-    assert format_entry(entry.label, entry.description, w) == SEED_ENTRY == updated(SEED_ENTRY, w)
+    assert format_entry(entry.label, entry.description, w) == SEED_ENTRY == update_entry(SEED_ENTRY, w)
 
 
 WORDS = st.text(
@@ -205,7 +207,7 @@ def test_L_07_any_entry_is_its_own_image(
     w = Weakness("edge:x", status, first, tested, first, streak, clean)
     lines = format_entry("edge:x", said, w)
     entry = parse_entry(lines)
-    assert entry is not None and not entry.faults and entry.label == "edge:x"
+    assert entry is not None and not entry.missing_fields and entry.label == "edge:x"
     assert (entry.first, entry.tested, entry.streak, entry.clean, entry.status) == (
         first,
         tested,
@@ -213,9 +215,9 @@ def test_L_07_any_entry_is_its_own_image(
         clean,
         status,
     )
-    assert format_entry(entry.label, entry.description, w) == lines == updated(lines, w)
+    assert format_entry(entry.label, entry.description, w) == lines == update_entry(lines, w)
     other = Weakness("edge:x", "new", tested, first, tested, "", 0)
-    assert updated(lines, other) == format_entry("edge:x", entry.description, other)
+    assert update_entry(lines, other) == format_entry("edge:x", entry.description, other)
 
 
 @pytest.mark.parametrize("empty", ["", "—", "-", "none", "n/a", "None"])
@@ -227,7 +229,7 @@ def test_L_12_an_empty_streak(empty: str) -> None:
     theirs = [*lines[:2], lines[2].replace("start: .", f"start: {empty}."), lines[3]]
     entry = parse_entry(theirs)
     assert entry is not None and entry.streak == ""
-    assert updated(theirs, w) == (theirs if empty else lines)
+    assert update_entry(theirs, w) == (theirs if empty else lines)
 
 
 def test_half_edited_entries_keep_every_word() -> None:
@@ -240,12 +242,12 @@ def test_half_edited_entries_keep_every_word() -> None:
     ]
     entry = parse_entry(theirs)
     assert entry is not None and entry.label == "Empty input" and entry.status is None
-    assert set(entry.faults) >= {"First observed", "Last tested", "Status"}
+    assert set(entry.missing_fields) >= {"First observed", "Last tested", "Status"}
     w = fresh("edge:empty_input", "recurring", "2026-02-01T10:00")
-    after = updated(theirs, w)
+    after = update_entry(theirs, w)
     assert after[:2] == theirs[:2] and "My note: ask for a retest." in after[3]
     again = parse_entry(after)
-    assert again is not None and not again.faults and again.description == entry.description
+    assert again is not None and not again.missing_fields and again.description == entry.description
 
 
 # --- sessions -----------------------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def test_half_edited_entries_keep_every_word() -> None:
 def test_L_32_the_seeds_session_is_its_own_image() -> None:
     """SPEC L-32: header, Gaps, Review, rule, observations."""
     session = parse_session(SEED_SESSION)
-    assert session is not None and not session.faults
+    assert session is not None and not session.missing_lines
     assert session.key == ("2026-02-19T14:30", "two-sum", "learning")
     assert (session.gaps, session.review) == ("edge:empty_input; edge:duplicate_values", "2026-02-22")
     one = row(
@@ -264,7 +266,7 @@ def test_L_32_the_seeds_session_is_its_own_image() -> None:
         verdict=session.verdict,
         review="2026-02-22",
     )
-    assert format_session(one, session.observations) == SEED_SESSION == corrected(SEED_SESSION, one)
+    assert format_session(one, session.observations) == SEED_SESSION == correct_entry(SEED_SESSION, one)
 
 
 def test_L_33_the_header_can_be_cut() -> None:
@@ -289,10 +291,12 @@ def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> N
     one, two = row(1, problem="a"), row(2, problem="b")
     data = TEMPLATE
     for each in (one, two):
-        profile = parse(data)
-        data = spliced(profile, [in_history(profile, each.stamp, format_session(each, observations))])
-    profile = parse(data)
-    assert [held.session.problem for held in profile.sessions] == ["b", "a"] and not missing(profile)
+        profile = parse_profile(data)
+        data = apply_splices(
+            profile, [insert_session(profile, each.stamp, format_session(each, observations))]
+        )
+    profile = parse_profile(data)
+    assert [held.session.problem for held in profile.sessions] == ["b", "a"] and not find_missing(profile)
     assert [len(s) for s in (profile.sections, profile.weaknesses)] == [3, 0]
     words = "".join(c for c in observations.strip() or NOTHING_SAID if c.isalnum())
     said = profile.sessions[0].session.observations
@@ -310,8 +314,8 @@ def test_L_34_only_the_whole_header_starts_an_entry() -> None:
     ):
         assert not is_header(line)
     data = TEMPLATE + "\n".join(["", *SEED_SESSION, "", "### My own thoughts", "", "keep me", ""]).encode()
-    profile = parse(data)
-    after = spliced(profile, [without(profile.sessions[0].own)])
+    profile = parse_profile(data)
+    after = apply_splices(profile, [remove_span(profile.sessions[0].own_span)])
     assert b"### My own thoughts\n\nkeep me" in after and b"two-sum" not in after
 
 
@@ -336,9 +340,9 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
             "Really.",
         ],
     ):
-        after = corrected(theirs, one)
+        after = correct_entry(theirs, one)
         session = parse_session(after)
-        assert session is not None and not session.faults
+        assert session is not None and not session.missing_lines
         assert (session.verdict, session.gaps, session.review) == ("pass", "edge:x", "2026-02-26")
         assert "It went well.\nReally." in session.observations
         assert all(line in after for line in theirs if line.startswith("Time"))
@@ -346,9 +350,9 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
 
 def test_safe_observations() -> None:
     """SPEC L-34: control characters are removed, structure is escaped, the length is limited."""
-    assert safe("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["ab", "\\---", "\\### x"]
-    assert safe("  ") == [NOTHING_SAID]
-    assert len("\n".join(safe("word " * 5000))) <= 4002
+    assert escape_observations("a\x00\x1b[1mb\r\n---\n  ### x\n") == ["ab", "\\---", "\\### x"]
+    assert escape_observations("  ") == [NOTHING_SAID]
+    assert len("\n".join(escape_observations("word " * 5000))) <= 4002
 
 
 # --- splices ------------------------------------------------------------------------------------------------
@@ -356,19 +360,19 @@ def test_safe_observations() -> None:
 
 def test_entries_in_and_out_leave_the_rest_alone() -> None:
     """SPEC L-02: every line of a full profile outside the entry stays, in its order."""
-    profile = parse(FULL)
+    profile = parse_profile(FULL)
     w = fresh("edge:y", "new", "2026-04-10T09:00")
     entry = format_entry("edge:y", "misses y in loops", w)
     gone = profile.weaknesses[-1]
     splices = [
-        in_weaknesses(profile, False, [entry]),
-        without(profile.weaknesses[0].span),
-        without(gone.span),
-        in_weaknesses(profile, True, [profile.bare(profile.weaknesses[1].span)]),
-        without(profile.weaknesses[1].span),
+        insert_weaknesses(profile, False, [entry]),
+        remove_span(profile.weaknesses[0].span),
+        remove_span(gone.span),
+        insert_weaknesses(profile, True, [profile.bare_lines(profile.weaknesses[1].span)]),
+        remove_span(profile.weaknesses[1].span),
     ]
-    after = spliced(profile, splices)
-    read = parse(after)
+    after = apply_splices(profile, splices)
+    read = parse_profile(after)
     assert [p.entry.label for p in read.weaknesses] == [
         "heap:tie_break",
         "graph:visited_on_pop",
@@ -378,7 +382,7 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
     ]
     assert [p.resolved for p in read.weaknesses] == [False, False, False, False, True]
     assert (
-        read.text(ABOUT) == profile.text(ABOUT)
+        read.read_sections(ABOUT) == profile.read_sections(ABOUT)
         and b"## Interview log\n\nNothing here is tacitd's.\n" in after
     )
     assert b"\n\n\n" not in after and b"<!-- mine: keep the old ones on top -->" in after
@@ -386,11 +390,11 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
 
 def test_an_insertion_within_what_leaves() -> None:
     """The oldest session is removed while a new one is inserted directly above it."""
-    profile = parse(FULL)
+    profile = parse_profile(FULL)
     held = profile.sessions[-1]
     splices = [
         Splice(held.span),
-        in_history(profile, "2026-04-08T21:15", format_session(row(50, problem="new"), "a")),
+        insert_session(profile, "2026-04-08T21:15", format_session(row(50, problem="new"), "a")),
     ]
-    read = parse(spliced(profile, splices))
+    read = parse_profile(apply_splices(profile, splices))
     assert [h.session.problem for h in read.sessions] == ["two-sum", "new"]

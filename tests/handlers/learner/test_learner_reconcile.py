@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, row, stamp
-from tacitd_handlers.learner.caps import ACTIVE
+from tacitd_handlers.learner.caps import MAX_ACTIVE
 from tacitd_handlers.learner.history_md import RECOVERED
 from tacitd_handlers.learner.profile_md import TEMPLATE
 from tacitd_handlers.learner.words import LONG, NEW, RECURRING, SHORT
@@ -57,8 +57,8 @@ def test_L_27_the_twenty_first_waits_and_is_said(desk: Desk) -> None:
     """SPEC L-27, L-09: the row is written, the entry waits, and is added once there is room."""
     for number in range(22):
         desk.record(f"p{number}", pattern=f"x{number}", gaps=f"edge:{number}")
-    assert len(desk.profile.weaknesses) == ACTIVE and desk.state.seats.pending == ["edge:20", "edge:21"]
-    assert desk.store().notes.known().cap == ("edge:20", "edge:21") and len(desk.rows) == 22
+    assert len(desk.profile.weaknesses) == MAX_ACTIVE and desk.state.seats.pending == ["edge:20", "edge:21"]
+    assert desk.store().notes.read_state().waiting_tags == ("edge:20", "edge:21") and len(desk.rows) == 22
     desk.take_out("edge:3")
     desk.look()
     desk.record("later")
@@ -113,7 +113,7 @@ def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
         review="2026-03-01",
     )
     assert "Words 1." in desk.text and "Words 2." in desk.text
-    said = desk.store().notes.known().say
+    said = desk.store().notes.read_state().pending_lines
     assert said == [
         f"[SYNC] Appended missing ledger row for {stamp(-n)} session (pattern=unknown)." for n in (2, 1)
     ]
@@ -148,11 +148,11 @@ def test_L_38_others_are_waited_for(desk: Desk) -> None:
     store.settle = 300.0
     store.clock.jump(desk.where.ledger.stat().st_mtime - store.clock.now() + 10)  # type: ignore[attr-defined]
     with store.locked():
-        assert store.look().waits
+        assert store.sync_files().waits
     assert len(desk.profile.sessions) == 1
     store.clock.jump(600)  # type: ignore[attr-defined]
     with store.locked():
-        assert not store.look().waits
+        assert not store.sync_files().waits
     assert desk.profile.sessions[0].session.observations == RECOVERED
     theirs = (
         f"### {stamp(9)} | two-sum | recall | pass\nGaps: edge:a\nReview: 2026-12-24\n---\nMy own words.\n"
@@ -206,7 +206,7 @@ def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
     """SPEC L-32: newest first, twenty; in any file order the oldest is removed, and the rest stays."""
     for number in range(20):
         desk.record(f"p{number}", observations=f"Words {number}.")
-    oldest = "\n".join(desk.profile.bare(desk.profile.sessions[-1].span))
+    oldest = "\n".join(desk.profile.bare_lines(desk.profile.sessions[-1].span))
     desk.edit(oldest, "")
     desk.edit("### " + stamp(20), oldest + "\n\n### " + stamp(20))
     assert desk.profile.sessions[0].session.problem == "p0"
@@ -254,7 +254,7 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
         for name in names.get(how, ["About Me", "Known Weaknesses", "Session History"])
     ]
-    assert desk.store().notes.known().say == said
+    assert desk.store().notes.read_state().pending_lines == said
 
 
 def test_a_lost_memory_is_made_again_from_the_ledger(desk: Desk) -> None:

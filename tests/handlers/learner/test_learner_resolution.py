@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.resolution import contradicted, most_resolved, prove, retest_due
+from tacitd_handlers.learner.resolution import contradicted, most_resolved, prove_resolution, retest_due
 from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT
 
 
@@ -25,31 +25,31 @@ def test_L_24_28_days_inclusive(tested: str, holds: bool) -> None:
     """SPEC L-24: 28 days and 0 hours pass, a minute less fails; stamps are naive, so daylight saving time has no
     effect.
     """
-    assert prove(weakness("2026-02-01T10:00", tested), always).holds is holds
+    assert prove_resolution(weakness("2026-02-01T10:00", tested), always).proved is holds
     over_summer_time = weakness("2026-03-15T10:00", tested.replace("03-01", "04-12"))
-    assert prove(over_summer_time, always).holds is holds
+    assert prove_resolution(over_summer_time, always).proved is holds
 
 
 def test_L_24_time_alone_proves_nothing() -> None:
     """SPEC L-24: the last clean session counts, not today's date; three clean sessions are needed."""
-    assert not prove(weakness("2026-02-01T10:00", "2026-02-02T10:00"), always).holds
-    assert not prove(weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=2), always).holds
-    assert not prove(weakness("", "2026-04-01T10:00"), always).holds
+    assert not prove_resolution(weakness("2026-02-01T10:00", "2026-02-02T10:00"), always).proved
+    assert not prove_resolution(weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=2), always).proved
+    assert not prove_resolution(weakness("", "2026-04-01T10:00"), always).proved
 
 
 def test_L_25_the_ledger_must_have_both_rows() -> None:
     """SPEC L-25: rows at the streak's start and at the last clean session."""
     w = weakness("2026-02-01T10:00", "2026-04-01T10:00")
     for missing in ("2026-02-01T10:00", "2026-04-01T10:00"):
-        proof = prove(w, lambda stamp, missing=missing: stamp != missing)  # type: ignore[misc]
-        assert not proof.holds and missing in proof.why
+        proof = prove_resolution(w, lambda stamp, missing=missing: stamp != missing)  # type: ignore[misc]
+        assert not proof.proved and missing in proof.why
 
 
 def test_L_25_a_row_in_between_wins() -> None:
     """SPEC L-25: a row within the streak that shows the gap sets Last failed, recomputes N, and makes it recurring."""
     w = weakness("2026-02-01T10:00", "2026-04-01T10:00", clean=6)
-    proof = prove(w, always, ["2026-01-15T10:00", "2026-03-03T10:00"])
-    assert not proof.holds and proof.contradicted_by == "2026-03-03T10:00"
+    proof = prove_resolution(w, always, ["2026-01-15T10:00", "2026-03-03T10:00"])
+    assert not proof.proved and proof.contradicted_by == "2026-03-03T10:00"
     after = contradicted(w, proof.contradicted_by, ["2026-03-10T10:00", "2026-04-01T10:00"])
     assert (after.status, after.failed, after.clean, after.streak, after.tested) == (
         RECURRING,
@@ -64,7 +64,7 @@ def test_L_25_a_row_in_between_wins() -> None:
 def test_L_25_a_row_outside_changes_nothing() -> None:
     """SPEC L-25: failures before the streak do not count."""
     w = weakness("2026-02-01T10:00", "2026-04-01T10:00")
-    assert prove(w, always, ["2026-01-31T10:00"]).holds
+    assert prove_resolution(w, always, ["2026-01-31T10:00"]).proved
 
 
 def test_L_27_order_of_suggestions() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, row, stamp
-from tacitd_handlers.learner.findings import Finding, findings
+from tacitd_handlers.learner.findings import CheckFinding, check_files
 from tacitd_handlers.learner.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.profile_md import TEMPLATE, parse
-from tacitd_handlers.learner.review import due, gaps, patterns, review
-from tacitd_handlers.learner.review_view import told
-from tacitd_handlers.learner.state import State
+from tacitd_handlers.learner.profile_md import TEMPLATE, parse_profile
+from tacitd_handlers.learner.review import build_review, find_due, list_gaps, list_patterns
+from tacitd_handlers.learner.review_view import format_review
+from tacitd_handlers.learner.state import LearnerState
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_L_53_the_review(desk: Desk) -> None:
     """SPEC L-53: totals, verdicts over time, patterns, trajectories, retests, next steps."""
-    document = review(desk.rows, desk.profile, stamp(32), ["edge:z"])
+    document = build_review(desk.rows, desk.profile, stamp(32), ["edge:z"])
     assert document["totals"] == {
         "sessions": 6,
         "rows": 6,
@@ -62,33 +62,33 @@ def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
     """SPEC L-53: 28 days, by date; `unknown` is not a pattern."""
     rows = [*desk.rows, row(6, pattern="unknown")]
     for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
-        found = patterns(rows, date.fromisoformat(stamp(day)[:10]))
+        found = list_patterns(rows, date.fromisoformat(stamp(day)[:10]))
         assert [one.pattern for one in found if one.untouched] == left
 
 
 def test_L_53_on_a_terminal_and_in_a_pipe(desk: Desk) -> None:
     """SPEC L-53; issue: bars on a terminal, plain text elsewhere; the same numbers."""
-    document = review(desk.rows, desk.profile, stamp(32))
-    plain, barred = list(told(document, bars=False)), list(told(document, bars=True))
+    document = build_review(desk.rows, desk.profile, stamp(32))
+    plain, barred = list(format_review(document, bars=False)), list(format_review(document, bars=True))
     assert not any("█" in line for line in plain) and any("█" in line for line in barred)
     assert "  pass                                     4" in plain
-    assert list(told(review([], None, stamp(0)), bars=True)) == ["Nothing is recorded yet."]
+    assert list(format_review(build_review([], None, stamp(0)), bars=True)) == ["Nothing is recorded yet."]
 
 
 def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
     """SPEC L-41: the latest row of each problem, from its date on; malformed dates are skipped."""
     rows = [*desk.rows, row(9, problem="odd", review="—")]
-    assert not due(rows, date(2026, 2, 23))
-    found = due(rows, date(2026, 2, 24))
+    assert not find_due(rows, date(2026, 2, 23))
+    found = find_due(rows, date(2026, 2, 24))
     assert [(one.problem, one.days) for one in found] == [("stairs", 0)]
     assert found[0].reason == "learned with solved_with_minor_hints, 3 days later (on 2026-02-21)"
-    assert [one.problem for one in due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
+    assert [one.problem for one in find_due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
 
 
 def test_gaps_most_often_first(desk: Desk) -> None:
     """SPEC L-53: with each gap's status in the profile."""
     desk.record(days=7, gaps="edge:b")
-    found = gaps(desk.rows, desk.profile)
+    found = list_gaps(desk.rows, desk.profile)
     assert [(one.tag, one.seen, one.status) for one in found] == [
         ("edge:b", 2, "recurring"),
         ("dp:base", 1, "new"),
@@ -102,7 +102,7 @@ def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
     """
     assert not [
         one
-        for one in findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+        for one in check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
         if one.fixable
     ]
     ledger = (
@@ -119,7 +119,7 @@ def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
     profile += "\n### 2026-01-01T10:00 | lru | recall | great\nIt went well.\n\n## Session History\n"
     said = {
         (one.file, one.where, one.what.split(";")[0].split(":")[0])
-        for one in findings(profile.encode(), ledger, State())
+        for one in check_files(profile.encode(), ledger, LearnerState())
     }
     for wanted in (
         ("ledger", "line 1", "the table has no header"),
@@ -136,23 +136,25 @@ def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
         ("profile", "Edge", "the description names no input class or code pattern"),
     ):
         assert wanted in said, sorted(said)
-    assert Finding("profile", "", "does not exist", True) in findings(None, desk.ledger.encode(), State())
-    assert findings(b"\xff", b"", State())[0].what.startswith("the profile is not UTF-8")
+    assert CheckFinding("profile", "", "does not exist", True) in check_files(
+        None, desk.ledger.encode(), LearnerState()
+    )
+    assert check_files(b"\xff", b"", LearnerState())[0].what.startswith("the profile is not UTF-8")
 
 
 def test_check_fix_leaves_nothing_that_it_can_mend(desk: Desk) -> None:
     """SPEC L-38: findings marked as fixable are gone after `--fix`."""
     desk.write_rows(row(9, "edge:q"))
     desk.edit("| pass\nGaps: none", "| borderline\nGaps: edge:x")
-    before = findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+    before = check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
     assert sum(one.fixable for one in before) == 2
     desk.look()
     assert not [
         one
-        for one in findings(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
+        for one in check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
         if one.fixable
     ]
-    assert parse(desk.where.profile.read_bytes()).sessions[0].session.stamp == stamp(9)
+    assert parse_profile(desk.where.profile.read_bytes()).sessions[0].session.stamp == stamp(9)
 
 
 def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ import pytest
 from support_disk import Crash, FaultyDisk
 from support_learner_oracle import disagreements, table
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.asked import Asked
-from tacitd_handlers.learner.places import places
-from tacitd_handlers.learner.recording import Plan, record
-from tacitd_handlers.learner.sittings import Sitting
-from tacitd_handlers.learner.store import Store
+from tacitd_handlers.learner.asked import PracticeReport
+from tacitd_handlers.learner.places import resolve_paths
+from tacitd_handlers.learner.recording import ReviewPlan, record_problem
+from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.learner.words import VERDICTS
 
 LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "2x60").split("x"))
@@ -48,19 +48,21 @@ class Learner:
     records: int = 0
     tested: dict[tuple[str, str, str, str], list[str]] = field(default_factory=dict)
 
-    def store(self, disk: FaultyDisk | None = None) -> Store:
-        return Store(
-            places({"HOME": str(self.home)}), FakeClock(self.now.timestamp()), disk=disk or FaultyDisk()
+    def store(self, disk: FaultyDisk | None = None) -> LearnerStore:
+        return LearnerStore(
+            resolve_paths({"HOME": str(self.home)}),
+            FakeClock(self.now.timestamp()),
+            disk=disk or FaultyDisk(),
         )
 
-    def sessions(self) -> Iterator[tuple[Sitting, list[Asked]]]:
+    def sessions(self) -> Iterator[tuple[SessionStamp, list[PracticeReport]]]:
         for number in range(SESSIONS):
             self.now += timedelta(minutes=self.dice.choice((90, 1440, 2880, 4320, 7200, 20160)))
-            sitting = Sitting(f"session-{number}", self.now.strftime("%Y-%m-%dT%H:%M"))
+            sitting = SessionStamp(f"session-{number}", self.now.strftime("%Y-%m-%dT%H:%M"))
             problems = self.dice.sample(range(40), 2 if self.dice.random() < 0.2 else 1)
             yield sitting, [self.outcome(f"problem-{n}") for n in problems]
 
-    def outcome(self, problem: str) -> Asked:
+    def outcome(self, problem: str) -> PracticeReport:
         pattern = PATTERNS[int(problem.split("-")[1]) % len(PATTERNS)]
         mode = self.dice.choice(("learning", "recall"))
         near = [tag for at, tag in enumerate(TAGS) if at % len(PATTERNS) == PATTERNS.index(pattern)]
@@ -72,7 +74,7 @@ class Learner:
         tested = None
         if self.says_what_it_tests and self.dice.random() < 0.5:
             tested = tuple(self.dice.sample(TAGS, 6))
-        return Asked(problem, mode, self.dice.choice(VERDICTS[mode]), pattern, tuple(gaps), tested)
+        return PracticeReport(problem, mode, self.dice.choice(VERDICTS[mode]), pattern, tuple(gaps), tested)
 
     def practise(self) -> None:
         for sitting, outcomes in self.sessions():
@@ -85,7 +87,7 @@ class Learner:
                 assert self.ledger().startswith(before), "L-04: the ledger only grows"
         self.start()
 
-    def once(self, sitting: Sitting, said: Asked) -> None:
+    def once(self, sitting: SessionStamp, said: PracticeReport) -> None:
         if self.dice.random() >= CRASHES:
             self.call(sitting, said, FaultyDisk())
             return
@@ -99,17 +101,17 @@ class Learner:
         keys = [(row[0], row[1], row[2], row[4]) for row in table(self.ledger().decode())]
         assert keys.count((sitting.stamp, sitting.session, said.problem, said.mode)) == 1, "L-23"
 
-    def call(self, sitting: Sitting, said: Asked, disk: FaultyDisk) -> None:
+    def call(self, sitting: SessionStamp, said: PracticeReport, disk: FaultyDisk) -> None:
         store = self.store(disk)
         with store.locked():
-            record(store, said, sitting, Plan())
+            record_problem(store, said, sitting, ReviewPlan())
         store.close()
 
     def start(self) -> None:
         """Start the daemon, and check that both files agree."""
         store = self.store()
         with store.locked():
-            store.look(first=True)
+            store.sync_files(first=True)
         store.close()
         self.starts += 1
         profile = self.home / ".claude" / "leetcode-teacher-profile.md"
@@ -134,7 +136,9 @@ def test_L_37_L_25_L_09_learners_with_crashes(tmp_path: Path, says_what_it_tests
         learner = Learner(tmp_path / str(number), random.Random(seed), says_what_it_tests)
         learner.practise()
         starts, records = starts + learner.starts, records + learner.records
-        waited += bool(learner.store().state().folded.tags.keys() - {*learner.store().state().wrote})
+        waited += bool(
+            learner.store().load_state().folded.tags.keys() - {*learner.store().load_state().wrote}
+        )
     sys.stdout.write(
         f"{LEARNERS // 2} learners, {records} records, {starts} starts, {waited} with somebody waiting or dropped\n"
     )

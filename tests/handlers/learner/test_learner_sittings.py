@@ -8,11 +8,11 @@ import pytest
 
 from support_learner import Desk, stamp
 from tacitd.clock import local_minutes
-from tacitd_handlers.learner.sittings import Sitting, parse_state, sitting, state_text
+from tacitd_handlers.learner.sittings import SessionStamp, parse_state, resolve_session, state_text
 from tacitd_handlers.learner.words import time_of
 
 NOW = "2026-02-19T18:00"
-FILE = Sitting("abc", "2026-02-19T14:30")
+FILE = SessionStamp("abc", "2026-02-19T14:30")
 
 
 def test_L_47_stamps_are_local_minutes() -> None:
@@ -44,26 +44,32 @@ def test_L_47_a_zone_change_loses_no_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("session", "given", "printed", "state", "wanted"),
     [
-        ("abc", "2026-01-01T10:00", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-01-01T10:00")),
-        ("abc", "", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-02-19T09:00")),
-        ("abc", "", {}, FILE, Sitting("abc", "2026-02-19T14:30")),
-        ("other", "", {}, FILE, Sitting("other", NOW)),
-        ("other", "", {}, None, Sitting("other", NOW)),
-        ("", "", {}, FILE, Sitting("manual", NOW)),
-        ("", "", {"abc": "2026-02-19T09:00"}, FILE, Sitting("abc", "2026-02-19T09:00")),
-        ("", "", {"abc": "2026-02-19T09:00", "new": NOW}, FILE, Sitting("manual", NOW)),
-        ("", "", {}, None, Sitting("manual", NOW)),
-        ("manual", "", {"manual": "2026-02-19T09:00"}, None, Sitting("manual", NOW)),
-        ("", "", {}, Sitting("manual", "2026-02-19T14:30"), Sitting("manual", NOW)),
+        (
+            "abc",
+            "2026-01-01T10:00",
+            {"abc": "2026-02-19T09:00"},
+            FILE,
+            SessionStamp("abc", "2026-01-01T10:00"),
+        ),
+        ("abc", "", {"abc": "2026-02-19T09:00"}, FILE, SessionStamp("abc", "2026-02-19T09:00")),
+        ("abc", "", {}, FILE, SessionStamp("abc", "2026-02-19T14:30")),
+        ("other", "", {}, FILE, SessionStamp("other", NOW)),
+        ("other", "", {}, None, SessionStamp("other", NOW)),
+        ("", "", {}, FILE, SessionStamp("manual", NOW)),
+        ("", "", {"abc": "2026-02-19T09:00"}, FILE, SessionStamp("abc", "2026-02-19T09:00")),
+        ("", "", {"abc": "2026-02-19T09:00", "new": NOW}, FILE, SessionStamp("manual", NOW)),
+        ("", "", {}, None, SessionStamp("manual", NOW)),
+        ("manual", "", {"manual": "2026-02-19T09:00"}, None, SessionStamp("manual", NOW)),
+        ("", "", {}, SessionStamp("manual", "2026-02-19T14:30"), SessionStamp("manual", NOW)),
     ],
 )
 def test_L_48_L_49_precedence(
-    session: str, given: str, printed: dict[str, str], state: Sitting | None, wanted: Sitting
+    session: str, given: str, printed: dict[str, str], state: SessionStamp | None, wanted: SessionStamp
 ) -> None:
     """SPEC L-48, L-49: the given stamp, the one printed at the start, the session-state file of the same session, the
     clock; the id from the caller, from the file of the newest session, otherwise `manual`.
     """
-    assert sitting(session, given, printed, state, NOW) == wanted
+    assert resolve_session(session, given, printed, state, NOW) == wanted
 
 
 def test_L_48_the_session_state_file_to_the_byte() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.learner.specific import described, is_specific
+from tacitd_handlers.learner.specific import describe_gap, is_specific
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,14 @@ def test_L_10_vague(text: str) -> None:
 def test_L_10_a_vague_one_references_its_session() -> None:
     """SPEC L-10: the stamp is appended; a specific one is unchanged; without one the text says where it was observed."""
     at = ("two-sum", "hash_map", "2026-02-19T14:30")
-    assert described("edge:x", "struggles with edge cases.", *at) == (
+    assert describe_gap("edge:x", "struggles with edge cases.", *at) == (
         "struggles with edge cases (observed 2026-02-19T14:30)",
         False,
     )
-    assert described("edge:x", "misses empty input on arrays.", *at) == ("misses empty input on arrays", True)
-    text, well = described("edge:empty_input", "", *at)
+    assert describe_gap("edge:x", "misses empty input on arrays.", *at) == (
+        "misses empty input on arrays",
+        True,
+    )
+    text, well = describe_gap("edge:empty_input", "", *at)
     assert text == "empty input, seen in two-sum (hash_map) (observed 2026-02-19T14:30)" and not well
     assert is_specific(text)

@@ -16,9 +16,9 @@ from support_learner_oracle import disagreements
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd_handlers.learner.history_md import RECOVERED
 from tacitd_handlers.learner.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.places import configured, places
+from tacitd_handlers.learner.places import load_paths, resolve_paths
 from tacitd_handlers.learner.profile_md import TEMPLATE
-from tacitd_handlers.learner.recording import Plan
+from tacitd_handlers.learner.recording import ReviewPlan
 from tacitd_handlers.learner.words import NEW
 
 
@@ -30,12 +30,12 @@ def desk(tmp_path: Path) -> Desk:
 def test_L_01_where_the_files_are(tmp_path: Path) -> None:
     """SPEC L-01: in Claude Code's directory; both paths are configurable; nothing is moved."""
     home = {"HOME": str(tmp_path)}
-    assert places(home).profile == tmp_path / ".claude/leetcode-teacher-profile.md"
-    assert places(home).ledger == tmp_path / ".claude/leetcode-teacher-ledger.md"
-    moved = places(home | {"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})
+    assert resolve_paths(home).profile == tmp_path / ".claude/leetcode-teacher-profile.md"
+    assert resolve_paths(home).ledger == tmp_path / ".claude/leetcode-teacher-ledger.md"
+    moved = resolve_paths(home | {"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})
     assert moved.ledger.parent == tmp_path / "elsewhere" == moved.session_state.parent
     (tmp_path / "c.toml").write_text('[learner]\nprofile = "~/me.md"\nledger = "~/old.md"\n')
-    given = configured(
+    given = load_paths(
         home | {"TACITD_CONFIG": str(tmp_path / "c.toml"), "TACITD_LEARNER__LEDGER": "/srv/ledger.md"}
     )
     assert (given.profile, given.ledger) == (tmp_path / "me.md", Path("/srv/ledger.md"))
@@ -167,7 +167,7 @@ def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
     desk.where.ledger.write_text(
         "".join(line for line in desk.ledger.splitlines(True) if "| a |" not in line)
     )
-    desk.edit("\n".join(desk.profile.bare(desk.profile.sessions[1].span)), "")
+    desk.edit("\n".join(desk.profile.bare_lines(desk.profile.sessions[1].span)), "")
     for first in (True, False):
         assert not desk.look(first=first).completed
     desk.record("c", days=2)
@@ -216,7 +216,7 @@ def test_L_45_options(desk: Desk) -> None:
     for days in (0, 1, 2):
         desk.record(days=days, verdict="strong_pass")
     assert desk.rows[-1].review == stamp(2 + 28)[:10]
-    plan = Plan(grow_only_when_due=True, longest_interval=20)
+    plan = ReviewPlan(grow_only_when_due=True, longest_interval=20)
     for days in (0, 1, 8):
         desk.record("lru", days=days, verdict="strong_pass", plan=plan)
     assert [one.review for one in desk.rows[3:]] == [stamp(7)[:10], stamp(8)[:10], stamp(22)[:10]]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tacitd.events import Record, ToolUse
-from tacitd_handlers.learner.teaching import report_id, reports, uses_skill
+from tacitd_handlers.learner.teaching import find_reports, report_id, uses_skill
 
 SKILLS, FILES = ("leetcode-teacher",), ("leetcode-teacher-profile.md", "leetcode-teacher-ledger.md")
 REPORT = '{"problem": "two-sum", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}'
@@ -51,12 +51,12 @@ def test_X_10_which_sessions_teach(record: Record, teaches: bool) -> None:
 )
 def test_X_10_only_whole_reports_count(text: str, count: int) -> None:
     """SPEC X-10: a fenced object with a verdict and only the fields of a record."""
-    assert len(list(reports(text))) == count
+    assert len(list(find_reports(text))) == count
 
 
 def test_a_copied_report_is_the_same_report() -> None:
     """SPEC L-23: a fork copies records under new ids and keeps their time."""
-    given = next(reports(f"```json\n{REPORT}\n```"))
+    given = next(find_reports(f"```json\n{REPORT}\n```"))
     one, copy = Record(0, 9, "assistant", "u1", "s", 5.0), Record(7, 99, "assistant", "u2", "t", 5.0)
     assert report_id(one, given) == report_id(copy, given)
     assert report_id(one, given) != report_id(Record(0, 9, "assistant", "u1", "s", 6.0), given)

@@ -23,7 +23,7 @@ def told(bench: Bench) -> Bench:
 def test_without_sources_it_is_a_header_and_costs_nothing(bench: Bench) -> None:
     """SPEC S-40: no source at all, no call."""
     bench.type("use pnpm, not npm")
-    assert bench.files.summary.read_text() == "# Known facts\n"
+    assert bench.files.summary_file.read_text() == "# Known facts\n"
     assert not bench.asked(SUMMARY) and len(bench.model.asked) == 1
 
 
@@ -42,25 +42,25 @@ def test_what_it_said_is_kept_for_every_later_summary(told: Bench) -> None:
     told.restart()
     told.end()
     assert len(told.asked(SUMMARY)) == 1
-    summary = told.files.summary.read_text()
+    summary = told.files.summary_file.read_text()
     assert "- Prefers small functions" in summary and f"- {PNPM}" in summary
 
 
 def test_an_own_write_asks_nothing(told: Bench) -> None:
     """SPEC S-43: LEARNED.md is a watched source that the synthesis writes."""
     told.learn()
-    before, asked = told.files.summary.read_bytes(), len(told.model.asked)
-    told.changed(told.files.learned)
-    assert len(told.model.asked) == asked and told.files.summary.read_bytes() == before
+    before, asked = told.files.summary_file.read_bytes(), len(told.model.asked)
+    told.changed(told.files.learned_file)
+    assert len(told.model.asked) == asked and told.files.summary_file.read_bytes() == before
 
 
 def test_a_persons_edit_of_learned_is_known_without_a_call(told: Bench) -> None:
     """SPEC S-43: it stands in the summary, and the model is asked only for a directive's text."""
     told.learn()
     asked = len(told.model.asked)
-    told.files.learned.write_text(told.learned + "- Prefers blue\n")
-    told.changed(told.files.learned)
-    assert "Prefers blue" in told.files.summary.read_text() and len(told.model.asked) == asked
+    told.files.learned_file.write_text(told.learned + "- Prefers blue\n")
+    told.changed(told.files.learned_file)
+    assert "Prefers blue" in told.files.summary_file.read_text() and len(told.model.asked) == asked
 
 
 def test_a_changed_directive_is_asked_about(told: Bench) -> None:
@@ -69,9 +69,9 @@ def test_a_changed_directive_is_asked_about(told: Bench) -> None:
     told.clock.advance(3600.0)
     told.put("AGENTS.md", "- Write tiny functions\n")
     told.answer((SUMMARY, "## Coding\n- Prefers tiny functions\n"), (EXTRACTION, PNPM))
-    told.changed(told.files.agents)
-    assert len(told.asked(SUMMARY)) == 2 and "tiny" in told.files.summary.read_text()
-    told.changed(told.files.agents)
+    told.changed(told.files.agents_file)
+    assert len(told.asked(SUMMARY)) == 2 and "tiny" in told.files.summary_file.read_text()
+    told.changed(told.files.agents_file)
     assert len(told.asked(SUMMARY)) == 2
 
 
@@ -82,8 +82,8 @@ def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None
     for minute in range(60):
         told.clock.advance(60.0)
         told.put("AGENTS.md", f"- Rule number {minute}\n")
-        told.changed(told.files.agents)
-        assert f"Rule number {minute}" in told.files.summary.read_text() or minute in (29, 59)
+        told.changed(told.files.agents_file)
+        assert f"Rule number {minute}" in told.files.summary_file.read_text() or minute in (29, 59)
     assert len(told.asked(SUMMARY)) <= 3
     told.clock.advance(3600.0)
     told.put("AGENTS.md", "- The last rule\n")
@@ -107,7 +107,7 @@ def test_without_an_answer_the_documents_own_lines_do(told: Bench, said: str | N
     """SPEC S-44."""
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
     told.type("use pnpm, not npm")
-    summary = told.files.summary.read_text()
+    summary = told.files.summary_file.read_text()
     assert "- Write small functions" in summary and "- Test first" in summary
 
 
@@ -115,7 +115,7 @@ def test_it_stays_under_fifty_lines(told: Bench) -> None:
     """SPEC S-41: 49 at most, whole ones."""
     told.put("LEARNED.md", "## Coding\n" + "".join(f"- Rule {n} about thing{n}\n" for n in range(500)))
     told.type("use pnpm, not npm")
-    summary = told.files.summary.read_text().splitlines()
+    summary = told.files.summary_file.read_text().splitlines()
     assert len(summary) == 49 and "- Rule 499 about thing499" in summary
 
 
@@ -133,7 +133,7 @@ def test_a_directive_is_read_beside_the_projects_own(bench: Bench, tmp_path: Pat
     shared, own = bench.asked(SUMMARY)
     assert "Rule of a" in shared and "Rule of b" in shared and "the project" not in shared
     assert "Rule of the project" in own and "Rule of a" not in own
-    assert bench.files.summary.read_text().count("Prefers small functions") == 1
+    assert bench.files.summary_file.read_text().count("Prefers small functions") == 1
 
 
 @pytest.fixture
@@ -183,9 +183,9 @@ def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said:
     for _ in range(3):
         told.clock.advance(3600.0)
         told.restart()
-        told.files.summary.unlink()
+        told.files.summary_file.unlink()
         told.type("use tabs")
-        told.changed(told.files.agents)
+        told.changed(told.files.agents_file)
     assert len(told.asked(SUMMARY)) == 1
     told.due("init", told.project)
     assert len(told.asked(SUMMARY)) == 2
@@ -201,22 +201,22 @@ def test_secrets_in_a_directive_do_not_leave_the_machine(told: Bench) -> None:
 def test_a_summary_that_was_deleted_is_made_again(told: Bench) -> None:
     """Issue "by itself when the summary is missing": from what is kept, for nothing."""
     told.type("use pnpm, not npm")
-    told.files.summary.unlink()
+    told.files.summary_file.unlink()
     told.type("use tabs")
-    assert "Prefers small functions" in told.files.summary.read_text() and len(told.asked(SUMMARY)) == 1
+    assert "Prefers small functions" in told.files.summary_file.read_text() and len(told.asked(SUMMARY)) == 1
 
 
 def test_an_unchanged_summary_is_not_touched(told: Bench) -> None:
     """DESIGN "skipped when nothing changes"."""
     told.learn()
-    before = told.files.summary.stat()
-    told.changed(told.files.agents)
-    assert told.files.summary.stat().st_ino == before.st_ino
-    assert told.files.summary.stat().st_mtime_ns == before.st_mtime_ns
+    before = told.files.summary_file.stat()
+    told.changed(told.files.agents_file)
+    assert told.files.summary_file.stat().st_ino == before.st_ino
+    assert told.files.summary_file.stat().st_mtime_ns == before.st_mtime_ns
 
 
 def test_a_change_in_a_project_without_a_summary_writes_none(bench: Bench) -> None:
     """ANCHORS P13: a project that was only looked at is not littered."""
     bench.put("AGENTS.md", "- x\n")
-    bench.changed(bench.files.agents)
-    assert not bench.files.tmp.exists()
+    bench.changed(bench.files.agents_file)
+    assert not bench.files.tmp_dir.exists()

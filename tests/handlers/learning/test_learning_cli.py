@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tacitd.errors import PARKED
-from tacitd_handlers.learning.cli import tell_lines
+from tacitd_handlers.learning.cli import echo_lines
 
 APP = "/home/me/app"
 
@@ -31,7 +31,7 @@ def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str])
     """An editor has LEARNED.md open: exit code 75, and the reason of this project, not that of others."""
     others = ["/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md"]
     degraded = [open_file(path) for path in (f"{APP}/LEARNED.md", *others)]
-    assert tell_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
+    assert echo_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
     assert capsys.readouterr().err == (
         f"1 fact still waits in {APP}\n{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
     )
@@ -40,13 +40,13 @@ def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str])
 def test_more_facts_still_wait(capsys: pytest.CaptureFixture[str]) -> None:
     """The verb agrees with the number; what was made is printed too."""
     said = answer(made=[{"line": "learned: Use pnpm"}], waits=[waiting(APP, "2 facts")])
-    assert tell_lines(said, APP) == PARKED
+    assert echo_lines(said, APP) == PARKED
     assert capsys.readouterr().err == f"learned: Use pnpm\n2 facts still wait in {APP}\n"
 
 
 def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     """The model answered NONE; facts of another project wait, which is not this command's concern."""
-    assert tell_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
+    assert echo_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
     said = capsys.readouterr().err
     assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
     assert "the model made no line of it" in said
@@ -56,11 +56,11 @@ def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_why_no_line_was_made_is_told_apart(capsys: pytest.CaptureFixture[str], why: str) -> None:
     """A repeated line and NONE are two things; what became of another project's facts is not this command's concern."""
     unmade = [{"did": "no line", "text": why, "where": APP}, {"did": "no line", "text": "no", "where": "/b"}]
-    assert tell_lines(answer(unmade=unmade), APP) == 0
+    assert echo_lines(answer(unmade=unmade), APP) == 0
     assert capsys.readouterr().err == f"1 fact made no new line in {APP}: {why}\n"
 
 
 def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:
     """There was nothing to do."""
-    assert tell_lines(answer(waited=[]), APP) == 0
+    assert echo_lines(answer(waited=[]), APP) == 0
     assert capsys.readouterr().err == f"no facts wait in {APP}: nothing to do\n"

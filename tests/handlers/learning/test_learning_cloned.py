@@ -103,16 +103,16 @@ def test_without_a_session_of_ours_it_is_not_taken_either(cloned: Bench) -> None
         assert cloned.play_posted() == []
         assert cloned.due("synthesize", cloned.project) == Done()
         cloned.restart()
-    assert not cloned.model.asked and not cloned.files.learned.exists() and seen_by_git(cloned) == ""
+    assert not cloned.model.asked and not cloned.files.learned_file.exists() and seen_by_git(cloned) == ""
 
 
 def test_a_raw_file_that_is_in_the_index_only_is_not_made(cloned: Bench) -> None:
     """Deleted by the person and not committed yet: making it would be a change to a tracked file."""
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
-    cloned.files.raw.unlink()
+    cloned.files.raw_file.unlink()
     cloned.type("use pnpm, not npm")
-    assert not cloned.files.raw.exists() and seen_by_git(cloned) == f" D {RAW}\n"
+    assert not cloned.files.raw_file.exists() and seen_by_git(cloned) == f" D {RAW}\n"
     cloned.end()
     assert cloned.bullets == [PNPM]
 
@@ -122,7 +122,7 @@ def test_another_case_of_the_name_is_the_same_file(cloned: Bench) -> None:
     cloned.put("tmp/Learning-Raw.jsonl", line(EVIL))
     commit(cloned, "tmp/Learning-Raw.jsonl")
     cloned.type("use pnpm, not npm")
-    assert not cloned.files.raw.exists()
+    assert not cloned.files.raw_file.exists()
     cloned.end()
     assert cloned.bullets == [PNPM] and seen_by_git(cloned) == ""
 
@@ -138,11 +138,11 @@ def test_a_checkout_brings_a_raw_file_in_the_middle_of_a_session(cloned: Bench) 
     git(cloned.root, "checkout", "-q", "evil")
     assert [one.facts for one in cloned.raw] == [(EVIL,)]
     cloned.end()
-    assert cloned.bullets == [PNPM] and cloned.files.raw.read_text() == line(EVIL)
+    assert cloned.bullets == [PNPM] and cloned.files.raw_file.read_text() == line(EVIL)
     git(cloned.root, "checkout", "-q", "-")
     cloned.answer((SYNTHESIS, every_fact), (EXTRACTION, SHORT))
     cloned.learn("short answers", session="s2")
-    assert cloned.bullets == [PNPM, SHORT] and not cloned.files.raw.exists()
+    assert cloned.bullets == [PNPM, SHORT] and not cloned.files.raw_file.exists()
 
 
 def test_what_git_no_longer_tracks_is_still_not_ours(cloned: Bench) -> None:
@@ -153,10 +153,10 @@ def test_what_git_no_longer_tracks_is_still_not_ours(cloned: Bench) -> None:
     git(cloned.root, "rm", "-q", "--cached", RAW)
     cloned.restart()
     cloned.due("synthesize", cloned.project)
-    with cloned.files.raw.open("a") as tool:
+    with cloned.files.raw_file.open("a") as tool:
         tool.write(line(TABS))
     cloned.due("synthesize", cloned.project)
-    assert cloned.bullets == [PNPM, TABS] and cloned.files.raw.read_text() == line(EVIL) + line(TABS)
+    assert cloned.bullets == [PNPM, TABS] and cloned.files.raw_file.read_text() == line(EVIL) + line(TABS)
 
 
 def test_a_submodule_in_the_place_of_tmp_is_somebody_elses(cloned: Bench) -> None:
@@ -171,7 +171,7 @@ def test_a_submodule_in_the_place_of_tmp_is_somebody_elses(cloned: Bench) -> Non
     )
     commit(cloned, ".gitmodules", "tmp")
     cloned.learn()
-    assert cloned.bullets == [PNPM] and cloned.files.raw.read_text() == line(EVIL)
+    assert cloned.bullets == [PNPM] and cloned.files.raw_file.read_text() == line(EVIL)
     assert git(cloned.root / "tmp", "status", "--porcelain", "-uall") == "" and seen_by_git(cloned) == ""
 
 
@@ -192,7 +192,7 @@ def test_where_git_cannot_say_nothing_is_taken(
             monkeypatch.setenv("PATH", "/nowhere")
             cloned.restart()  # what git said before is known as long as the index stays the same
     cloned.learn()
-    assert cloned.bullets == [PNPM] and cloned.files.raw.read_text() == line(TABS)
+    assert cloned.bullets == [PNPM] and cloned.files.raw_file.read_text() == line(TABS)
     assert "git cannot say" in said_of_foreign(cloned)
     monkeypatch.undo()
     (cloned.root / ".git/index.lock").unlink(missing_ok=True)
@@ -201,7 +201,11 @@ def test_where_git_cannot_say_nothing_is_taken(
         cloned.clock.advance(3600)
     cloned.due("recover")
     cloned.play_posted()
-    assert cloned.bullets == [PNPM, TABS] and said_of_foreign(cloned) == "" and not cloned.files.raw.exists()
+    assert (
+        cloned.bullets == [PNPM, TABS]
+        and said_of_foreign(cloned) == ""
+        and not cloned.files.raw_file.exists()
+    )
 
 
 def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file(cloned: Bench) -> None:
@@ -212,7 +216,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     cloned.type("use pnpm, not npm")
     outcomes = [cloned.end() for _ in range(3)]
     assert isinstance(outcomes[-1], Rejected)
-    (aside,) = cloned.files.tmp.glob("*.dead.jsonl")
+    (aside,) = cloned.files.tmp_dir.glob("*.dead.jsonl")
     assert PNPM in aside.read_text() and EVIL not in aside.read_text()
     assert cloned.status["facts_waiting"] == {} and seen_by_git(cloned) == ""
     (said,) = [one for id, one in cloned.degraded.items() if id.startswith("learning.aside")]
@@ -412,7 +416,7 @@ def test_a_project_of_an_older_version_goes_on(bench: Bench) -> None:
     bench.restart()
     bench.due("recover")
     bench.play_posted()
-    assert sorted(bench.bullets) == [TABS, PNPM] and not bench.claimed and not bench.files.raw.exists()
+    assert sorted(bench.bullets) == [TABS, PNPM] and not bench.claimed and not bench.files.raw_file.exists()
 
 
 # --- the summary --------------------------------------------------------------------------------------------
@@ -425,7 +429,7 @@ def test_a_committed_summary_is_neither_believed_nor_changed(cloned: Bench) -> N
     commit(cloned, SUMMARY, "AGENTS.md")
     before = path.read_bytes()
     cloned.learn()
-    cloned.changed(cloned.files.agents)
+    cloned.changed(cloned.files.agents_file)
     cloned.due("init", cloned.project)
     assert cloned.bullets == [PNPM] and path.read_bytes() == before and seen_by_git(cloned) == ""
     (asked,) = cloned.asked(EXTRACTION)

@@ -7,39 +7,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.confidence import Standing, as_data, confidence, fold, from_data, seen, stale
+from tacitd_handlers.learning.confidence import (
+    LineConfidence,
+    as_data,
+    current_confidence,
+    fold_sightings,
+    from_data,
+    is_stale,
+    record_sighting,
+)
 
 DAY = 86_400.0
 START = 1_700_000_000.0
-NEW = Standing(START, START, 1.0, 1)
+NEW = LineConfidence(START, START, 1.0, 1)
 
 
 def test_a_new_line() -> None:
     """S-54, P-11: first = last = now, 1.0, counted once."""
-    assert seen(None, START) == NEW
-    assert fold([]) is None
+    assert record_sighting(None, START) == NEW
+    assert fold_sightings([]) is None
 
 
 def test_half_life() -> None:
     """P-13: halved in 30 days."""
-    assert confidence(NEW, START + 30 * DAY) == pytest.approx(0.5)
-    assert confidence(NEW, START + 60 * DAY) == pytest.approx(0.25)
+    assert current_confidence(NEW, START + 30 * DAY) == pytest.approx(0.5)
+    assert current_confidence(NEW, START + 60 * DAY) == pytest.approx(0.25)
 
 
 def test_reinforced_after_decaying() -> None:
     """P-12: decay first, then 0.3: 0.477 at day 75, 0.8 from a half, never over 1."""
-    later = seen(NEW, START + 75 * DAY)
+    later = record_sighting(NEW, START + 75 * DAY)
     assert later.confidence == pytest.approx(0.477, abs=0.001)
     assert later.seen_count == 2 and later.last_seen == START + 75 * DAY and later.first_seen == START
-    assert seen(Standing(START, START, 0.5, 1), START).confidence == pytest.approx(0.8)
-    assert seen(NEW, START).confidence == 1.0
+    assert record_sighting(LineConfidence(START, START, 0.5, 1), START).confidence == pytest.approx(0.8)
+    assert record_sighting(NEW, START).confidence == 1.0
 
 
 def test_stale_strictly_under_a_tenth() -> None:
     """P-14, S-54: from 1.0 first at 99.66 days; listed, never removed by itself."""
-    assert not stale(NEW, START + 99.65 * DAY)
-    assert stale(NEW, START + 99.67 * DAY)
-    assert not stale(Standing(START, START, 0.1, 1), START)
+    assert not is_stale(NEW, START + 99.65 * DAY)
+    assert is_stale(NEW, START + 99.67 * DAY)
+    assert not is_stale(LineConfidence(START, START, 0.1, 1), START)
 
 
 def test_kept_as_data() -> None:
@@ -54,7 +62,7 @@ def test_kept_as_data() -> None:
 @examples(80)
 def test_stays_within_bounds_and_asking_changes_nothing(times: list[float], ask: float) -> None:
     """P-13: between 0 and 1 whatever the clock does; time alone never raises it."""
-    standing = fold(START + at for at in times)
+    standing = fold_sightings(START + at for at in times)
     assert standing is not None and standing.seen_count == len(times)
-    assert 0.0 <= confidence(standing, START + ask) <= standing.confidence <= 1.0
-    assert confidence(standing, START + ask + DAY) <= confidence(standing, START + ask)
+    assert 0.0 <= current_confidence(standing, START + ask) <= standing.confidence <= 1.0
+    assert current_confidence(standing, START + ask + DAY) <= current_confidence(standing, START + ask)

@@ -9,7 +9,7 @@ import pytest
 
 from support_cli import Cli
 from support_learning import git
-from tacitd_handlers.learning.context import section
+from tacitd_handlers.learning.context import build_section
 
 
 @pytest.fixture
@@ -36,20 +36,20 @@ def order(text: str) -> list[str]:
 
 def test_from_the_root_down_to_the_directory(root: Path) -> None:
     """SPEC S-37."""
-    assert order(section(root / "src/deep", 9000)) == ["learned", "of the root", "of src", "of deep"]
-    assert order(section(root, 9000)) == ["learned", "of the root"]
-    assert f"=== {root / 'src/AGENTS.md'} ===" in section(root / "src", 9000)
+    assert order(build_section(root / "src/deep", 9000)) == ["learned", "of the root", "of src", "of deep"]
+    assert order(build_section(root, 9000)) == ["learned", "of the root"]
+    assert f"=== {root / 'src/AGENTS.md'} ===" in build_section(root / "src", 9000)
 
 
 def test_a_directory_that_is_gone_counts_as_far_as_it_is_there(root: Path) -> None:
     """Issue "`context` … on any path"."""
-    assert order(section(root / "src/gone/deeper", 9000)) == ["learned", "of the root", "of src"]
+    assert order(build_section(root / "src/gone/deeper", 9000)) == ["learned", "of the root", "of src"]
 
 
 def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
     """A shell may stand in a linked directory."""
     (tmp_path / "link").symlink_to(root / "src")
-    assert order(section(tmp_path / "link", 9000)) == ["learned", "of the root", "of src"]
+    assert order(build_section(tmp_path / "link", 9000)) == ["learned", "of the root", "of src"]
 
 
 def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: Path) -> None:
@@ -60,16 +60,21 @@ def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: 
     git(root, "worktree", "add", "-q", str(tree))
     (tree / "src/AGENTS.md").write_text("- of the tree\n")
     (tree / "src/deep").mkdir()
-    assert order(section(tree / "src/deep", 9000)) == ["learned", "of the root", "of the tree", "of deep"]
+    assert order(build_section(tree / "src/deep", 9000)) == [
+        "learned",
+        "of the root",
+        "of the tree",
+        "of deep",
+    ]
 
 
 def test_the_budget_is_never_passed(root: Path) -> None:
     """Issue "with a budget": whole documents while they fit, then one cut at a line, and it says so."""
     (root / "LEARNED.md").write_text("".join(f"- line number {n}\n" for n in range(1000)))
     for budget in (100, 300, 1000, 5000, 100_000):
-        text = section(root / "src", budget)
+        text = build_section(root / "src", budget)
         assert len(text) <= budget
-    assert "[… cut" in section(root, 1000) and section(root, 100) == ""
+    assert "[… cut" in build_section(root, 1000) and build_section(root, 100) == ""
 
 
 @pytest.mark.parametrize("odd", ["fifo", "directory", "bytes", "empty"])
@@ -86,7 +91,7 @@ def test_odd_files_are_left_out(root: Path, odd: str) -> None:
             path.write_bytes(b"- gr\xfc\xdfe\n")
         case _:
             path.write_text("\n \n")
-    assert order(section(root, 9000))[-1] == "of the root"
+    assert order(build_section(root, 9000))[-1] == "of the root"
 
 
 def test_the_command_needs_no_daemon_and_no_claude(

@@ -60,11 +60,11 @@ def again(bench: Bench) -> None:
 def calm(bench: Bench, *bullets: str) -> None:
     """Nothing waits, nothing is left over, and each line stands once."""
     assert sorted(bench.bullets) == sorted(bullets)
-    assert not bench.files.raw.exists() and not bench.claimed and not bench.degraded
+    assert not bench.files.raw_file.exists() and not bench.claimed and not bench.degraded
     assert bench.status["facts_waiting"] == {} and not bench.history.pending
     hidden = bench.excluded()
     assert sorted(hidden) == sorted(set(hidden)) and "/LEARNED.md" in hidden
-    assert all(f"- {line}" in bench.files.summary.read_text() for line in bullets)
+    assert all(f"- {line}" in bench.files.summary_file.read_text() for line in bullets)
     litter = [p.name for p in bench.root.rglob(".tacitd-*")]
     before = {p: p.read_bytes() for p in bench.root.rglob("*") if p.is_file() and p.name not in litter}
     again(bench)
@@ -80,7 +80,7 @@ def test_a_crash_before_every_change_of_a_synthesis(tmp_path: Path) -> None:
     for number in moments():
         bench = Bench(tmp_path / str(number), (SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, PNPM))
         bench.type("use pnpm, not npm")
-        with bench.files.raw.open("a") as file:
+        with bench.files.raw_file.open("a") as file:
             file.write(f'{{"facts": ["{TABS}"]}}\n')
         trail: Sequence[str] = ()
         try:
@@ -131,8 +131,8 @@ def test_a_crash_during_a_synthesis_that_writes_nothing(tmp_path: Path) -> None:
                 bench.end()
         except Crash:
             again(bench)
-        assert bench.status["facts_waiting"] == {} and not bench.files.raw.exists() and not bench.claimed
-        assert len(bench.asked(SYNTHESIS)) <= 2 and not bench.files.learned.exists()
+        assert bench.status["facts_waiting"] == {} and not bench.files.raw_file.exists() and not bench.claimed
+        assert len(bench.asked(SYNTHESIS)) <= 2 and not bench.files.learned_file.exists()
         if len(trail) < number:
             return
     raise AssertionError("the synthesis never ended")

@@ -39,7 +39,7 @@ def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> 
 @pytest.mark.parametrize("line", [1, 5, 9, 20])
 def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, line: int) -> None:
     """Issue "leaves nothing behind": also when it is interrupted or its reader goes."""
-    playing = demo.play()
+    playing = demo.play_demo()
     assert isinstance(playing, Generator)
     for _ in range(line):
         next(playing)

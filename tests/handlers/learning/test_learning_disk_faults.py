@@ -28,7 +28,7 @@ from tacitd.handler import Plugin
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.process import FinishedProcess
 from tacitd.retries import retry_rejected
-from tacitd_handlers.learning import slice as learning_slice
+from tacitd_handlers.learning import make_plugin as learning_slice
 
 INJECTIONS = 1000
 FACTOR = float(os.environ.get("TACITD_EXAMPLES") or 0.02)

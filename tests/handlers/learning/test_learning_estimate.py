@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_sources import ROOT
 from tacitd.events import Prompt, Record
-from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, Sitting, estimate
+from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.facts import FACTS_LIMIT
-from tacitd_handlers.learning.gather import gather
-from tacitd_handlers.learning.material import portions
+from tacitd_handlers.learning.gather import gather_prompts
+from tacitd_handlers.learning.material import split_portions
 from tacitd_handlers.learning.phrasing import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
@@ -20,7 +20,7 @@ MAX_PROMPTS, MAX_BYTES = 10, 2048
 
 def test_nothing_costs_nothing() -> None:
     """Issue "Reading": `scan` says first what it costs."""
-    nothing = estimate([Sitting("/w", 0, 0)], MAX_PROMPTS, MAX_BYTES)
+    nothing = estimate_cost([SessionVolume("/w", 0, 0)], MAX_PROMPTS, MAX_BYTES)
     assert (nothing.sessions, nothing.prompts, nothing.calls, nothing.usd) == (0, 0, 0, 0.0)
 
 
@@ -34,9 +34,11 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
     ]
     calls, position = 0, 0
     while position < len(records):
-        position = gather(records[position:], len(records), MAX_PROMPTS, MAX_BYTES).upto
+        position = gather_prompts(records[position:], len(records), MAX_PROMPTS, MAX_BYTES).upto
         calls += 1
-    said = estimate([Sitting("/w", len(sizes), sum(max(1, s) for s in sizes))], MAX_PROMPTS, MAX_BYTES)
+    said = estimate_cost(
+        [SessionVolume("/w", len(sizes), sum(max(1, s) for s in sizes))], MAX_PROMPTS, MAX_BYTES
+    )
     assert calls <= said.calls and said.prompts == len(sizes) and said.usd > 0
 
 
@@ -44,13 +46,13 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
 def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     """Issue "Reading": at most, also where every call finds as many and as long facts as are kept of it."""
     facts = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(answers * FACTS_LIMIT)]
-    said = estimate([Sitting("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
-    assert answers + len(list(portions(facts))) <= said.calls
+    said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
+    assert answers + len(list(split_portions(facts))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:
     """README "What it costs": the same numbers as here, for ten prompts and for what a project costs once."""
-    usual, largest = (estimate([Sitting("/w", 10, size)], 10, 24_576) for size in (2_000, 24_576))
+    usual, largest = (estimate_cost([SessionVolume("/w", 10, size)], 10, 24_576) for size in (2_000, 24_576))
     ending = (SMART_IN * MATERIAL / 2 + SMART_OUT * 3000) / 1e6
     once = usual.usd - (usual.calls - 1) * ending, largest.usd - (largest.calls - 1) * ending
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

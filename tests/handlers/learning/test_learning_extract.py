@@ -23,7 +23,7 @@ def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
     """SPEC S-01: the wait is what is left of the quiet, and nothing is asked or written meanwhile."""
     event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
     assert bench.play(event) == Wait(SETTLE - 120.0)
-    assert not bench.model.asked and not bench.files.tmp.exists()
+    assert not bench.model.asked and not bench.files.tmp_dir.exists()
     bench.clock.advance(SETTLE - 120.0)
     assert isinstance(bench.play(event), Done)
 
@@ -95,17 +95,17 @@ class Talkative:
 
     name = "talkative"
 
-    def addition(self, project: str) -> str:
+    def render_addition(self, project: str) -> str:
         return "And: the token: ghp_abcdefghijklmnopqrstuvwxyz0123"
 
-    def split(self, answer: str) -> tuple[Any | None, str]:
+    def extract_finding(self, answer: str) -> tuple[Any | None, str]:
         return None, answer
 
 
 def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """ANCHORS P15: whatever goes along with either stage."""
     for stage in (extract, synthesize):
-        monkeypatch.setattr(stage, "riders", lambda table: [Talkative()])
+        monkeypatch.setattr(stage, "load_extensions", lambda table: [Talkative()])
     bench.learn()
     assert len(bench.model.prompts) == 2
     assert all("ghp_" not in one and "the token: [secret]" in one for one in bench.model.prompts)
@@ -171,7 +171,7 @@ def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
     bench.clock.wall = MORNING
     edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(bench.root / "src/auth/a.py")}).encode())
     bench.play(bench.grew(bench.record("use pnpm, not npm"), bench.record(tools=[edit]), due=True))
-    text = bench.files.raw.read_text()
+    text = bench.files.raw_file.read_text()
     made = json.loads(text)
     assert text.endswith("}\n") and text.count("\n") == 1
     assert list(made) == ["ts", "facts", "session", "prompts", "folders", "batch"]
@@ -210,7 +210,7 @@ def test_none_writes_nothing(bench: Bench, said: str) -> None:
     """SPEC S-02, S-03: no raw file, and the prompts count as handled."""
     bench.answer((EXTRACTION, said))
     assert isinstance(bench.type("thanks"), Done)
-    assert not bench.files.raw.exists() and bench.status["total"]["asked"] == 1
+    assert not bench.files.raw_file.exists() and bench.status["total"]["asked"] == 1
 
 
 # --- what is known ------------------------------------------------------------------------------------------
@@ -246,5 +246,5 @@ def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
     """SPEC S-67: neither in the raw file nor in the log."""
     bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
     bench.type("the key is …, use pnpm, not npm")
-    kept = bench.files.raw.read_text() + bench.log.path.read_text()
+    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
     assert "sk-ant" not in kept and PNPM in kept

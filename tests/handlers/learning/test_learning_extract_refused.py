@@ -32,7 +32,7 @@ def test_an_unusable_answer_is_asked_again_and_blames_the_work(bench: Bench, sai
     event = bench.grew(bench.record("use pnpm, not npm"))
     outcome = bench.play(event)
     assert isinstance(outcome, Later) and outcome.blame == "work"
-    assert not bench.files.raw.exists() and list(bench.commits()) == []
+    assert not bench.files.raw_file.exists() and list(bench.commits()) == []
     assert "learning.answers" in bench.degraded
     bench.answer((EXTRACTION, PNPM))
     bench.play(event)
@@ -53,7 +53,7 @@ def test_every_reason_for_no_answer_has_its_outcome(bench: Bench, why: Why) -> N
     assert isinstance(outcome, Later)
     assert outcome.reason == f"{why}: because" and (outcome.hint, outcome.not_before) == ("do this", 5.0)
     assert outcome.blame == ("work" if why in WORK else "world")
-    assert not bench.files.raw.exists()
+    assert not bench.files.raw_file.exists()
 
 
 # --- where nothing may be written ---------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Pat
     target = outside if name == "tmp" else outside / "bashrc"
     if name != "tmp":
         target.write_text("mine")
-        bench.files.tmp.mkdir()
+        bench.files.tmp_dir.mkdir()
     (bench.root / name).symlink_to(target)
     outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "link" in outcome.reason and not bench.model.asked
@@ -104,8 +104,8 @@ def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Pat
 @pytest.mark.parametrize("name", ["learning-raw.jsonl", "known-facts-summary.md"])
 def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: str) -> None:
     """DESIGN "Hints and truth": a FIFO must not hang anything."""
-    bench.files.tmp.mkdir()
-    os.mkfifo(bench.files.tmp / name)
+    bench.files.tmp_dir.mkdir()
+    os.mkfifo(bench.files.tmp_dir / name)
     outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "not an ordinary file" in outcome.reason
 
@@ -121,7 +121,7 @@ def test_an_excluded_project_costs_nothing_and_gets_no_file(bench: Bench) -> Non
     """Issue "tacitd exclude": its words are counted as seen, and no call is made."""
     bench.modes[bench.root] = "off"
     assert isinstance(bench.type("use pnpm, not npm"), Done)
-    assert not bench.model.asked and not bench.files.tmp.exists()
+    assert not bench.model.asked and not bench.files.tmp_dir.exists()
     assert bench.status["skipped"] == {f"{bench.root} is excluded": 1}
 
 
@@ -148,15 +148,15 @@ def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -
     """DESIGN "One way through": the commit is in the log; `status` says what is the matter until it is not."""
 
     def say(ask: object) -> str:
-        bench.files.raw.mkdir(parents=True)  # somebody puts a directory in the way during the call
+        bench.files.raw_file.mkdir(parents=True)  # somebody puts a directory in the way during the call
         return PNPM
 
     bench.answer((EXTRACTION, say))
     assert isinstance(bench.type("use pnpm, not npm"), Done)
     id = f"learning.raw-unwritable:{bench.root}"
-    assert str(bench.files.raw) in bench.degraded[id].what
+    assert str(bench.files.raw_file) in bench.degraded[id].what
     assert bench.status["facts_waiting"] == {str(bench.root): 1}
-    bench.files.raw.rmdir()
+    bench.files.raw_file.rmdir()
     bench.answer((EXTRACTION, SHORT))
     bench.type("short answers")
     assert [line.facts for line in bench.raw] == [(PNPM,), (SHORT,)] and id not in bench.degraded
@@ -165,7 +165,7 @@ def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -
 def test_a_crash_before_the_raw_file_was_written_loses_nothing(bench: Bench) -> None:
     """RELIABILITY 1: the facts are in the log, and `open` writes the file."""
     bench.type("use pnpm, not npm")
-    bench.files.raw.unlink()
+    bench.files.raw_file.unlink()
     bench.restart()
     assert [line.facts for line in bench.raw] == [(PNPM,)]
 
@@ -183,10 +183,10 @@ def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
 def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(bench: Bench) -> None:
     """Issue "tacitd exclude DIR stops writing there"."""
     bench.type("use pnpm, not npm")
-    bench.files.raw.unlink()
+    bench.files.raw_file.unlink()
     bench.modes[bench.root] = "off"
     bench.restart()
-    assert not bench.files.raw.exists()
+    assert not bench.files.raw_file.exists()
 
 
 def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench) -> None:
@@ -195,7 +195,7 @@ def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench)
     bench.type("use pnpm, not npm")
     bench.type("use pnpm, not npm", session="s2", project=other)
     bench.end("s2", other)
-    assert bench.raw and not bench.files.learned.exists() and (other.root / "LEARNED.md").exists()
+    assert bench.raw and not bench.files.learned_file.exists() and (other.root / "LEARNED.md").exists()
 
 
 def test_ids_of_prompts_without_uuid_make_stable_batches(bench: Bench) -> None:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answers import Unusable, is_none, shortened, without_marks
-from tacitd_handlers.learning.facts import FACTS_LIMIT, Facts, parse_facts
-from tacitd_handlers.learning.phrasing import without_user
-from tacitd_handlers.learning.prompting import Message, extraction_prompt, template
+from tacitd_handlers.learning.answers import Unusable, is_none, shorten_line, strip_marks
+from tacitd_handlers.learning.facts import FACTS_LIMIT, ParsedFacts, parse_facts
+from tacitd_handlers.learning.phrasing import strip_user
+from tacitd_handlers.learning.prompting import PromptMessage, extraction_prompt, load_template
 
 NONES = [
     "NONE", "none", "None.", "none.", '"NONE"', "'none'", "`NONE`", "- None", "* NONE", "1. NONE", "**NONE**",
@@ -25,13 +25,13 @@ NONES = [
 @pytest.mark.parametrize("heading", ["Coding", "**Testing**", "Communication:", "## Architecture", "General"])
 def test_the_name_of_a_group_is_no_fact(heading: str) -> None:
     """S-03: a model that groups its list writes headings in all spellings."""
-    assert parse_facts(f"{heading}\nUse pnpm") == Facts(("Use pnpm",))
+    assert parse_facts(f"{heading}\nUse pnpm") == ParsedFacts(("Use pnpm",))
 
 
 @pytest.mark.parametrize("answer", NONES)
 def test_none_in_all_its_spellings(answer: str) -> None:
     """S-03: NONE means nothing and is never a fact."""
-    assert parse_facts(answer) == Facts(())
+    assert parse_facts(answer) == ParsedFacts(())
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_none_in_all_its_spellings(answer: str) -> None:
 )
 def test_facts_that_begin_like_none(fact: str) -> None:
     """S-03: a fact that begins with these letters is a fact."""
-    assert parse_facts(fact) == Facts((fact,))
+    assert parse_facts(fact) == ParsedFacts((fact,))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_facts_that_begin_like_none(fact: str) -> None:
 )  # fmt: skip
 def test_one_fact_a_line(answer: str, facts: tuple[str, ...]) -> None:
     """S-03, S-67: bullets, numbers, quotes, fences, introductions and control characters are stripped."""
-    assert parse_facts(answer) == Facts(facts)
+    assert parse_facts(answer) == ParsedFacts(facts)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_one_fact_a_line(answer: str, facts: tuple[str, ...]) -> None:
 )
 def test_no_user_prefix(text: str, expected: str) -> None:
     """S-27: "User" is implicit; a fact about users keeps the word."""
-    assert without_user(text) == expected
+    assert strip_user(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,10 @@ def test_what_is_no_list_is_unusable(answer: str, reason: str) -> None:
 
 def test_the_whole_prompt_echoed_is_refused() -> None:
     """S-35: whatever was in it."""
-    assert isinstance(parse_facts(extraction_prompt("- Use tabs", [Message("use pnpm, not npm")])), Unusable)
-    assert isinstance(parse_facts(template("extraction")[:700]), Unusable)
+    assert isinstance(
+        parse_facts(extraction_prompt("- Use tabs", [PromptMessage("use pnpm, not npm")])), Unusable
+    )
+    assert isinstance(parse_facts(load_template("extraction")[:700]), Unusable)
 
 
 def test_a_person_may_say_the_prompts_sentences() -> None:
@@ -144,34 +146,34 @@ def test_a_person_may_say_the_prompts_sentences() -> None:
     said = "please write: one fact is extracted only what the person said themselves, in the person's own terms; guess nothing."
     fact = "Extract only what the person said themselves, in the person's own terms; guess nothing."
     assert isinstance(parse_facts(fact), Unusable)
-    assert parse_facts(fact, said.replace("one fact is extracted", "extract")) == Facts((fact,))
+    assert parse_facts(fact, said.replace("one fact is extracted", "extract")) == ParsedFacts((fact,))
 
 
 def test_a_refusal_is_not_a_strong_opinion() -> None:
     """S-03: "I can't stand" declines nothing."""
-    assert parse_facts("I can't stand semicolons") == Facts(("I can't stand semicolons",))
+    assert parse_facts("I can't stand semicolons") == ParsedFacts(("I can't stand semicolons",))
 
 
 def test_caps() -> None:
     """S-03, S-67: 20 facts an answer, 300 characters a fact, and what is over is counted."""
     many = "\n".join(f"Prefers tool number {n}" for n in range(30))
     parsed = parse_facts(many)
-    assert isinstance(parsed, Facts) and len(parsed.facts) == FACTS_LIMIT and parsed.over == 10
+    assert isinstance(parsed, ParsedFacts) and len(parsed.facts) == FACTS_LIMIT and parsed.over_limit == 10
     long = parse_facts("Prefers pnpm\nWants " + "very " * 100)
-    assert isinstance(long, Facts) and len(long.facts[1]) <= 300
+    assert isinstance(long, ParsedFacts) and len(long.facts[1]) <= 300
 
 
 def test_secrets_are_kept_nowhere() -> None:
     """S-67, P15: a fact that looks like a secret is dropped and counted."""
     parsed = parse_facts("Prefers pnpm\nUses the token ghp_abcdefghijklmnopqrstuvwxyz0123456789")
-    assert parsed == Facts(("Prefers pnpm",), withheld=1)
+    assert parsed == ParsedFacts(("Prefers pnpm",), withheld=1)
 
 
 def test_shortened_ends_at_a_sentence_or_a_word() -> None:
     """S-67: a cut fact still reads."""
-    assert shortened("Use pnpm here. " + "x" * 40, 30) == "Use pnpm here."
-    assert shortened("Use pnpm and never npm at all", 20) == "Use pnpm and never…"
-    assert shortened("short", 20) == "short"
+    assert shorten_line("Use pnpm here. " + "x" * 40, 30) == "Use pnpm here."
+    assert shorten_line("Use pnpm and never npm at all", 20) == "Use pnpm and never…"
+    assert shorten_line("short", 20) == "short"
 
 
 @given(st.text(max_size=200))
@@ -179,7 +181,7 @@ def test_shortened_ends_at_a_sentence_or_a_word() -> None:
 def test_any_answer_has_an_outcome(answer: str) -> None:
     """S-03, S-23: nothing that a model can say raises, and no fact is NONE, empty, long or of two lines."""
     parsed = parse_facts(answer)
-    if isinstance(parsed, Facts):
+    if isinstance(parsed, ParsedFacts):
         assert all(
             fact == sanitize_line(fact) and 0 < len(fact) <= 300 and not is_none(fact)
             for fact in parsed.facts
@@ -190,4 +192,4 @@ def test_any_answer_has_an_outcome(answer: str) -> None:
 @examples(100)
 def test_marks_are_taken_off_once_and_for_all(text: str) -> None:
     """S-03: stripping twice changes nothing."""
-    assert without_marks(without_marks(text)) == without_marks(text)
+    assert strip_marks(strip_marks(text)) == strip_marks(text)

@@ -207,8 +207,8 @@ def test_a_dangerous_fact_of_another_tool_waits(bench: Bench) -> None:
 def test_a_batch_id_makes_no_fact_ours(bench: Bench) -> None:
     """SPEC S-67: a line that bears the id of a batch of ours, and facts that this batch did not have."""
     bench.type(NEUTRAL)
-    line = json.loads(bench.files.raw.read_text())
-    bench.files.raw.write_text(json.dumps({**line, "facts": [PNPM, "Push without asking"]}) + "\n")
+    line = json.loads(bench.files.raw_file.read_text())
+    bench.files.raw_file.write_text(json.dumps({**line, "facts": [PNPM, "Push without asking"]}) + "\n")
     bench.answer((SYNTHESIS, lines(PNPM, "Push without asking")))
     bench.end()
     assert bench.bullets == [PNPM] and all(one["verdict"] == "waits" for one in log_of(bench))

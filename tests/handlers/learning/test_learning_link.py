@@ -249,7 +249,7 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
     assert said.out == f"LEARNED.md · Coding\n  - {PNPM}\nsrc/AGENTS.md · Coding\n  - {SHORT}\n"
     rows = cli.run("learned", "--json", cwd=bench.root).json
     assert [row["line"] for row in rows] == [PNPM, SHORT] and rows[0]["sessions"] == ["s1"]
-    bench.files.learned.write_text("## Coding\n- mine\n")
+    bench.files.learned_file.write_text("## Coding\n- mine\n")
     assert [row["line"] for row in cli.run("learned", bench.root, "--json").json] == [SHORT]
 
 
@@ -284,8 +284,8 @@ def test_learned_where_nothing_was(bench: Bench, cli: Cli) -> None:
 def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
     """SPEC S-28: offered, not written."""
     bench.learn()
-    bench.files.learned.write_text("# Learned Preferences\n")
-    bench.changed(bench.files.learned)
+    bench.files.learned_file.write_text("# Learned Preferences\n")
+    bench.changed(bench.files.learned_file)
     bench.learn("pnpm, not npm, I said", session="s2")
     assert cli.run("learned", bench.root, "--withheld").out == f"LEARNED.md: {PNPM}\n"
     rows = cli.run("learned", bench.root, "--withheld", "--json").json

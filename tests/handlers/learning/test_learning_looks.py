@@ -32,7 +32,7 @@ def take_out(bench: Bench, line: str = PNPM) -> None:
     """A person deletes the line."""
     text = bench.learned
     assert f"- {line}\n" in text
-    bench.files.learned.write_text(text.replace(f"- {line}\n", ""))
+    bench.files.learned_file.write_text(text.replace(f"- {line}\n", ""))
 
 
 def say_again(bench: Bench) -> None:
@@ -66,14 +66,14 @@ def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Be
 def test_a_line_that_comes_back_is_free_again(bench: Bench) -> None:
     """SPEC S-28: its tombstone is lifted, and it is not offered any more."""
     bench.learn()
-    before = bench.files.learned.read_bytes()
+    before = bench.files.learned_file.read_bytes()
     take_out(bench)
     notice(bench)
     say_again(bench)
-    bench.files.learned.write_bytes(before)
+    bench.files.learned_file.write_bytes(before)
     notice(bench)
     assert bench.status["withheld"] == 0
-    bench.files.learned.unlink()
+    bench.files.learned_file.unlink()
     notice(bench)
     say_again(bench)
     assert bench.bullets == [PNPM]
@@ -94,7 +94,7 @@ def test_what_is_said_otherwise_is_written_though_a_line_was_removed(bench: Benc
 def test_a_file_that_is_gone_as_a_whole_proves_nothing(bench: Bench) -> None:
     """SPEC S-28: `git clean`, a fresh clone and a moved folder look like that."""
     bench.learn()
-    bench.files.learned.unlink()
+    bench.files.learned_file.unlink()
     notice(bench)
     say_again(bench)
     assert bench.bullets == [PNPM] and bench.status["withheld"] == 0
@@ -169,7 +169,7 @@ def test_a_line_that_git_brings_back_lifts_its_tombstone(bench: Bench) -> None:
 def test_a_line_that_a_person_worded_anew_is_theirs(bench: Bench) -> None:
     """SPEC S-28: an edit that says the same is no removal, and the edited line is neither doubled nor changed."""
     bench.learn()
-    bench.files.learned.write_text(bench.learned.replace(PNPM, "*use* `pnpm`, never npm."))
+    bench.files.learned_file.write_text(bench.learned.replace(PNPM, "*use* `pnpm`, never npm."))
     notice(bench)
     say_again(bench)
     assert bench.status["withheld"] == 0 and bench.bullets == ["*use* `pnpm`, never npm."]
@@ -190,12 +190,12 @@ def test_a_line_that_was_removed_unseen_is_not_known_when_a_session_begins(
 ) -> None:
     """SPEC S-43: nobody watched the file, so the summary is compared before the first words are put to the model."""
     bench.learn()
-    assert PNPM in bench.files.summary.read_text()
+    assert PNPM in bench.files.summary_file.read_text()
     take_out(bench)
     if restarted:
         bench.restart()
     bench.begin("s2")
-    assert PNPM not in bench.files.summary.read_text()
+    assert PNPM not in bench.files.summary_file.read_text()
     say_again(bench)
     assert bench.bullets == [] and bench.status["withheld"] == 1, "offered, and not dropped as known"
 
@@ -203,12 +203,16 @@ def test_a_line_that_was_removed_unseen_is_not_known_when_a_session_begins(
 def test_a_session_that_begins_writes_nothing_where_nothing_changed(bench: Bench) -> None:
     """No file, no commit, no call: neither in a new project nor in one that is as it was."""
     bench.begin()
-    assert not bench.files.tmp.exists() and not bench.files.learned.exists()
+    assert not bench.files.tmp_dir.exists() and not bench.files.learned_file.exists()
     bench.learn()
     notice(bench)
-    before, asked, commits = bench.files.summary.stat(), len(bench.model.asked), len(list(bench.commits()))
+    before, asked, commits = (
+        bench.files.summary_file.stat(),
+        len(bench.model.asked),
+        len(list(bench.commits())),
+    )
     bench.begin("s2")
-    assert bench.files.summary.stat() == before and len(bench.model.asked) == asked
+    assert bench.files.summary_file.stat() == before and len(bench.model.asked) == asked
     assert len(list(bench.commits())) == commits
 
 
@@ -218,4 +222,4 @@ def test_an_excluded_project_is_not_compared(bench: Bench) -> None:
     take_out(bench)
     bench.modes[bench.root] = "off"
     bench.begin("s2")
-    assert PNPM in bench.files.summary.read_text()
+    assert PNPM in bench.files.summary_file.read_text()

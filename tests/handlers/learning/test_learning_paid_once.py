@@ -131,7 +131,7 @@ def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, resta
         bench.due("recover")
     bench.play_posted()
     assert bench.bullets == [TABS] and not bench.claimed
-    (dead,) = bench.files.tmp.glob("*.dead.jsonl")
+    (dead,) = bench.files.tmp_dir.glob("*.dead.jsonl")
     assert PNPM in dead.read_text() and TABS not in dead.read_text()
     bench.answer((SYNTHESIS, every_fact))
     bench.due(RETRY)
@@ -139,19 +139,19 @@ def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, resta
     assert (
         sorted(bench.bullets) == [TABS, PNPM]
         and not bench.claimed
-        and not list(bench.files.tmp.glob("*.dead.jsonl"))
+        and not list(bench.files.tmp_dir.glob("*.dead.jsonl"))
     )
 
 
 def test_a_file_of_another_tool_whose_answers_were_lost_is_put_aside_whole(bench: Bench) -> None:
     """Its lines have no id by which they could be left out of the file that they share."""
     bench.type("use pnpm, not npm")
-    with bench.files.raw.open("a") as raw:
+    with bench.files.raw_file.open("a") as raw:
         raw.write('{"facts": ["Prefers tabs"]}\n')
     lost = lambda ask: NoAnswer(Why.REPEATED, "x", repeated=ask.parts[1:])  # noqa: E731
     bench.answer((SYNTHESIS, lost))
     assert isinstance(bench.end(), Rejected) and not bench.claimed
-    (dead,) = bench.files.tmp.glob("*.dead.jsonl")
+    (dead,) = bench.files.tmp_dir.glob("*.dead.jsonl")
     assert PNPM in dead.read_text() and TABS in dead.read_text()
 
 
@@ -188,15 +188,15 @@ def test_facts_that_a_person_has_tried_again_are_counted_anew(bench: Bench, wher
     aside_once(bench, "use pnpm, not npm", PNPM)
     if where == "in none":
         unlock(bench)
-        bench.files.raw.unlink(missing_ok=True)
+        bench.files.raw_file.unlink(missing_ok=True)
     before = set(parts_of(bench))
     bench.restart()
     bench.answer((SYNTHESIS, every_fact))
     if how == "rescue":
         bench.due(RETRY)
     else:
-        (dead,) = bench.files.tmp.glob("*.dead.jsonl")
-        dead.rename(bench.files.raw)
+        (dead,) = bench.files.tmp_dir.glob("*.dead.jsonl")
+        dead.rename(bench.files.raw_file)
         bench.due("recover")
     bench.play_posted()
     assert bench.bullets == [PNPM] and parts_of(bench)[-1] not in before
@@ -218,4 +218,4 @@ def test_facts_put_aside_while_git_cannot_say_are_not_asked_about_again(bench: B
     assert bench.bullets == [TABS] and paid_for(bench, PNPM) == asked and not bench.claimed
     bench.due(RETRY)
     bench.play_posted()
-    assert sorted(bench.bullets) == [TABS, PNPM] and not list(bench.files.tmp.glob("*.dead.jsonl"))
+    assert sorted(bench.bullets) == [TABS, PNPM] and not list(bench.files.tmp_dir.glob("*.dead.jsonl"))

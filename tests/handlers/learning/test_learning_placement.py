@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.cleaning import Unfit, cleaned
+from tacitd_handlers.learning.cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.headings import heading_for
-from tacitd_handlers.learning.placement import FolderKind, Placed, ProjectView, Refused, place
-from tacitd_handlers.learning.synthesis import Item
+from tacitd_handlers.learning.placement import FolderKind, PlacedLine, ProjectView, RefusedItem, place_item
+from tacitd_handlers.learning.synthesis import ProposedLine
 
 KINDS: dict[str, FolderKind] = {
     "src": "folder",
@@ -29,8 +29,8 @@ KINDS: dict[str, FolderKind] = {
 VIEW = ProjectView(lambda folder: KINDS.get(folder, "missing"))
 
 
-def _place(file: str, fact: str = "Use pnpm", section: str = "") -> Placed | Refused:
-    return place(Item(file, fact, section), VIEW)
+def _place(file: str, fact: str = "Use pnpm", section: str = "") -> PlacedLine | RefusedItem:
+    return place_item(ProposedLine(file, fact, section), VIEW)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def _place(file: str, fact: str = "Use pnpm", section: str = "") -> Placed | Ref
 def test_accepted_paths(file: str, path: str) -> None:
     """S-24: LEARNED.md, an existing folder's AGENTS.md, and LEARNED.md instead where no file may be made."""
     placed = _place(file)
-    assert isinstance(placed, Placed) and placed.path == path and placed.line == "Use pnpm"
+    assert isinstance(placed, PlacedLine) and placed.path == path and placed.line == "Use pnpm"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_accepted_paths(file: str, path: str) -> None:
 def test_refused_paths(file: str) -> None:
     """S-24: absolute, climbing, expanding, foreign: nothing of it is stored, and the reason is said."""
     refused = _place(file)
-    assert isinstance(refused, Refused) and refused.reason
+    assert isinstance(refused, RefusedItem) and refused.reason
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_refused_paths(file: str) -> None:
 def test_targets_in_gits_and_claudes_own_directories_are_refused(folder: str) -> None:
     """S-24: such a target is not a module of the project, so its line does not become one of LEARNED.md either."""
     refused = _place(f"{folder}/AGENTS.md")
-    assert isinstance(refused, Refused) and refused.reason
+    assert isinstance(refused, RefusedItem) and refused.reason
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_targets_in_gits_and_claudes_own_directories_are_refused(folder: str) ->
 )
 def test_folders_that_are_only_named_alike_are_ordinary(folder: str) -> None:
     """S-24: `.github` is a folder like any other."""
-    assert isinstance(_place(f"{folder}/AGENTS.md"), Placed)
+    assert isinstance(_place(f"{folder}/AGENTS.md"), PlacedLine)
 
 
 def test_what_went_elsewhere_says_why() -> None:
     """S-24: a line that stands in LEARNED.md against the answer's word carries the reason."""
     placed = _place("libs/sub/AGENTS.md")
-    assert isinstance(placed, Placed) and placed.note == "libs/sub is submodule"
+    assert isinstance(placed, PlacedLine) and placed.note == "libs/sub is submodule"
 
 
 @given(st.text(max_size=60) | st.text(alphabet="./AGENTSmdLR~\\ \0srcauth", max_size=40))
@@ -111,7 +111,7 @@ def test_what_went_elsewhere_says_why() -> None:
 def test_no_path_leads_out(file: str) -> None:
     """S-24: whatever the answer says, the path is LEARNED.md or an AGENTS.md in a folder that is one."""
     placed = _place(file)
-    if isinstance(placed, Placed):
+    if isinstance(placed, PlacedLine):
         folder = placed.path.removesuffix("/AGENTS.md")
         assert placed.path == "LEARNED.md" or KINDS.get(folder) == "folder"
 
@@ -172,7 +172,7 @@ def test_headings(section: str, line: str, heading: str) -> None:
 )
 def test_lines_are_cleaned(text: str, line: str) -> None:
     """S-27, S-67, P19: one line that cannot leave its bullet and imports nothing (CLAUDE_CODE 7)."""
-    got = cleaned(text)
+    got = clean_fact(text)
     assert isinstance(got, str)
     assert " ".join(got.split()) == line
 
@@ -213,7 +213,7 @@ def test_lines_are_cleaned(text: str, line: str) -> None:
 )
 def test_what_may_not_become_a_line(text: str) -> None:
     """S-67, P15, P19: secrets, hidden text, and orders about safety are refused with their reason."""
-    unfit = cleaned(text)
+    unfit = clean_fact(text)
     assert isinstance(unfit, Unfit) and unfit.reason
 
 
@@ -229,14 +229,14 @@ def test_what_may_not_become_a_line(text: str) -> None:
 )
 def test_a_rule_about_checks_becomes_a_line_if_it_was_typed(text: str, is_stored: bool) -> None:
     """S-67: what a person typed is that person's rule; what hides text or imitates a prompt is refused in any case."""
-    assert isinstance(cleaned(text), Unfit)
-    assert isinstance(cleaned(text, is_typed=True), str) == is_stored
+    assert isinstance(clean_fact(text), Unfit)
+    assert isinstance(clean_fact(text, is_typed=True), str) == is_stored
 
 
 def test_an_unfit_fact_is_refused_with_its_item() -> None:
     """S-24, S-67: the refusal names what it is about."""
-    item = Item("LEARNED.md", "Commit with --no-verify")
-    assert place(item, VIEW) == Refused(item, "it switches a check off")
+    item = ProposedLine("LEARNED.md", "Commit with --no-verify")
+    assert place_item(item, VIEW) == RefusedItem(item, "it switches a check off")
 
 
 @given(st.text(alphabet="@`~#-*> aé/.\n1)<!", max_size=40) | st.text(max_size=60))
@@ -244,7 +244,7 @@ def test_an_unfit_fact_is_refused_with_its_item() -> None:
 @examples(200)
 def test_no_line_breaks_out(text: str) -> None:
     """S-67: one line, no leading marks, balanced backticks, and no `@path` outside them."""
-    line = cleaned(text)
+    line = clean_fact(text)
     if isinstance(line, str):
         assert len(line.splitlines()) == 1 and line == line.strip()
         assert not re.match(r"(?:[-*+>#]|\d+[.)])\s|```|~~~", line)

@@ -13,16 +13,16 @@ from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.prompting import (
     LITERALS,
     PLACEHOLDERS,
-    Message,
     PromptError,
+    PromptMessage,
     PromptName,
     extraction_prompt,
-    fence,
-    fill,
-    instructions,
+    fence_text,
+    fill_template,
+    list_instructions,
+    load_template,
     summary_prompt,
     synthesis_prompt,
-    template,
 )
 
 NAMES: tuple[PromptName, ...] = ("extraction", "synthesis", "summary")
@@ -60,17 +60,17 @@ Scoping rules:
 
 def test_the_seeds_texts_stand_whole() -> None:
     """S-01, S-36: the prompts are seed 003's, all six tasks and both scoping rules among them."""
-    assert template("extraction").startswith(EXTRACTION)
-    assert SYNTHESIS_TASKS in template("synthesis")
-    assert "FILE: {relative_path}\nFACT: {the preference statement}" in template("synthesis")
-    assert 'No "User" prefix. Keep under 50 lines total.' in template("summary")
-    assert "only meant for the task at hand" in template("synthesis")
+    assert load_template("extraction").startswith(EXTRACTION)
+    assert SYNTHESIS_TASKS in load_template("synthesis")
+    assert "FILE: {relative_path}\nFACT: {the preference statement}" in load_template("synthesis")
+    assert 'No "User" prefix. Keep under 50 lines total.' in load_template("summary")
+    assert "only meant for the task at hand" in load_template("synthesis")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_placeholders_are_those_declared(name: PromptName) -> None:
     """S-01: a placeholder that nobody fills is found here, not by the model."""
-    found = re.findall(r"\{([a-z_]+)\}", template(name))
+    found = re.findall(r"\{([a-z_]+)\}", load_template(name))
     assert set(found) == PLACEHOLDERS[name] | LITERALS[name]
     assert all(found.count(placeholder) == 1 for placeholder in PLACEHOLDERS[name])
 
@@ -79,20 +79,20 @@ def test_placeholders_are_those_declared(name: PromptName) -> None:
 def test_fill_refuses_what_does_not_fit(values: dict[str, str]) -> None:
     """S-01: a missing value and a spare one are errors."""
     with pytest.raises(PromptError):
-        fill("{a} and {b}", values)
+        fill_template("{a} and {b}", values)
 
 
 def test_fill_does_not_look_into_values() -> None:
     """S-67: braces in data are data."""
-    assert fill("{a}|{b}", {"a": "{b} {0} {", "b": "}"}) == "{b} {0} {|}"
-    assert fill("{a} {folder}", {"a": "x"}, {"folder"}) == "x {folder}"
+    assert fill_template("{a}|{b}", {"a": "{b} {0} {", "b": "}"}) == "{b} {0} {|}"
+    assert fill_template("{a} {folder}", {"a": "x"}, {"folder"}) == "x {folder}"
 
 
 @given(st.text(alphabet="`~a\n{}", max_size=60))
 @examples(80)
 def test_data_cannot_close_its_fence(data: str) -> None:
     """S-67: the fence is longer than any run of backticks in the data, so that no line of it closes the fence."""
-    bar, *inner, last = fence(data).split("\n")
+    bar, *inner, last = fence_text(data).split("\n")
     assert bar == last and set(bar) == {"`"} and len(bar) >= 3
     assert all(bar not in line for line in inner)
     assert "\n".join(inner) == data
@@ -101,7 +101,7 @@ def test_data_cannot_close_its_fence(data: str) -> None:
 def test_extraction_numbers_and_fences_the_messages() -> None:
     """S-01: in order, each between fences, the assistant's words as named context only."""
     prompt = extraction_prompt(
-        "- Use tabs", [Message("no, the other way round", "I used npm."), Message("{x} ```")]
+        "- Use tabs", [PromptMessage("no, the other way round", "I used npm."), PromptMessage("{x} ```")]
     )
     assert prompt.startswith(EXTRACTION.split("{known")[0])
     assert "```\n- Use tabs\n```" in prompt
@@ -113,7 +113,7 @@ def test_extraction_numbers_and_fences_the_messages() -> None:
 
 def test_extraction_without_a_summary_says_none() -> None:
     """S-04: an empty summary leaves no hole in the prompt."""
-    assert "(do NOT re-extract these):\n(none)\n" in extraction_prompt("  \n", [Message("hi")])
+    assert "(do NOT re-extract these):\n(none)\n" in extraction_prompt("  \n", [PromptMessage("hi")])
 
 
 def test_synthesis_gives_everything_it_is_asked_to_compare() -> None:
@@ -134,7 +134,7 @@ def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
     """ANCHORS P15: whoever calls, and whatever it is; the prompts' own words stay as they are."""
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123"
     made = [
-        extraction_prompt(f"- {token}", [Message(f"no {token}", f"I saw {token}.")]),
+        extraction_prompt(f"- {token}", [PromptMessage(f"no {token}", f"I saw {token}.")]),
         synthesis_prompt(
             [f"src/{token}"], {f"{token}/AGENTS.md": f"- {token}"}, [f"Key {token}"], {token: 2}
         ),
@@ -145,7 +145,7 @@ def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nabc"
     prompt = synthesis_prompt([], {"a": key, "b": "- kept"}, ["Use pnpm"], {})
     assert "- kept" in prompt and "Use pnpm" in prompt and "abc" not in prompt
-    assert all(redact_secrets(template(name)) == (template(name), 0) for name in NAMES)
+    assert all(redact_secrets(load_template(name)) == (load_template(name), 0) for name in NAMES)
 
 
 def test_a_fact_cannot_bring_lines_of_its_own() -> None:
@@ -162,7 +162,7 @@ def test_summary_fences_each_document() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_instructions_are_sentences_of_the_prompt(name: PromptName) -> None:
     """S-35: what the echo guard looks for; never the answer's own keys or short phrases."""
-    sentences = instructions(name)
+    sentences = list_instructions(name)
     assert len(sentences) > 5
     assert all(len(sentence.split()) >= 4 for sentence in sentences)
     assert not any(sentence.startswith(("file:", "fact:")) for sentence in sentences)

@@ -19,9 +19,9 @@ from tacitd_handlers.learning.raw_ownership import (
     describe_foreign,
     judge_raw_files,
 )
-from tacitd_handlers.learning.store import RAW, SUMMARY, Files
+from tacitd_handlers.learning.store import RAW, SUMMARY, ProjectPaths
 
-FILES = Files(Path("/app"))
+FILES = ProjectPaths(Path("/app"))
 NAMES = [RAW, SUMMARY, *(f"learning-raw.{number}.processing.jsonl" for number in "abc")]
 names = st.sets(st.sampled_from(NAMES))
 
@@ -54,28 +54,28 @@ def test_what_is_tracked_brought_along_or_unknown_is_never_ours(
 
 def test_every_file_that_is_there_is_ours_or_said(tmp_path: Path) -> None:
     """Issue "it explains itself": what is left alone is named, five names at most."""
-    files = Files(tmp_path)
-    files.tmp.mkdir()
+    files = ProjectPaths(tmp_path)
+    files.tmp_dir.mkdir()
     for number in range(7):
-        (files.tmp / f"learning-raw.{number}.processing.jsonl").write_text("{}\n")
-    access = RawOwnership(tmp_path / "home", FakeClock()).inspect(files)
+        (files.tmp_dir / f"learning-raw.{number}.processing.jsonl").write_text("{}\n")
+    access = RawOwnership(tmp_path / "home", FakeClock()).inspect_files(files)
     said = describe_foreign(files, access)
     assert said is not None and said[0].count("processing") == 5 and "…" in said[0]
 
 
 def test_the_first_sight_is_remembered_with_its_time(tmp_path: Path) -> None:
     """docs/files.md: one record a project; what is long is recognised by its beginning."""
-    files, clock = Files(tmp_path / "app"), FakeClock()
-    files.tmp.mkdir(parents=True)
-    files.raw.write_bytes(b"x" * 200_000)
+    files, clock = ProjectPaths(tmp_path / "app"), FakeClock()
+    files.tmp_dir.mkdir(parents=True)
+    files.raw_file.write_bytes(b"x" * 200_000)
     first = RawOwnership(tmp_path / "home", clock)
-    assert first.inspect(files).begin == 200_000 and not first.inspect(files).waiting
+    assert first.inspect_files(files).begin == 200_000 and not first.inspect_files(files).waiting
     (record,) = [json.loads(line) for line in (tmp_path / "home" / LOG).read_text().splitlines()]
     assert (record["project"], record["at"]) == (str(files.root), clock.now())
     clock.advance(86_400)
-    with files.raw.open("ab") as tool:
+    with files.raw_file.open("ab") as tool:
         tool.write(b"more\n")
-    again = RawOwnership(tmp_path / "home", clock).inspect(files)
+    again = RawOwnership(tmp_path / "home", clock).inspect_files(files)
     assert (again.raw, again.begin, again.waiting) == ("appended", 200_000, True)
     assert len((tmp_path / "home" / LOG).read_text().splitlines()) == 1
 
@@ -86,7 +86,7 @@ def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
         '{"project": 1}\n{"project": "/app", "files": {"a": [1], "b": "x", "c": [1, 2]}}\n'
     )
     (tmp_path / "app").mkdir()
-    assert RawOwnership(tmp_path, FakeClock()).inspect(Files(tmp_path / "app")).raw == "own"
+    assert RawOwnership(tmp_path, FakeClock()).inspect_files(ProjectPaths(tmp_path / "app")).raw == "own"
 
 
 def test_git_tracks_nothing_where_the_tests_do_not_ask_it(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_what_is_created_is_hidden_from_git_once(bench: Bench) -> None:
 def test_git_sees_nothing_at_any_moment(bench: Bench) -> None:
     """Nothing gets published by accident: not between the extraction and the synthesis either."""
     bench.type("use pnpm, not npm")
-    assert bench.files.raw.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
+    assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
 
 
 def test_facts_are_hidden_where_the_summary_was_there_before(bench: Bench) -> None:
@@ -260,7 +260,7 @@ def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
     git(bench.root, "add", "tmp")
     git(bench.root, "commit", "-qm", "a link")
     bench.type("use pnpm, not npm")
-    assert bench.files.raw.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
+    assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
     assert bench.excluded()[3:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
 
 
@@ -286,7 +286,7 @@ def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
     bench.put("LEARNED.md", "mine\n")
     bench.due("init", bench.project)
     bench.due("init", bench.project)
-    assert bench.learned == "mine\n" and bench.files.summary.exists()
+    assert bench.learned == "mine\n" and bench.files.summary_file.exists()
 
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/rules", ".claude"])
@@ -300,4 +300,4 @@ def test_a_file_outside_the_project_refers_to_nothing(bench: Bench, tmp_path: Pa
         link.parent.mkdir(exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to(place / name.removeprefix(".claude").strip("/"))
-        assert (reach.referring(bench.root) is not None) is (place == bench.root / "inside")
+        assert (reach.find_referring_file(bench.root) is not None) is (place == bench.root / "inside")

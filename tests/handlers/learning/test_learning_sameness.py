@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.sameness import known, normalise, same_fact, turned
+from tacitd_handlers.learning.sameness import find_equal, is_reversal, normalise_text, same_fact
 
 SAME = [
     ("Prefers functions over classes", "prefers functions over classes."),
@@ -86,17 +86,17 @@ def test_different_though_alike(one: str, other: str) -> None:
 
 def test_normalise_folds_to_the_words_that_count() -> None:
     """S-06: the normal form is readable, and equal for lines that say the same."""
-    assert normalise("User prefers functions over classes.") == "function over class"
-    assert normalise("Don't use semicolons") == normalise("Avoids semicolons") == "not semicolon"
-    assert normalise("...") == ""
+    assert normalise_text("User prefers functions over classes.") == "function over class"
+    assert normalise_text("Don't use semicolons") == normalise_text("Avoids semicolons") == "not semicolon"
+    assert normalise_text("...") == ""
 
 
 def test_known_names_the_line_that_says_it() -> None:
     """S-06: the line that already says it is returned, for `explain`."""
     lines = ["Use tabs", "Prefers pnpm over npm", "Use pnpm, not npm."]
-    assert known("use pnpm, not npm", lines) == "Prefers pnpm over npm"
-    assert known("use npm, not pnpm", lines) is None
-    assert known("anything", []) is None
+    assert find_equal("use pnpm, not npm", lines) == "Prefers pnpm over npm"
+    assert find_equal("use npm, not pnpm", lines) is None
+    assert find_equal("anything", []) is None
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_known_names_the_line_that_says_it() -> None:
 )
 def test_turned(one: str, other: str, expected: bool) -> None:
     """S-26: a changed polarity or number of the same words is an update; anything else is not."""
-    assert turned(one, other) is expected
-    assert turned(other, one) is expected
+    assert is_reversal(one, other) is expected
+    assert is_reversal(other, one) is expected
 
 
 _VOCABULARY = (

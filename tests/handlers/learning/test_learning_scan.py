@@ -21,7 +21,7 @@ from tacitd.events import Prompt
 from tacitd.files.log import Log
 from tacitd.transcripts.dedupe import SeenPrompts
 from tacitd_handlers.learning import scan
-from tacitd_handlers.learning.estimate import Sitting, estimate
+from tacitd_handlers.learning.estimate import SessionVolume, estimate_cost
 
 DAY = 86_400.0
 
@@ -152,19 +152,22 @@ def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None
 
 
 sittings = st.lists(
-    st.builds(Sitting, st.sampled_from(["/a", "/b"]), st.integers(0, 200), st.integers(0, 300_000)),
+    st.builds(SessionVolume, st.sampled_from(["/a", "/b"]), st.integers(0, 200), st.integers(0, 300_000)),
     max_size=6,
 )
 
 
-@given(sittings=sittings, more=st.builds(Sitting, st.just("/a"), st.integers(1, 50), st.integers(1, 50_000)))
+@given(
+    sittings=sittings,
+    more=st.builds(SessionVolume, st.just("/a"), st.integers(1, 50), st.integers(1, 50_000)),
+)
 @examples(60)
-def test_more_words_never_cost_less(sittings: list[Sitting], more: Sitting) -> None:
+def test_more_words_never_cost_less(sittings: list[SessionVolume], more: SessionVolume) -> None:
     """An estimate that says "at most" grows with what it is of, and takes a call for each ten prompts at least."""
-    before, after = estimate(sittings, 10, 24_576), estimate([*sittings, more], 10, 24_576)
+    before, after = estimate_cost(sittings, 10, 24_576), estimate_cost([*sittings, more], 10, 24_576)
     assert (after.prompts, after.calls, after.usd) >= (before.prompts, before.calls, before.usd)
     assert after.usd >= before.usd and after.calls >= -(-after.prompts // 10)
-    assert estimate([], 10, 24_576).usd == 0
+    assert estimate_cost([], 10, 24_576).usd == 0
 
 
 def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,5 +180,5 @@ def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture
     def call(method: str, /, **_: Any) -> Any:
         return {"made": [], "parked": [], "waits": rows}
 
-    assert scan._work(call, [], 0.0, ["/app"]) == 0
+    assert scan._run_scan(call, [], 0.0, ["/app"]) == 0
     assert capsys.readouterr().err == "waits: 1 fact in /app: until its session ends\n"

@@ -47,7 +47,7 @@ def started_again(bench: Bench) -> None:
 def calm(bench: Bench, *bullets: str) -> None:
     assert sorted(bench.bullets) == sorted(bullets)
     assert bench.status["facts_waiting"] == {} and not bench.history.pending and not bench.degraded
-    assert sorted(path.name for path in bench.files.tmp.iterdir() if path.suffix == ".jsonl") == []
+    assert sorted(path.name for path in bench.files.tmp_dir.iterdir() if path.suffix == ".jsonl") == []
     assert len(bench.asked(SYNTHESIS)) <= 2
 
 
@@ -112,10 +112,10 @@ def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> 
             started_again(bench)
             for _ in range(3):
                 bench.end()
-        aside = "".join(path.read_text() for path in bench.files.tmp.glob("*.dead.jsonl"))
+        aside = "".join(path.read_text() for path in bench.files.tmp_dir.glob("*.dead.jsonl"))
         assert PNPM in aside and TABS in aside
         assert bench.status["facts_waiting"] == {} and bench.bullets == []
-        assert not bench.files.raw.exists() and not bench.claimed
+        assert not bench.files.raw_file.exists() and not bench.claimed
         if not disk.dead:
             assert "place" in disk.trail[before:]
             return
@@ -127,7 +127,7 @@ def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> 
 
 def held(bench: Bench, answer: str = lines(PNPM)) -> None:
     """Another tool opened the raw file before the claim, and adds a fact while the model is asked."""
-    raw = bench.files.raw
+    raw = bench.files.raw_file
     raw.parent.mkdir(exist_ok=True)
     with raw.open("a") as tool:
         tool.write(f'{{"facts": ["{PNPM}"]}}\n')
@@ -175,7 +175,7 @@ def test_the_same_where_a_crash_came_before_the_commit(bench: Bench) -> None:
 
 def test_a_line_that_was_half_written_when_it_was_claimed(bench: Bench) -> None:
     """SPEC S-21: half a line is quarantined; once the other half is there, it is a fact."""
-    raw = bench.files.raw
+    raw = bench.files.raw_file
     raw.parent.mkdir(exist_ok=True)
     with raw.open("a") as tool:
         tool.write(f'{{"facts": ["{PNPM}"]}}\n{{"facts": ["Pref')
@@ -213,7 +213,7 @@ def test_nothing_is_renamed_over_a_file_that_is_there(bench: Bench) -> None:
         bench.type(text)
         for _ in range(3):
             bench.end()
-    assert len(list(bench.files.tmp.glob("*.dead.jsonl"))) == 2
+    assert len(list(bench.files.tmp_dir.glob("*.dead.jsonl"))) == 2
 
 
 @pytest.mark.parametrize("write", ["local", "off"])

@@ -11,8 +11,8 @@ from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench,
 from support_waiting import PATIENCE
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
 from tacitd.handler import Commit, Done
-from tacitd_handlers.learning import slice as entry_point
-from tacitd_handlers.learning.inventory import inventory, state_of, withheld
+from tacitd_handlers.learning import make_plugin as entry_point
+from tacitd_handlers.learning.inventory import list_learned, list_withheld, state_of
 
 DAY = 86_400.0
 
@@ -124,7 +124,7 @@ def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
     bench.clock.advance(5.0)
     bench.put("tmp/learning-raw.jsonl", f'{{"facts": ["{PNPM}"]}}\n')
     bench.due("synthesize", bench.project)
-    standing = state_of(bench.state).standings[bench.root][PNPM]
+    standing = state_of(bench.state).line_confidences[bench.root][PNPM]
     assert (standing.first_seen, standing.last_seen) == (first, bench.clock.now())
     assert standing.seen_count == 3 and standing.confidence == 1.0
 
@@ -134,7 +134,7 @@ def test_a_line_fades_by_half_in_thirty_days(bench: Bench) -> None:
     bench.learn()
     bench.clock.advance(30 * DAY)
     bench.type("pnpm please")
-    assert state_of(bench.state).standings[bench.root][PNPM].confidence == pytest.approx(0.8)
+    assert state_of(bench.state).line_confidences[bench.root][PNPM].confidence == pytest.approx(0.8)
 
 
 def test_an_updated_line_goes_on_from_the_old_one(bench: Bench) -> None:
@@ -143,7 +143,7 @@ def test_an_updated_line_goes_on_from_the_old_one(bench: Bench) -> None:
     update = f"FILE: LEARNED.md\nFACT: Use bun for everything\nREPLACES: {PNPM}"
     bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
     bench.learn("use bun", session="s2")
-    standings = state_of(bench.state).standings[bench.root]
+    standings = state_of(bench.state).line_confidences[bench.root]
     assert list(standings) == ["Use bun for everything"]
     assert standings["Use bun for everything"].seen_count == 2
 
@@ -152,7 +152,7 @@ def test_a_persons_own_line_has_no_standing(bench: Bench) -> None:
     """SPEC S-54: for every learned line."""
     bench.put("LEARNED.md", f"- {PNPM}\n")
     bench.learn()
-    assert state_of(bench.state).standings.get(bench.root, {}) == {}
+    assert state_of(bench.state).line_confidences.get(bench.root, {}) == {}
 
 
 def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
@@ -163,7 +163,7 @@ def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
     bench.answer((SYNTHESIS, lines("use `pnpm`, never npm")), (EXTRACTION, PNPM))
     bench.type("pnpm, never npm", session="s2", project=other)
     bench.end("s2", other)
-    (entry,) = inventory(bench.root, bench.state)
+    (entry,) = list_learned(bench.root, bench.state)
     data = entry.as_data()
     assert {
         k: data[k] for k in ("file", "heading", "line", "sessions", "prompts", "seenCount", "projects")
@@ -181,7 +181,10 @@ def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
 
 def test_the_inventory_is_empty_where_nothing_was_learned(bench: Bench) -> None:
     """Works without any state at all."""
-    assert inventory(bench.root, bench.box / "nowhere") == [] and withheld(bench.root, bench.box / "no") == {}
+    assert (
+        list_learned(bench.root, bench.box / "nowhere") == []
+        and list_withheld(bench.root, bench.box / "no") == {}
+    )
 
 
 # --- the house ----------------------------------------------------------------------------------------------

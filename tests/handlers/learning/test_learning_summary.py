@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd_handlers.learning.answers import Unusable
-from tacitd_handlers.learning.prompting import summary_prompt, template
-from tacitd_handlers.learning.statements import statements
+from tacitd_handlers.learning.prompting import load_template, summary_prompt
+from tacitd_handlers.learning.statements import parse_statements
 from tacitd_handlers.learning.summary import (
     LINES_LIMIT,
-    Source,
+    SummarySource,
     deterministic_summary,
     known_lines,
     parse_summary_answer,
@@ -32,13 +32,13 @@ LEARNED = """# Learned Preferences
 
 def test_groups_in_order_and_newest_first() -> None:
     """S-42, S-43: the four groups, then General; within a group the newest line first."""
-    directives = Source(
+    directives = SummarySource(
         "coding-directives.md",
         "# Rules\n\n- Wants tests for every fix\n- prefers functions over classes.\n",
         1,
     )
     assert deterministic_summary(
-        [directives, Source("LEARNED.md", LEARNED + "\n## Odd\n- Likes Wednesdays\n", 0)]
+        [directives, SummarySource("LEARNED.md", LEARNED + "\n## Odd\n- Likes Wednesdays\n", 0)]
     ) == (
         "# Known facts\n\n## Coding\n- Use pnpm, not npm\n- Prefers functions over classes\n\n"
         "## Testing\n- Wants tests for every fix\n\n## Communication\n- Prefers concise responses\n\n"
@@ -46,8 +46,8 @@ def test_groups_in_order_and_newest_first() -> None:
     )
 
 
-@pytest.mark.parametrize("sources", [[], [Source("LEARNED.md", "# Learned Preferences\n", 0)]])
-def test_header_only_when_there_is_nothing(sources: list[Source]) -> None:
+@pytest.mark.parametrize("sources", [[], [SummarySource("LEARNED.md", "# Learned Preferences\n", 0)]])
+def test_header_only_when_there_is_nothing(sources: list[SummarySource]) -> None:
     """S-40: no source, no lines, no call."""
     assert deterministic_summary(sources) == "# Known facts\n"
 
@@ -55,14 +55,16 @@ def test_header_only_when_there_is_nothing(sources: list[Source]) -> None:
 def test_paragraphs_count_where_there_are_no_bullets() -> None:
     """S-44: a directive in prose is read sentence by sentence."""
     text = deterministic_summary(
-        [Source("coding-directives.md", "Use type hints. Never use\nglobal variables.", 0)]
+        [SummarySource("coding-directives.md", "Use type hints. Never use\nglobal variables.", 0)]
     )
     assert summary_lines(text) == ("Use type hints.", "Never use global variables.")
 
 
 def test_secrets_stay_out() -> None:
     """S-67: neither does the summary repeat one from a document."""
-    source = Source("AGENTS.md", "- Use tabs\n- The key is ghp_abcdefghijklmnopqrstuvwxyz0123456789\n", 0)
+    source = SummarySource(
+        "AGENTS.md", "- Use tabs\n- The key is ghp_abcdefghijklmnopqrstuvwxyz0123456789\n", 0
+    )
     assert summary_lines(deterministic_summary([source])) == ("Use tabs",)
 
 
@@ -73,7 +75,7 @@ def test_secrets_stay_out() -> None:
 def test_never_more_than_49_lines(documents: list[list[str]]) -> None:
     """S-41: the cap holds, of whole lines, and the newest are those that stay."""
     sources = [
-        Source("AGENTS.md", "\n".join(f"- {word} {rank}.{n}" for n, word in enumerate(words)), rank)
+        SummarySource("AGENTS.md", "\n".join(f"- {word} {rank}.{n}" for n, word in enumerate(words)), rank)
         for rank, words in enumerate(documents)
     ]
     text = deterministic_summary(sources)
@@ -139,7 +141,7 @@ def test_the_models_answer_is_capped() -> None:
     "answer",
     [
         "I'm sorry, I can't do that.",
-        template("summary"),
+        load_template("summary"),
         summary_prompt({"AGENTS.md": "- Use tabs"}),
         "## Coding\n## Testing",
         "",
@@ -171,8 +173,8 @@ def test_known_lines_are_bullets_paragraphs_and_their_sentences() -> None:
 
 def test_statements_know_their_heading() -> None:
     """S-42: a line's group is its heading's, where that is one of the four."""
-    found = statements("## Coding ##\r\n- a\r\n\r\n### **Testing:**\r\nb\r\n")
-    assert [(one.text, one.heading, one.bullet) for one in found] == [
+    found = parse_statements("## Coding ##\r\n- a\r\n\r\n### **Testing:**\r\nb\r\n")
+    assert [(one.text, one.heading, one.is_bullet) for one in found] == [
         ("a", "Coding", True),
         ("b", "Testing", False),
     ]
@@ -182,4 +184,4 @@ def test_statements_know_their_heading() -> None:
 @examples(100)
 def test_any_document_can_be_read(text: str) -> None:
     """S-44: no document raises, and every statement is one line that says something."""
-    assert all(one.text.strip() and "\n" not in one.text for one in statements(text))
+    assert all(one.text.strip() and "\n" not in one.text for one in parse_statements(text))

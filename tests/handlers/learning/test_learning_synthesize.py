@@ -16,8 +16,8 @@ from tacitd.events import Due
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning import synthesize
-from tacitd_handlers.learning.material import BESIDE, portions
-from tacitd_handlers.learning.synthesis import Plan, parse_plan
+from tacitd_handlers.learning.material import ANSWER_OVERHEAD, split_portions
+from tacitd_handlers.learning.synthesis import SynthesisPlan, parse_plan
 
 PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
 
@@ -29,8 +29,8 @@ def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: 
     """SPEC S-27, S-32: seed 003's form, then the summary, then no raw and no claimed file."""
     bench.learn()
     assert bench.learned == f"# Learned Preferences\n\n## Coding\n- {PNPM}\n"
-    assert PNPM in bench.files.summary.read_text()
-    assert not bench.files.raw.exists() and not bench.claimed
+    assert PNPM in bench.files.summary_file.read_text()
+    assert not bench.files.raw_file.exists() and not bench.claimed
     assert bench.status["total"] == {"seen": 1, "asked": 1, "facts": 1, "lines": 1}
     assert bench.status["facts_waiting"] == {} and not bench.degraded
 
@@ -39,7 +39,7 @@ def test_the_claim_leaves_the_raw_file_to_others(bench: Bench) -> None:
     """SPEC S-22: what another tool appends during the call stands in a new file and is not lost."""
 
     def say(ask: ModelRequest) -> str:
-        assert not bench.files.raw.exists() and len(bench.claimed) == 1
+        assert not bench.files.raw_file.exists() and len(bench.claimed) == 1
         bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"]}\n')
         return lines(PNPM)
 
@@ -52,7 +52,7 @@ def test_lines_of_other_tools_are_facts_like_ours(bench: Bench) -> None:
     """SPEC S-02: the seed's two keys are enough."""
     bench.put("tmp/learning-raw.jsonl", '{"ts": "2025-12-17T01:50:00Z", "facts": ["Use pnpm, never npm"]}\n')
     bench.due("synthesize", bench.project)
-    assert bench.bullets == [PNPM] and not bench.files.raw.exists()
+    assert bench.bullets == [PNPM] and not bench.files.raw_file.exists()
 
 
 def test_a_bad_raw_line_is_put_in_quarantine_once_and_stops_nothing(bench: Bench) -> None:
@@ -77,14 +77,14 @@ def test_a_raw_file_of_bad_lines_only_costs_nothing(bench: Bench) -> None:
     """SPEC S-21."""
     bench.put("tmp/learning-raw.jsonl", "rubbish\n")
     assert bench.due("synthesize", bench.project) == Done()
-    assert not bench.model.asked and not bench.files.raw.exists()
+    assert not bench.model.asked and not bench.files.raw_file.exists()
 
 
 def test_every_byte_of_a_persons_text_is_kept(bench: Bench) -> None:
     """SPEC S-28: one line goes in under its heading, in the file's own newlines; all else stays."""
     bench.put("LEARNED.md", PERSONS)
     bench.learn()
-    after = bench.files.learned.read_bytes()
+    after = bench.files.learned_file.read_bytes()
     assert after == PERSONS.replace(b"*  mine\t\r\n", b"*  mine\t\r\n" + f"* {PNPM}\r\n".encode())
 
 
@@ -105,7 +105,7 @@ def test_facts_that_are_known_by_now_cost_no_call(bench: Bench) -> None:
     bench.put("AGENTS.md", "Always keep answers short.\n")
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, "Always keep answers short"]}) + "\n")
     bench.due("synthesize", bench.project)
-    assert not bench.model.asked and not bench.files.raw.exists() and bench.bullets == [PNPM]
+    assert not bench.model.asked and not bench.files.raw_file.exists() and bench.bullets == [PNPM]
 
 
 def test_a_statement_that_is_no_bullet_counts_as_said(bench: Bench) -> None:
@@ -121,9 +121,9 @@ def test_nothing_new_leaves_no_file(bench: Bench) -> None:
     """ANCHORS P13: no file for an empty result; the raw file is done with, and a restart is possible."""
     bench.answer((SYNTHESIS, "NONE"), (EXTRACTION, PNPM))
     bench.learn()
-    assert not bench.files.learned.exists() and not bench.files.raw.exists()
+    assert not bench.files.learned_file.exists() and not bench.files.raw_file.exists()
     bench.restart()
-    assert bench.status["facts_waiting"] == {} and not bench.files.raw.exists()
+    assert bench.status["facts_waiting"] == {} and not bench.files.raw_file.exists()
 
 
 def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
@@ -150,7 +150,7 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     """DESIGN 'What matters' 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
     words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
-    monkeypatch.setattr(synthesize, "portions", lambda facts: portions(facts, 4500))
+    monkeypatch.setattr(synthesize, "split_portions", lambda facts: split_portions(facts, 4500))
 
     def say(ask: ModelRequest) -> str:
         return lines(*(text[2:] for text in ask.prompt.splitlines() if text.startswith("- Use tool")))
@@ -166,7 +166,7 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
 ) -> None:
     """DESIGN "Nobody pays twice": a later portion without an answer leaves the earlier answers standing."""
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, SHORT]}) + "\n")
-    monkeypatch.setattr(synthesize, "portions", lambda facts: portions(facts, 10))
+    monkeypatch.setattr(synthesize, "split_portions", lambda facts: split_portions(facts, 10))
     bench.answer((f"- {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
     assert isinstance(bench.due("synthesize", bench.project), Later)
     bench.answer((f"- {SHORT}", lines(SHORT)), (SYNTHESIS, "never"))
@@ -178,18 +178,18 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
 @examples(50)
 def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None:
     """DESIGN 'What matters' 1; a fact that is too long alone goes alone."""
-    made = list(portions(facts, limit))
+    made = list(split_portions(facts, limit))
     assert [fact for portion in made for fact in portion] == facts
-    assert all(len(p) == 1 or sum(len(f.encode()) + BESIDE for f in p) <= limit for p in made)
+    assert all(len(p) == 1 or sum(len(f.encode()) + ANSWER_OVERHEAD for f in p) <= limit for p in made)
 
 
 def test_the_answer_to_a_portion_is_not_too_long() -> None:
     """SPEC S-23: two thousand short facts wait (nobody synthesised for a week); what says all of them can be used."""
     facts = [f"Prefers amber-{number}" for number in range(2200)]
-    for portion in portions(facts):
+    for portion in split_portions(facts):
         answer = "\n".join(f"FILE: LEARNED.md\nSECTION: Communication\nFACT: {fact}\n" for fact in portion)
         plan = parse_plan(answer, portion)
-        assert isinstance(plan, Plan) and len(plan.items) == len(portion)
+        assert isinstance(plan, SynthesisPlan) and len(plan.items) == len(portion)
 
 
 # --- updates ------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_replaces_swaps_our_own_line_in_its_place(bench: Bench) -> None:
     bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
     bench.learn("use bun now", session="s2")
     assert bench.bullets == ["mine before", "Use bun for everything", "mine after"]
-    past = bench.history.list_lines(bench.root)[bench.files.learned, PNPM]
+    past = bench.history.list_lines(bench.root)[bench.files.learned_file, PNPM]
     assert past.taken_at is not None
 
 
@@ -250,7 +250,7 @@ def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
 def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> None:
     """DESIGN "One way through": `tmp/` is a projection; recovery knows of them from the log."""
     bench.type("use pnpm, not npm")
-    bench.files.raw.unlink()
+    bench.files.raw_file.unlink()
     bench.due("recover")
     bench.play_posted()
     assert bench.bullets == [PNPM]
@@ -271,7 +271,7 @@ def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
     """Issue "tacitd exclude": from that moment on; taken back, they are made lines of."""
     bench.type("use pnpm, not npm")
     bench.modes[bench.root] = "off"
-    assert bench.end() == Done() and not bench.asked(SYNTHESIS) and not bench.files.learned.exists()
+    assert bench.end() == Done() and not bench.asked(SYNTHESIS) and not bench.files.learned_file.exists()
     del bench.modes[bench.root]
     bench.due("recover")
     bench.play_posted()

@@ -28,7 +28,7 @@ def test_a_modules_fact_stands_in_its_agents_file(bench: Bench) -> None:
     placed(bench, "src/learning/AGENTS.md")
     made = (bench.root / "src/learning/AGENTS.md").read_text()
     assert made == "# Learning Module\n\n## Architecture\n- Use the event bus for hooks\n"
-    assert not bench.files.learned.exists() and "/src/learning/AGENTS.md" in bench.excluded()
+    assert not bench.files.learned_file.exists() and "/src/learning/AGENTS.md" in bench.excluded()
 
 
 def test_an_agents_file_that_is_there_is_added_to(bench: Bench) -> None:
@@ -113,7 +113,7 @@ def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
     (bench.root / "rules").symlink_to(".claude/rules")
     bench.answer((SYNTHESIS, lines("Evil words stay out", file=file)), (EXTRACTION, PNPM))
     bench.learn()
-    assert list(outside.iterdir()) == [] and not bench.files.learned.exists()
+    assert list(outside.iterdir()) == [] and not bench.files.learned_file.exists()
     kept = bench.home / "refused.jsonl"
     others = (path for path in bench.box.rglob("*") if path.is_file() and path != kept)
     assert b"Evil words" not in b"".join(path.read_bytes() for path in others)
@@ -146,7 +146,7 @@ def test_secrets_control_characters_and_floods_are_not_stored(bench: Bench, fact
 
 
 def damaged(bench: Bench, kind: str, outside: Path) -> None:
-    learned = bench.files.learned
+    learned = bench.files.learned_file
     match kind:
         case "not utf-8":
             learned.write_bytes(b"# Gr\xfc\xdfe\n")
@@ -178,13 +178,13 @@ def test_a_learned_file_that_cannot_be_spliced_costs_nothing_and_heals_by_itself
     damaged(bench, kind, outside)
     before = len(bench.model.asked)
     outcome = bench.end()
-    assert isinstance(outcome, Later) and str(bench.files.learned) in outcome.reason
+    assert isinstance(outcome, Later) and str(bench.files.learned_file) in outcome.reason
     assert len(bench.model.asked) == before
-    assert str(bench.files.learned) in bench.degraded[f"learning.file:{bench.root}"].what
-    if bench.files.learned.is_dir():
-        bench.files.learned.rmdir()
+    assert str(bench.files.learned_file) in bench.degraded[f"learning.file:{bench.root}"].what
+    if bench.files.learned_file.is_dir():
+        bench.files.learned_file.rmdir()
     else:
-        bench.files.learned.unlink()
+        bench.files.learned_file.unlink()
     bench.due("recover")
     bench.play_posted()
     assert bench.bullets == [PNPM] and not bench.degraded
@@ -195,7 +195,7 @@ def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytes
     """Bad input: whoever took the permission away meant it."""
     bench.put("LEARNED.md", "# x\n")
     real = os.access
-    shut = bench.files.learned
+    shut = bench.files.learned_file
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda path, mode: path != shut and real(path, mode))
         bench.type("use pnpm, not npm")
@@ -209,8 +209,8 @@ def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytes
 def test_status_names_a_learned_file_that_is_damaged_later(bench: Bench) -> None:
     """Bad input: also before the next synthesis meets it."""
     bench.learn()
-    bench.files.learned.write_bytes(b"\xff\xfe")
-    assert any(str(bench.files.learned) in what for what in bench.status["files_refused"])
+    bench.files.learned_file.write_bytes(b"\xff\xfe")
+    assert any(str(bench.files.learned_file) in what for what in bench.status["files_refused"])
 
 
 def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) -> None:
@@ -237,12 +237,12 @@ def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(b
 def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Bench, target: str) -> None:
     """DESIGN "Where it writes": a repository may bring `LEARNED.md` as a link; git's own files are not documents."""
     path = bench.put(target, "[core]\n")
-    bench.files.learned.symlink_to(target)
+    bench.files.learned_file.symlink_to(target)
     bench.type("use pnpm, not npm")
     outcome = bench.end()
-    assert isinstance(outcome, Later) and str(bench.files.learned) in outcome.reason
+    assert isinstance(outcome, Later) and str(bench.files.learned_file) in outcome.reason
     assert path.read_text() == "[core]\n" and not bench.asked(SYNTHESIS)
-    bench.files.learned.unlink()
+    bench.files.learned_file.unlink()
     bench.end()
     assert bench.bullets == [PNPM]
 

@@ -27,12 +27,12 @@ def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Be
     assert "learning.answers" in bench.degraded and len(bench.claimed) == 1
     outcome = bench.end()
     assert isinstance(outcome, Rejected) and "the facts are in" in outcome.reason
-    dead = list(bench.files.tmp.glob("*.dead.jsonl"))
-    assert len(dead) == 1 and PNPM in dead[0].read_text() and not bench.files.learned.exists()
+    dead = list(bench.files.tmp_dir.glob("*.dead.jsonl"))
+    assert len(dead) == 1 and PNPM in dead[0].read_text() and not bench.files.learned_file.exists()
     asked = len(bench.model.asked)
     bench.restart()
     bench.end()
-    assert len(bench.model.asked) == asked and not bench.files.raw.exists()
+    assert len(bench.model.asked) == asked and not bench.files.raw_file.exists()
     assert str(dead[0]) in next(d.what for id, d in bench.degraded.items() if id.startswith("learning.aside"))
 
 
@@ -42,8 +42,8 @@ def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
     bench.type("use pnpm, not npm")
     for _ in range(3):
         bench.end()
-    dead = next(bench.files.tmp.glob("*.dead.jsonl"))
-    dead.rename(bench.files.raw)
+    dead = next(bench.files.tmp_dir.glob("*.dead.jsonl"))
+    dead.rename(bench.files.raw_file)
     bench.answer((SYNTHESIS, lines(PNPM)))
     bench.due("recover")
     assert not any(id.startswith("learning.aside") for id in bench.degraded)
@@ -68,7 +68,7 @@ def test_a_call_that_was_begun_twice_is_not_begun_a_third_time(bench: Bench) -> 
     """RELIABILITY 16: the facts are put aside at once, in sight."""
     bench.answer((SYNTHESIS, NoAnswer(Why.REPEATED, "killed")), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
-    assert isinstance(bench.end(), Rejected) and list(bench.files.tmp.glob("*.dead.jsonl"))
+    assert isinstance(bench.end(), Rejected) and list(bench.files.tmp_dir.glob("*.dead.jsonl"))
 
 
 # --- secrets ------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def test_a_blanked_line_that_the_model_says_again_is_not_new(bench: Bench) -> No
 def test_our_line_is_still_replaced(bench: Bench) -> None:
     """SPEC S-26: blanking leaves the other lines as they are, so REPLACES finds them."""
     bench.learn()
-    bench.files.learned.write_text(bench.learned + f"- The token: {TOKEN}\n")
+    bench.files.learned_file.write_text(bench.learned + f"- The token: {TOKEN}\n")
     bench.answer(
         (SYNTHESIS, lines("Use bun, never npm") + f"\nREPLACES: {PNPM}"), (EXTRACTION, "Use bun, never npm")
     )

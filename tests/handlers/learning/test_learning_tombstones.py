@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tacitd_handlers.learning.tombstones import GitView, Verdict, judge
+from tacitd_handlers.learning.tombstones import GitView, RemovalVerdict, judge_removals
 
 OURS = {"Use tabs": 10.0, "Use pnpm, not npm": 20.0}
 BOTH = list(OURS)
@@ -16,7 +16,9 @@ STILL = GitView("abc", "abc", in_progress=False, known_blob=False, tracked=True)
 @pytest.mark.parametrize("git", [None, STILL, replace(STILL, tracked=False)])
 def test_a_person_removed_it(git: GitView | None) -> None:
     """S-28: nothing in git moved, so it was a person."""
-    assert judge(OURS, BOTH, 30.0, ["Use tabs"], [], git) == Verdict(removed=("Use pnpm, not npm",))
+    assert judge_removals(OURS, BOTH, 30.0, ["Use tabs"], [], git) == RemovalVerdict(
+        removed=("Use pnpm, not npm",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def test_a_person_removed_it(git: GitView | None) -> None:
 )
 def test_git_removed_it(git: GitView, why: str) -> None:
     """S-28, DESIGN "Two durable primitives": a checkout, stash, reset or rebase concludes nothing."""
-    verdict = judge(OURS, BOTH, 30.0, ["Use tabs"], [], git)
+    verdict = judge_removals(OURS, BOTH, 30.0, ["Use tabs"], [], git)
     assert (
         verdict.removed == ()
         and verdict.undecided == ("Use pnpm, not npm",)
@@ -44,39 +46,41 @@ def test_git_removed_it(git: GitView, why: str) -> None:
 )
 def test_git_does_not_touch_what_it_never_tracked(git: GitView) -> None:
     """S-28: LEARNED.md is excluded by default; a commit in between must not hide what a person did."""
-    assert judge(OURS, BOTH, 30.0, ["Use tabs"], [], git).removed == ("Use pnpm, not npm",)
+    assert judge_removals(OURS, BOTH, 30.0, ["Use tabs"], [], git).removed == ("Use pnpm, not npm",)
 
 
 def test_the_whole_file_gone_proves_nothing() -> None:
     """S-28: `git clean` and a fresh clone look like that; an emptied file does not."""
-    assert judge(OURS, BOTH, 30.0, None, [], None).undecided == tuple(BOTH)
-    assert judge(OURS, BOTH, 30.0, [], [], None).removed == tuple(BOTH)
+    assert judge_removals(OURS, BOTH, 30.0, None, [], None).undecided == tuple(BOTH)
+    assert judge_removals(OURS, BOTH, 30.0, [], [], None).removed == tuple(BOTH)
 
 
 def test_a_line_that_comes_back_lifts_its_tombstone() -> None:
     """S-28: also in other words, and whatever git does."""
     moved = replace(STILL, head_now="def")
-    assert judge(OURS, [], 30.0, ["use tabs."], ["Use tabs"], moved) == Verdict(lifted=("Use tabs",))
+    assert judge_removals(OURS, [], 30.0, ["use tabs."], ["Use tabs"], moved) == RemovalVerdict(
+        lifted=("Use tabs",)
+    )
 
 
 def test_moved_or_worded_anew_is_not_removed() -> None:
     """S-28: order and case make no removal; saying something else does."""
-    assert judge(OURS, BOTH, 30.0, ["use pnpm, not npm.", "Use tabs"], [], None) == Verdict()
-    assert judge(OURS, BOTH, 30.0, ["Use npm, not pnpm", "Use tabs"], [], None).removed == (
+    assert judge_removals(OURS, BOTH, 30.0, ["use pnpm, not npm.", "Use tabs"], [], None) == RemovalVerdict()
+    assert judge_removals(OURS, BOTH, 30.0, ["Use npm, not pnpm", "Use tabs"], [], None).removed == (
         "Use pnpm, not npm",
     )
 
 
 def test_a_tombstone_is_made_once() -> None:
     """S-28, S-29: looking again concludes nothing new."""
-    assert judge(OURS, BOTH, 30.0, ["Use tabs"], ["Use pnpm, not npm"], None) == Verdict()
+    assert judge_removals(OURS, BOTH, 30.0, ["Use tabs"], ["Use pnpm, not npm"], None) == RemovalVerdict()
 
 
 def test_what_git_took_away_stays_undecided_forever() -> None:
     """S-28: it was not there at the last look either, so its absence is no news."""
-    assert judge(OURS, ["Use tabs"], 30.0, ["Use tabs"], [], STILL) == Verdict()
+    assert judge_removals(OURS, ["Use tabs"], 30.0, ["Use tabs"], [], STILL) == RemovalVerdict()
 
 
 def test_a_line_written_since_the_last_look_counts() -> None:
     """S-28: put, and removed again before anybody looked."""
-    assert judge(OURS, ["Use tabs"], 15.0, ["Use tabs"], [], STILL).removed == ("Use pnpm, not npm",)
+    assert judge_removals(OURS, ["Use tabs"], 15.0, ["Use tabs"], [], STILL).removed == ("Use pnpm, not npm",)

@@ -11,7 +11,7 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
-from tacitd_handlers.lessons.evidence import Evidence
+from tacitd_handlers.lessons.evidence import EvidenceLog
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -285,9 +285,9 @@ def test_stats_say_unknown_for_what_nobody_looked_at(lessons: Lessons) -> None:
     assert lessons.out("stats").splitlines()[1].split()[3:7] == ["unknown", "-", "unknown", "0"]
     for _ in range(3):
         lessons.out("load", "--scope=tmux")
-    evidence = Evidence(lessons.store.beside)
-    evidence.corrected_again("002", 1_795_149_000.0, "s1", "read it first!")
-    evidence.looked(1_795_149_000.0, "s2")
+    evidence = EvidenceLog(lessons.store.state_dir)
+    evidence.record_correction("002", 1_795_149_000.0, "s1", "read it first!")
+    evidence.record_session(1_795_149_000.0, "s2")
     rows = {line.split()[0]: line.split()[3:7] for line in lessons.out("stats").splitlines()[1:]}
     assert [rows[id][0] for id in ("001", "002", "003", "004")] == ["3", "3", "0", "3"]
     assert rows["002"][2:] == ["1", "2"] and rows["004"][2:] == ["0", "2"]
@@ -382,11 +382,11 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
 
 def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
     """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
-    from tacitd_handlers.lessons.origins import Origins, Provenance
+    from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
 
     lessons.given("list")
     words = ("no, read it first", "the password is hunter2hunter!")
-    Origins(lessons.store.beside).add(
+    LessonOrigins(lessons.store.state_dir).add(
         "002", Provenance("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words)
     )
     shown = lessons.out("show", "2")

@@ -13,36 +13,36 @@ from support_disk import Crash, FaultyDisk
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import changes, index
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.promote import promote, target
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.promote import parse_target, promote_lesson
+from tacitd_handlers.lessons.store import LessonStore
 
 
-def bench(root: Path) -> Store:
+def bench(root: Path) -> LessonStore:
     """Two lessons and a skill."""
-    store = Store(root / "lessons", root / "beside", FakeClock())
+    store = LessonStore(root / "lessons", root / "beside", FakeClock())
     for n in (1, 2):
-        changes.add(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
+        changes.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
     (root / "skills" / "s").mkdir(parents=True)
     (root / "skills" / "s" / "SKILL.md").write_text("# S\n\nmine\n")
     return store
 
 
-def add(store: Store, root: Path) -> None:
-    changes.add(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
+def add(store: LessonStore, root: Path) -> None:
+    changes.add_lesson(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
 
 
-def wrong(store: Store, root: Path) -> None:
-    changes.wrong(store, "2", "no")
+def wrong(store: LessonStore, root: Path) -> None:
+    changes.mark_wrong(store, "2", "no")
 
 
-def promoting(store: Store, root: Path) -> None:
-    promote(store, "2", target("skill/s", root / "skills", root / "tools"))
+def promoting(store: LessonStore, root: Path) -> None:
+    promote_lesson(store, "2", parse_target("skill/s", root / "skills", root / "tools"))
 
 
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
 def test_a_crash_anywhere_leaves_it_done_or_undone(
-    tmp_path: Path, what: Callable[[Store, Path], None], torn: bool
+    tmp_path: Path, what: Callable[[LessonStore, Path], None], torn: bool
 ) -> None:
     """RELIABILITY row 2: log and index agree, and repeating the command completes it once."""
     for at in range(1, 100):
@@ -50,7 +50,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
         bench(root)
         disk = FaultyDisk(crash_at=at, torn=torn)
         try:
-            what(Store(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonStore(root / "lessons", root / "beside", FakeClock(), disk), root)
         except Crash:
             check(root, what)
         else:
@@ -62,7 +62,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
 def test_a_failing_disk_is_an_error_and_nothing_worse(
-    tmp_path: Path, what: Callable[[Store, Path], None], code: int
+    tmp_path: Path, what: Callable[[LessonStore, Path], None], code: int
 ) -> None:
     """RELIABILITY row 3: an error is reported, or tolerated if it concerns only the index; afterwards everything
     works.
@@ -72,7 +72,7 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
         bench(root)
         disk = FaultyDisk(fail_at=at, code=code, torn=True)
         try:
-            what(Store(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonStore(root / "lessons", root / "beside", FakeClock(), disk), root)
         except OSError as error:
             assert error.errno == code
         check(root, what)
@@ -81,19 +81,20 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
     raise AssertionError("it never ended")
 
 
-def check(root: Path, what: Callable[[Store, Path], None]) -> None:
-    store = Store(root / "lessons", root / "beside", FakeClock())
-    rows = store.index().rows("global")
-    assert [id for id, _ in rows] == [lesson.id for lesson in store.folded().active()]
+def check(root: Path, what: Callable[[LessonStore, Path], None]) -> None:
+    store = LessonStore(root / "lessons", root / "beside", FakeClock())
+    rows = store.load_index().rows_of_scope("global")
+    assert [id for id, _ in rows] == [lesson.id for lesson in store.read_lessons().list_active()]
     what(store, root)
-    folded = store.folded()
+    folded = store.read_lessons()
     expected = "active" if what is add else "deleted" if what is wrong else "promoted"
     assert folded.lessons["003" if what is add else "002"].status == expected
     assert len(folded.lessons) == (3 if what is add else 2)
     lines = (root / "skills" / "s" / "SKILL.md").read_text().splitlines()
     assert sum("case 2" in line for line in lines) == (what is promoting) and "mine" in lines
     assert (
-        index.read(str(root / "lessons" / "lessons.jsonl"), str(root / "lessons" / "index.json")) is not None
+        index.read_index(str(root / "lessons" / "lessons.jsonl"), str(root / "lessons" / "index.json"))
+        is not None
     )
     sound = [
         line for line in (root / "lessons" / "lessons.jsonl").read_text().splitlines() if line.endswith("}")

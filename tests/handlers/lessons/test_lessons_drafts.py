@@ -12,25 +12,31 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.testing import START, FakeClock
 from tacitd_handlers.lessons import changes
-from tacitd_handlers.lessons.alike import alike, corrects
+from tacitd_handlers.lessons.alike import is_same_lesson, repeats_lesson
 from tacitd_handlers.lessons.drafts import (
     Draft,
     Duplicate,
     Invalid,
     MarkedWrong,
     decide_draft,
-    note,
     parse_again,
     parse_drafts,
     prompt_addition,
-    take,
+    record_corrections,
+    store_drafts,
 )
-from tacitd_handlers.lessons.evidence import Evidence, judge, loads, seen, stale
-from tacitd_handlers.lessons.folding import Folded, Lesson
-from tacitd_handlers.lessons.origins import Origins, Provenance
-from tacitd_handlers.lessons.pattern import parse
-from tacitd_handlers.lessons.store import Store
-from tacitd_handlers.lessons.why import why
+from tacitd_handlers.lessons.evidence import (
+    EvidenceLog,
+    count_loads,
+    find_stale,
+    fold_evidence,
+    judge_lessons,
+)
+from tacitd_handlers.lessons.folding import FoldedLessons, Lesson
+from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.why import explain_lessons
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 NOW = START
@@ -38,8 +44,8 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "lessons", tmp_path / "beside", FakeClock(NOW))
+def store(tmp_path: Path) -> LessonStore:
+    return LessonStore(tmp_path / "lessons", tmp_path / "beside", FakeClock(NOW))
 
 
 def said(session: str = "s1", *words: str) -> Provenance:
@@ -101,52 +107,54 @@ def test_any_answer_can_be_read(answer: str) -> None:
     found, rest = parse_drafts(answer)
     assert len(rest) <= len(answer)
     for draft in found:
-        decide_draft(draft, Folded())
+        decide_draft(draft, FoldedLessons())
 
 
-def test_the_prompt_names_what_must_not_come_back(store: Store) -> None:
+def test_the_prompt_names_what_must_not_come_back(store: LessonStore) -> None:
     """SPEC E-32, ANCHORS P10: the model must recognise paraphrases, so the prompt lists the lessons; braces in a
     lesson are kept.
     """
-    changes.add(store, parse("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "ai")
-    changes.add(store, parse("WHEN other -> DO b -> BECAUSE ```"), "app", "ai")
-    changes.add(store, parse("WHEN bad -> DO b -> BECAUSE c"), "tmux", "ai")
-    changes.wrong(store, "3", "")
-    text = prompt_addition(store.folded(), "app")
+    changes.add_lesson(store, parse_pattern("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "ai")
+    changes.add_lesson(store, parse_pattern("WHEN other -> DO b -> BECAUSE ```"), "app", "ai")
+    changes.add_lesson(store, parse_pattern("WHEN bad -> DO b -> BECAUSE c"), "tmux", "ai")
+    changes.mark_wrong(store, "3", "")
+    text = prompt_addition(store.read_lessons(), "app")
     force, wrong = text.split("Lessons that a person marked wrong:")
     assert "001 (global) WHEN a {in_force} ->" in force and "002 (app)" in force and "WHEN bad" not in force
     assert "003 (tmux) WHEN bad" in wrong and "app where it holds" in text and "````" in text
     assert prompt_addition().count("(none)") == 2 and "{" not in prompt_addition()
-    assert decide_draft(parse_drafts(prompt_addition())[0][0], Folded()) == Invalid("it repeats the prompt")
+    assert decide_draft(parse_drafts(prompt_addition())[0][0], FoldedLessons()) == Invalid(
+        "it repeats the prompt"
+    )
 
 
-def test_drafts_are_active_at_once_with_their_origin(store: Store) -> None:
+def test_drafts_are_active_at_once_with_their_origin(store: LessonStore) -> None:
     """SPEC E-30: from=ai, active; the session and the person's words (redacted) are stored."""
-    taken = take(
+    taken = store_drafts(
         store, [Draft(TMUX, "TMUX")], said("s1", "no, read it first! my token: sk-ant-abcdefgh12345678")
     )
     assert taken.added == ("001",)
-    lesson = store.folded().lessons["001"]
+    lesson = store.read_lessons().lessons["001"]
     assert (lesson.source, lesson.status, lesson.scope, lesson.text) == ("ai", "active", "tmux", TMUX)
-    assert store.index().rows("tmux") == [("001", f"- {TMUX}")]
-    origin = Origins(store.beside).of("1")
+    assert store.load_index().rows_of_scope("tmux") == [("001", f"- {TMUX}")]
+    origin = LessonOrigins(store.state_dir).find_origin("1")
     assert origin is not None and origin["session"] == "s1" and origin["prompts"] == ["u1"]
     assert origin["words"] == ["no, read it first! my token: [secret]"]
     assert "token" not in store.log.path.read_text()
 
 
-def test_the_same_draft_twice_is_one_lesson(store: Store) -> None:
+def test_the_same_draft_twice_is_one_lesson(store: LessonStore) -> None:
     """SPEC E-12, S-29: a synthesis repeated after a crash adds nothing and counts nothing."""
     for _ in range(2):
-        take(store, [Draft(TMUX, "tmux"), Draft(TMUX, "tmux")], said())
-    assert len(store.folded().lessons) == 1 and Evidence(store.beside).read().again == {}
+        store_drafts(store, [Draft(TMUX, "tmux"), Draft(TMUX, "tmux")], said())
+    assert len(store.read_lessons().lessons) == 1 and EvidenceLog(store.state_dir).read().again == {}
 
 
-def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(store: Store) -> None:
+def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(store: LessonStore) -> None:
     """After a crash between the lesson and its origin, the repeated draft adds the origin."""
-    changes.add(store, parse(TMUX), "tmux", "ai")
-    assert take(store, [Draft(TMUX, "tmux")], said()).known == ("001",)
-    assert Origins(store.beside).of("001") is not None
+    changes.add_lesson(store, parse_pattern(TMUX), "tmux", "ai")
+    assert store_drafts(store, [Draft(TMUX, "tmux")], said()).known == ("001",)
+    assert LessonOrigins(store.state_dir).find_origin("001") is not None
 
 
 SAME = [
@@ -165,25 +173,25 @@ OTHER = [
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_another_wording_is_no_other_lesson(store: Store, text: str) -> None:
+def test_another_wording_is_no_other_lesson(store: LessonStore, text: str) -> None:
     """SPEC E-12, E-32: wording is compared fuzzily; a draft of a lesson marked wrong is refused in any scope."""
-    take(store, [Draft(TMUX, "tmux")], said())
-    assert decide_draft(Draft(text, "tmux"), store.folded()) == Duplicate("001")
-    changes.wrong(store, "1", "too specific")
+    store_drafts(store, [Draft(TMUX, "tmux")], said())
+    assert decide_draft(Draft(text, "tmux"), store.read_lessons()) == Duplicate("001")
+    changes.mark_wrong(store, "1", "too specific")
     for scope in ("tmux", "global", "other"):
-        assert decide_draft(Draft(text, scope), store.folded()) == MarkedWrong("001")
-    taken = take(store, [Draft(text, "tmux")], said("s2"))
-    assert (taken.added, taken.wrong, len(store.folded().lessons)) == ((), ("001",), 1)
+        assert decide_draft(Draft(text, scope), store.read_lessons()) == MarkedWrong("001")
+    taken = store_drafts(store, [Draft(text, "tmux")], said("s2"))
+    assert (taken.added, taken.wrong, len(store.read_lessons().lessons)) == ((), ("001",), 1)
 
 
 @pytest.mark.parametrize("text", OTHER)
-def test_a_negation_a_number_or_another_case_is_another_lesson(store: Store, text: str) -> None:
+def test_a_negation_a_number_or_another_case_is_another_lesson(store: LessonStore, text: str) -> None:
     """SPEC E-12: a negation, a number or another case makes another lesson."""
-    take(store, [Draft(TMUX, "tmux")], said())
-    assert decide_draft(Draft(text, "tmux"), store.folded()) == Draft(text, "tmux")
+    store_drafts(store, [Draft(TMUX, "tmux")], said())
+    assert decide_draft(Draft(text, "tmux"), store.read_lessons()) == Draft(text, "tmux")
 
 
-PARTS = st.sampled_from([parse(text) for text in (*SAME, *OTHER, TMUX)])
+PARTS = st.sampled_from([parse_pattern(text) for text in (*SAME, *OTHER, TMUX)])
 
 
 @examples(100)
@@ -193,14 +201,14 @@ def test_alike_is_symmetric_and_reflexive(one: object, other: object) -> None:
     from tacitd_handlers.lessons.pattern import Pattern
 
     assert isinstance(one, Pattern) and isinstance(other, Pattern)
-    assert alike(one, one) and alike(one, other) is alike(other, one)
+    assert is_same_lesson(one, one) and is_same_lesson(one, other) is is_same_lesson(other, one)
 
 
-def test_scopes_keep_lessons_apart_but_global_holds_for_all(store: Store) -> None:
+def test_scopes_keep_lessons_apart_but_global_holds_for_all(store: LessonStore) -> None:
     """SPEC E-12: the same text in two tools is two lessons; with a global one it is one."""
-    take(store, [Draft(TMUX, "tmux"), Draft(TMUX, "screen")], said())
-    assert len(store.folded().lessons) == 2
-    assert decide_draft(Draft(TMUX, "global"), store.folded()) == Duplicate("001")
+    store_drafts(store, [Draft(TMUX, "tmux"), Draft(TMUX, "screen")], said())
+    assert len(store.read_lessons().lessons) == 2
+    assert decide_draft(Draft(TMUX, "global"), store.read_lessons()) == Duplicate("001")
 
 
 @pytest.mark.parametrize(
@@ -220,59 +228,61 @@ def test_scopes_keep_lessons_apart_but_global_holds_for_all(store: Store) -> Non
         (Draft("WHEN the case -> DO the action -> BECAUSE the reason"), "prompt"),
     ],
 )
-def test_what_a_model_may_not_draft(store: Store, draft: Draft, word: str) -> None:
+def test_what_a_model_may_not_draft(store: LessonStore, draft: Draft, word: str) -> None:
     """SPEC E-30, ANCHORS P19, RELIABILITY row 19: it is refused with the reason, and nothing of it is stored."""
-    taken = take(store, [draft], said())
+    taken = store_drafts(store, [draft], said())
     assert len(taken.refused) == 1 and word in taken.refused[0]
     assert not store.log.path.exists()
 
 
-def test_a_correction_that_had_to_be_repeated_is_evidence(store: Store) -> None:
+def test_a_correction_that_had_to_be_repeated_is_evidence(store: LessonStore) -> None:
     """Evidence: another session with the same draft, a fact that says the same, and an AGAIN line of the model."""
-    take(store, [Draft(TMUX, "tmux")], said("s1"))
-    assert note(store, ["Read the file first when editing tmux.conf"], [], "s1", NOW) == ()
-    take(store, [Draft(TMUX, "tmux")], said("s2"))
-    assert note(store, ["Read the file first before editing tmux.conf", "Uses tabs"], [], "s3", NOW) == (
-        "001",
+    store_drafts(store, [Draft(TMUX, "tmux")], said("s1"))
+    assert record_corrections(store, ["Read the file first when editing tmux.conf"], [], "s1", NOW) == ()
+    store_drafts(store, [Draft(TMUX, "tmux")], said("s2"))
+    assert record_corrections(
+        store, ["Read the file first before editing tmux.conf", "Uses tabs"], [], "s3", NOW
+    ) == ("001",)
+    assert record_corrections(store, ["Uses tabs"], ["1", "99"], "s4", NOW) == ("001",)
+    assert (
+        record_corrections(store, ["Do not read the file first when editing tmux.conf"], [], "s5", NOW) == ()
     )
-    assert note(store, ["Uses tabs"], ["1", "99"], "s4", NOW) == ("001",)
-    assert note(store, ["Do not read the file first when editing tmux.conf"], [], "s5", NOW) == ()
-    found = Evidence(store.beside).read().again[1]
+    found = EvidenceLog(store.state_dir).read().again[1]
     assert set(found) == {"s2", "s3", "s4"}
 
 
-def record(store: Store) -> tuple[int | None, int]:
-    (one,) = judge(
-        store.folded().active(),
-        loads(store.beside),
-        Evidence(store.beside).read(),
-        Origins(store.beside).all(),
+def record(store: LessonStore) -> tuple[int | None, int]:
+    (one,) = judge_lessons(
+        store.read_lessons().list_active(),
+        count_loads(store.state_dir),
+        EvidenceLog(store.state_dir).read(),
+        LessonOrigins(store.state_dir).read_all(),
     )
     return one.again, one.sessions
 
 
-def test_unknown_is_unknown(store: Store) -> None:
+def test_unknown_is_unknown(store: LessonStore) -> None:
     """Evidence: unknown without an examined session; its own session and sessions before its date prove nothing."""
-    take(store, [Draft(TMUX, "tmux")], said("s1"))
-    evidence = Evidence(store.beside)
+    store_drafts(store, [Draft(TMUX, "tmux")], said("s1"))
+    evidence = EvidenceLog(store.state_dir)
     assert record(store) == (None, 0)
-    evidence.looked(NOW, "s1")
-    evidence.looked(NOW - 10 * 86_400, "s0")
-    evidence.corrected_again("001", NOW - 10 * 86_400, "s0")
+    evidence.record_session(NOW, "s1")
+    evidence.record_session(NOW - 10 * 86_400, "s0")
+    evidence.record_correction("001", NOW - 10 * 86_400, "s0")
     assert record(store) == (None, 0)
-    evidence.looked(NOW + 86_400, "s2")
+    evidence.record_session(NOW + 86_400, "s2")
     assert record(store) == (0, 1)
     for _ in range(2):
-        evidence.corrected_again("001", NOW + 86_400, "s3", "again: password=hunter2!x")
+        evidence.record_correction("001", NOW + 86_400, "s3", "again: password=hunter2!x")
     assert record(store) == (1, 2)
-    assert "hunter2" not in (store.beside / "evidence.jsonl").read_text()
+    assert "hunter2" not in (store.state_dir / "evidence.jsonl").read_text()
 
 
-def test_odd_evidence_is_passed_over(store: Store) -> None:
+def test_odd_evidence_is_passed_over(store: LessonStore) -> None:
     """Records that another writer added to the log."""
-    take(store, [Draft(TMUX, "tmux")], said())
+    store_drafts(store, [Draft(TMUX, "tmux")], said())
     for name in ("evidence.jsonl", "origins.jsonl", "hits.jsonl"):
-        with (store.beside / name).open("a") as file:
+        with (store.state_dir / name).open("a") as file:
             file.write('{"at":"x"}\n{"id":1}\n[]\n{"at":1,"session":2,"kind":"again","id":"001"}\ntorn')
     assert record(store) == (None, 0)
 
@@ -281,36 +291,38 @@ def test_stale_is_said_only_where_loads_were_counted_long_enough() -> None:
     """`lesson stale`: not loaded for that many days, and counted for as long; a younger lesson is not stale."""
 
     def lesson(id: str, created: str) -> Lesson:
-        return Lesson(id, "global", "ai", "active", created, parse(TMUX))
+        return Lesson(id, "global", "ai", "active", created, parse_pattern(TMUX))
 
     old, used, young = lesson("001", "2026-01-01"), lesson("002", "2026-01-01"), lesson("003", "2026-11-01")
     now, day = 1_795_149_000.0, 86_400.0  # 2026-11-20
     counted = {2: (3, now - 5 * day)}
-    records = judge([old, used, young], (counted, now - 100 * day), Evidence(Path("/nowhere")).read(), {})
-    assert [r.lesson.id for r in stale(records, now - 100 * day, now, 90)] == ["001"]
-    assert stale(records, now - 10 * day, now, 90) == [] == stale(records, None, now, 90)
+    records = judge_lessons(
+        [old, used, young], (counted, now - 100 * day), EvidenceLog(Path("/nowhere")).read(), {}
+    )
+    assert [r.lesson.id for r in find_stale(records, now - 100 * day, now, 90)] == ["001"]
+    assert find_stale(records, now - 10 * day, now, 90) == [] == find_stale(records, None, now, 90)
 
 
-def test_why_tells_origin_and_history(store: Store) -> None:
+def test_why_tells_origin_and_history(store: LessonStore) -> None:
     """`tacitd why` on lessons: by id, or by a part of the text as it is loaded."""
-    take(store, [Draft(TMUX, "tmux")], said())
-    changes.wrong(store, "1", "too specific")
+    store_drafts(store, [Draft(TMUX, "tmux")], said())
+    changes.mark_wrong(store, "1", "too specific")
     for asked in ("1", "001", "read the file first", f"- {TMUX}"):
-        (found,) = why(store, asked)
+        (found,) = explain_lessons(store, asked)
         assert found["origin"]["session"] == "s1" and [r["status"] for r in found["history"]] == [
             "active",
             "deleted",
         ]
-    assert why(store, "knitting") == [] == why(store, "7")
-    json.dumps(why(store, "1"))
+    assert explain_lessons(store, "knitting") == [] == explain_lessons(store, "7")
+    json.dumps(explain_lessons(store, "1"))
 
 
 def test_corrections_are_told_from_their_opposite() -> None:
     """Evidence: negation and numbers count; a fact about another subject does not."""
-    lesson = parse("WHEN committing -> DO NOT push to main -> BECAUSE reviews")
-    assert corrects("Never push to main when committing", lesson)
-    assert not corrects("Push to main when committing", lesson)
-    assert not corrects("Never push to staging when committing", lesson)
+    lesson = parse_pattern("WHEN committing -> DO NOT push to main -> BECAUSE reviews")
+    assert repeats_lesson("Never push to main when committing", lesson)
+    assert not repeats_lesson("Push to main when committing", lesson)
+    assert not repeats_lesson("Never push to staging when committing", lesson)
 
 
 def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
@@ -324,11 +336,11 @@ def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
         {"at": 10 * DAY, "kind": "looked", "session": "s1"},
         {"at": 40 * DAY, "kind": "looked", "session": "s2"},
     ]
-    found = seen([*odd, *records])
+    found = fold_evidence([*odd, *records])
     assert set(found.looked) == {"b", "s1", "s2"}
     for created, sessions in (("1970-01-20", 1), ("1970-01-05", 1), ("1970-03-20", 0)):
-        lesson = Lesson("001", "global", "ai", "active", created, parse(TMUX))
-        (one,) = judge([lesson], ({}, None), found, {1: {"session": "s1"}})
+        lesson = Lesson("001", "global", "ai", "active", created, parse_pattern(TMUX))
+        (one,) = judge_lessons([lesson], ({}, None), found, {1: {"session": "s1"}})
         assert (one.sessions, one.again, one.loaded) == (sessions, 0 if sessions else None, None)
 
 
@@ -336,9 +348,9 @@ def test_the_prompt_names_what_holds_here_before_the_rest() -> None:
     """SPEC E-30, cost: of many lessons the prompt has all of the project and global, and the newest of the others."""
     scopes = ["app", "global", *["other"] * 98]
     lessons = {
-        f"{n:03d}": Lesson(f"{n:03d}", scope, "ai", "active", "", parse(TMUX))
+        f"{n:03d}": Lesson(f"{n:03d}", scope, "ai", "active", "", parse_pattern(TMUX))
         for n, scope in enumerate(scopes, 1)
     }
-    text = prompt_addition(Folded(lessons), "app")
+    text = prompt_addition(FoldedLessons(lessons), "app")
     named = [line[:3] for line in text.splitlines() if line.endswith(TMUX)]
     assert named == ["001", "002", *(f"{n:03d}" for n in range(71, 101))]

@@ -156,7 +156,7 @@ def test_load(lessons: Lessons, again: str) -> None:
     """SPEC E-18, seed "Loading Lessons": the sample, made from the log and made from the index."""
     lessons.given("load")
     if again != "first":
-        lessons.store.index()
+        lessons.store.load_index()
     assert lessons.out("load", "--scope=tmux") == LOAD
     assert lessons.out("load", "--scope", "tmux") == LOAD == lessons.out("load", "-s", "tmux")
     only = "## Lessons (1 active)\n" + "".join(LOAD.splitlines(True)[1:4])

@@ -14,11 +14,11 @@ from tacitd.events import Due, NoProject, Told
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import hits, places, rider
-from tacitd_handlers.lessons import slice as lessons_slice
-from tacitd_handlers.lessons.context import LINES, scope_of, section
-from tacitd_handlers.lessons.evidence import Evidence
+from tacitd_handlers.lessons import make_plugin as lessons_slice
+from tacitd_handlers.lessons.context import LINES, build_section, scope_of
+from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
-from tacitd_handlers.lessons.handler import Lessons as Handler
+from tacitd_handlers.lessons.handler import LessonsHandler as Handler
 from tacitd_handlers.lessons.origins import Provenance
 from tacitd_handlers.lessons.settings import LessonsSettings
 
@@ -87,7 +87,7 @@ def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
     for _ in range(2):
         assert handler.handle(Due(TIDY), said.tools()) == Done()
     assert "1 lines" in said.wrong[DAMAGED].what
-    assert (lessons.store.beside / places.HITS).read_text().count("\n") == 1
+    assert (lessons.store.state_dir / places.HITS).read_text().count("\n") == 1
     assert lessons.json("stats")["lessons"][0]["loaded"] == 5
     lessons.log.write_text(lessons.log.read_text().replace("nonsense\n", ""))
     handler.handle(Due(TIDY), said.tools())
@@ -112,8 +112,8 @@ def test_a_full_disk_is_said_with_its_cure(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
 
-    monkeypatch.setattr("tacitd_handlers.lessons.handler.took", full)
-    monkeypatch.setattr("tacitd_handlers.lessons.store.Store.index", full)
+    monkeypatch.setattr("tacitd_handlers.lessons.handler.store_finding", full)
+    monkeypatch.setattr("tacitd_handlers.lessons.store.LessonStore.load_index", full)
     said = Said()
     outcome = Handler().handle(event, said.tools())
     found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]
@@ -133,17 +133,17 @@ def project(home: Path, name: str) -> Path:
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
     """The session-start text: at most 15 lines, from any folder of the project; it counts as a load."""
     root = project(lessons.home, "My App")
-    assert section(root, 9000) == ""
+    assert build_section(root, 9000) == ""
     lessons.given("load")
     lessons.out("add", "-s", "my-app", "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    text = section(root / "src", 9000)
+    text = build_section(root / "src", 9000)
     assert text.startswith("## Lessons (2 active)\n\n### Global\n") and "### my-app\n- WHEN testing" in text
     assert lessons.json("stats")["lessons"][0]["loaded"] == 1
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
-    told = section(root / "src" / "gone", 9000)
+    told = build_section(root / "src" / "gone", 9000)
     assert len(told.splitlines()) == LINES and "[firm]" in told and "my-app" in told and "left out" in told
-    assert len(section(root, 300)) <= 300 and section(root, 20) == ""
+    assert len(build_section(root, 300)) <= 300 and build_section(root, 20) == ""
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
     root = project(lessons.home, name)
     lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
     assert scope_of(root) == scope
-    asked = rider.addition(str(root))
+    asked = rider.render_addition(str(root))
     assert f"{scope} where it holds for this project only" in asked
     assert f"001 ({scope}) WHEN testing" in asked
 
@@ -180,7 +180,7 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
             "found": [{"drafts": [[text.replace("the file", "the files"), "global"]]}],
             "words": ["no, read it"],
         }
-        assert rider.took(store, told, session, store.clock.now(), "/p") == ()
+        assert rider.store_finding(store, told, session, store.clock.now(), "/p") == ()
         assert lessons.json("stats")["lessons"][0]["corrected_again"] == again
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
 
@@ -189,9 +189,9 @@ def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     """DESIGN "Model", S-67: a person's words are redacted before they are cut, not after."""
     words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     store = lessons.store
-    assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).record())
-    Evidence(store.beside).corrected_again("1", 0.0, "s", words)
-    assert "ghp_" not in (store.beside / places.EVIDENCE).read_text()
+    assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).to_record())
+    EvidenceLog(store.state_dir).record_correction("1", 0.0, "s", words)
+    assert "ghp_" not in (store.state_dir / places.EVIDENCE).read_text()
 
 
 def test_every_setting_is_described() -> None:

@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd_handlers.lessons import hits, quick
-from tacitd_handlers.lessons.loading import numbers, ranges, render
-from tacitd_handlers.lessons.relevance import fit, for_phase, of_path, of_query, on_topic, stem, terms
+from tacitd_handlers.lessons.loading import format_ranges, parse_ranges, render_lessons
+from tacitd_handlers.lessons.relevance import (
+    extract_terms,
+    for_phase,
+    on_topic,
+    score_match,
+    stem_word,
+    topic_of_path,
+    topic_of_query,
+)
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
 
@@ -34,7 +42,7 @@ def test_the_budget_holds_and_the_order_is_by_id(
     out last.
     """
     groups = {"global": made(one), "x": made(other)}
-    text, ids = render(groups, lines)
+    text, ids = render_lessons(groups, lines)
     total = len(one) + len(other)
     assert text.startswith(f"## Lessons ({total} active)\n")
     assert len(text.splitlines()) <= max(lines, 2) or not lines
@@ -55,13 +63,13 @@ def test_the_budget_holds_and_the_order_is_by_id(
 @given(st.lists(st.integers(1, 3000), unique=True, max_size=60))
 def test_ids_in_few_characters(given_ids: list[int]) -> None:
     """hits.jsonl: ranges and numbers are inverse."""
-    assert numbers(ranges([f"{n:03d}" for n in given_ids])) == sorted(given_ids)
+    assert parse_ranges(format_ranges([f"{n:03d}" for n in given_ids])) == sorted(given_ids)
 
 
 @pytest.mark.parametrize("text", ["a", "-", "1--2", "2-99999999999", "1,,2", "²"])
 def test_odd_ranges_are_nothing(text: str) -> None:
     """hits.jsonl: a line of another writer."""
-    assert numbers(text) == []
+    assert parse_ranges(text) == []
 
 
 LESSONS = {
@@ -74,15 +82,15 @@ LESSONS = {
     "topic, expected",
     [
         (
-            of_query("please fix the tmux config"),
+            topic_of_query("please fix the tmux config"),
             {"editing tmux.conf", "config syntax error", "changing a file"},
         ),
-        (of_query("the browser hangs"), {"page slow", "changing a file"}),
-        (of_query("migrate the Databases"), {"running database migrations", "changing a file"}),
-        (of_path("/home/u/work/app/main.py"), {"writing Python", "changing a file"}),
-        (of_path("~/.tmux.conf"), {"editing tmux.conf", "changing a file"}),
-        (of_path("app/config/settings.toml"), {"config syntax error", "changing a file"}),
-        (of_query("knitting"), {"changing a file"}),
+        (topic_of_query("the browser hangs"), {"page slow", "changing a file"}),
+        (topic_of_query("migrate the Databases"), {"running database migrations", "changing a file"}),
+        (topic_of_path("/home/u/work/app/main.py"), {"writing Python", "changing a file"}),
+        (topic_of_path("~/.tmux.conf"), {"editing tmux.conf", "changing a file"}),
+        (topic_of_path("app/config/settings.toml"), {"config syntax error", "changing a file"}),
+        (topic_of_query("knitting"), {"changing a file"}),
     ],
 )
 def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) -> None:
@@ -99,7 +107,7 @@ def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) 
 @given(st.text(max_size=20))
 def test_a_stem_is_a_beginning(word: str) -> None:
     """Because of this, most lines are excluded by a substring test."""
-    assert word.startswith(stem(word)) and terms(word) == terms(word)
+    assert word.startswith(stem_word(word)) and extract_terms(word) == extract_terms(word)
 
 
 def test_phases() -> None:
@@ -126,7 +134,7 @@ def test_phases() -> None:
 )
 def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
     """`lesson match`: most words of WHEN are in the error; "it failed" alone matches nothing."""
-    assert (fit(when, error) > 0) is fits
+    assert (score_match(when, error) > 0) is fits
 
 
 FLAGS = [
@@ -141,7 +149,7 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
     """`lesson load`: the same bytes with an index, without one, and through click."""
     lessons.given("load")
     slow = lessons.out("load", *arguments)
-    fast = quick.answer(arguments, os.environ)
+    fast = quick.answer_load(arguments, os.environ)
     assert fast == slow == lessons.out("load", *arguments)
     assert lessons.json("load", *arguments)["active"] == int(slow.split("(")[1].split()[0])
 
@@ -153,8 +161,8 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
 )  # fmt: skip
 def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
     """Other forms of options are parsed or refused by click."""
-    lessons.given("load").store.index()
-    assert quick.answer(arguments, os.environ) is None
+    lessons.given("load").store.load_index()
+    assert quick.answer_load(arguments, os.environ) is None
 
 
 def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
@@ -162,7 +170,7 @@ def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
     for text in (r'WHEN "a\b" -> DO c"] -> BECAUSE d', "WHEN é編 -> DO c -> BECAUSE “d”"):
         lessons.out("add", "-s", "x", text)
     said = lessons.out("load", "--scope=x")
-    assert quick.answer(["--scope=x"], os.environ) == said
+    assert quick.answer_load(["--scope=x"], os.environ) == said
     assert r'- WHEN "a\b" -> DO c"] -> BECAUSE d' in said and "é編" in said
 
 
@@ -171,7 +179,7 @@ def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
     before = lessons.given("load").log.read_bytes()
     lessons.out("load", "--scope=tmux")
     lessons.out("load", "--phase=execute")
-    lines = (lessons.store.beside / "hits.jsonl").read_text().splitlines()
+    lines = (lessons.store.state_dir / "hits.jsonl").read_text().splitlines()
     assert [(json.loads(x)["via"], json.loads(x)["ids"]) for x in lines] == [
         ("load", "1-2,4"),
         ("execute", "1"),
@@ -182,31 +190,31 @@ def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
 def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
     """hits.jsonl: a torn line is ended, odd ones are skipped, and compaction keeps every count."""
     path = tmp_path / "deep" / "hits.jsonl"
-    assert hits.count(str(path), 100.0, ["001", "002"], "load")
+    assert hits.record_load(str(path), 100.0, ["001", "002"], "load")
     with path.open("a") as file:
         file.write('{"at":1,"ids":7}\n{"at":"x","ids":"1"}\n{"at":200,"ids":"1"')
-    assert hits.count(str(path), 300.0, ["001"], "load")
+    assert hits.record_load(str(path), 300.0, ["001"], "load")
     from tacitd.files.log import Log
 
     log = Log(path)
-    counted, since = hits.totals(log.read())
+    counted, since = hits.sum_loads(log.read())
     assert counted == {1: (2, 300.0), 2: (1, 100.0)} and since == 1
-    log.compact(hits.compacted(log.read()))
-    assert hits.count(str(path), 400.0, ["002"], "load")
-    assert hits.totals(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
+    log.compact(hits.compact_loads(log.read()))
+    assert hits.record_load(str(path), 400.0, ["002"], "load")
+    assert hits.sum_loads(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
 
 
 def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
     """A load does not fail if its count cannot be written."""
     (lessons.home / "state").write_text("in the way")
     assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
-    lessons.store.index()
-    assert quick.answer([], os.environ) is not None
+    lessons.store.load_index()
+    assert quick.answer_load([], os.environ) is not None
 
 
 def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:
     """The few imports keep `lesson load` as a process within five times `python3 -c pass`."""
-    lessons.given("load").store.index()
+    lessons.given("load").store.load_index()
     code = (
         "import sys; before = set(sys.modules); sys.argv = ['lesson', 'load', '--scope=tmux']\n"
         "from tacitd_handlers.lessons.cli import main\n"
@@ -260,7 +268,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
     """`lesson load >file` on a full disk: exit code 1 and a sentence about the output, without a traceback."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    lessons.given("load").store.index()
+    lessons.given("load").store.load_index()
     code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     command = [sys.executable, "-c", code, *arguments.split()]
     with Path("/dev/full").open("wb") as full:
@@ -275,7 +283,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
 
 def test_nobody_listens(lessons: Lessons) -> None:
     """`lesson load >&-`: some supervisors start programs without standard output; this is not an error."""
-    lessons.given("load").store.index()
+    lessons.given("load").store.load_index()
     code = "import sys; sys.argv = ['lesson', 'load']\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     done = subprocess.run(
         ["sh", "-c", f'exec "{sys.executable}" -c "{code}" >&-'],

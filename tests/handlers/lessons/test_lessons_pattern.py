@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse
+from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,13 @@ from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse
 )
 def test_the_seeds_forms_are_read(text: str, expected: Pattern) -> None:
     """SPEC E-01: keywords in any case, newlines folded, brackets, both arrows."""
-    assert parse(text) == expected
+    assert parse_pattern(text) == expected
 
 
 @pytest.mark.parametrize("verb", ["notify the team", "nothing", "notarise", "not-found handling", "note it"])
 def test_a_keyword_ends_at_white_space(verb: str) -> None:
     """SPEC E-02: `DO notify` is not DO NOT."""
-    assert parse(f"WHEN a -> DO {verb} -> BECAUSE c") == Pattern("a", "do", verb, "c")
+    assert parse_pattern(f"WHEN a -> DO {verb} -> BECAUSE c") == Pattern("a", "do", verb, "c")
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,22 @@ def test_a_keyword_ends_at_white_space(verb: str) -> None:
 )
 def test_arrows_may_stand_inside_a_part(text: str, expected: Pattern) -> None:
     """SPEC E-02: split at the first `-> DO` and the last `-> BECAUSE`."""
-    assert parse(text) == expected
+    assert parse_pattern(text) == expected
 
 
 def test_brackets_go_only_where_one_pair_encloses_the_part() -> None:
     """SPEC E-01: `[a] and [b]` keeps its brackets; `[[a]]` loses both pairs."""
-    assert parse("WHEN [a] and [b] -> DO [c] d -> BECAUSE [[e]]") == Pattern(
+    assert parse_pattern("WHEN [a] and [b] -> DO [c] d -> BECAUSE [[e]]") == Pattern(
         "[a] and [b]", "do", "[c] d", "e"
     )
-    assert parse("WHEN [a] -> DO [NOT b] -> BECAUSE [c]") == Pattern("a", "dont", "b", "c")
+    assert parse_pattern("WHEN [a] -> DO [NOT b] -> BECAUSE [c]") == Pattern("a", "dont", "b", "c")
 
 
 def test_the_mark_of_load_is_no_part_of_the_reason() -> None:
     """SPEC E-11: `[firm]` is printed after people's lessons; a printed line can be parsed again, and a draft cannot
     set the mark.
     """
-    assert parse("WHEN a -> DO b -> BECAUSE c [firm]").because == "c"
+    assert parse_pattern("WHEN a -> DO b -> BECAUSE c [firm]").because == "c"
 
 
 @pytest.mark.parametrize(
@@ -102,18 +102,18 @@ def test_the_mark_of_load_is_no_part_of_the_reason() -> None:
 def test_what_is_no_pattern_says_where(text: str, at: int, word: str) -> None:
     """SPEC E-04: what is missing, and a caret at the position."""
     with pytest.raises(PatternError) as raised:
-        parse(text)
+        parse_pattern(text)
     error = raised.value
     assert (error.at, word in error.what, error.code) == (at, True, 2)
-    line, caret = error.shown().split("\n")
-    assert caret.strip() == "^" and pattern.width(line) <= 140 and line.isprintable()
+    line, caret = error.show_position().split("\n")
+    assert caret.strip() == "^" and pattern.measure_width(line) <= 140 and line.isprintable()
 
 
 def test_the_caret_stands_below_the_place_in_wide_characters() -> None:
     """SPEC E-04: columns, not characters."""
     with pytest.raises(PatternError) as raised:
-        parse("WHEN 編集 -> 読む")
-    assert raised.value.shown() == "  WHEN 編集 -> 読む\n" + " " * 12 + "^"
+        parse_pattern("WHEN 編集 -> 読む")
+    assert raised.value.show_position() == "  WHEN 編集 -> 読む\n" + " " * 12 + "^"
 
 
 PIECES = [*"ab.[]> \n→", "->", "NOT", "DO", "BECAUSE", "WHEN", " ", "編", "é", " [firm]"]
@@ -125,13 +125,15 @@ PART = st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join)
 def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because: str) -> None:
     """SPEC E-03: parse(format(x)) = x for everything that parse returns, and the text is one line."""
     try:
-        found = parse(f"WHEN {when} -> {verb} {do} -> BECAUSE {because}")
+        found = parse_pattern(f"WHEN {when} -> {verb} {do} -> BECAUSE {because}")
     except PatternError:
         assume(False)
         return
-    assert parse(pattern.format(found)) == found
-    assert pattern.normal(parse(pattern.format(found))) == pattern.normal(found)
-    assert "\n" not in pattern.format(found)
+    assert parse_pattern(pattern.format_pattern(found)) == found
+    assert pattern.normalise_pattern(
+        parse_pattern(pattern.format_pattern(found))
+    ) == pattern.normalise_pattern(found)
+    assert "\n" not in pattern.format_pattern(found)
 
 
 @examples(200)
@@ -139,27 +141,31 @@ def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because:
 def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
     """SPEC E-04: no other error is raised, and the position is within the text."""
     try:
-        parse(text)
+        parse_pattern(text)
     except PatternError as error:
-        assert 0 <= error.at <= len(error.text) and error.shown()
+        assert 0 <= error.at <= len(error.text) and error.show_position()
 
 
 def test_parts_by_themselves_are_the_same_pattern() -> None:
     """SPEC E-10: structured flags compile to the pattern."""
-    assert pattern.compile("a", "dont", "b", "c") == parse("WHEN a -> DO NOT b -> BECAUSE c")
-    assert pattern.compile("a", "do", "NOT b", "c").action == "dont"
+    assert pattern.build_pattern("a", "dont", "b", "c") == parse_pattern("WHEN a -> DO NOT b -> BECAUSE c")
+    assert pattern.build_pattern("a", "do", "NOT b", "c").action == "dont"
     for parts in (("", "b", "c"), ("a", " ", "c"), ("a", "b", "\n")):
         with pytest.raises(PatternError):
-            pattern.compile(parts[0], "do", parts[1], parts[2])
+            pattern.build_pattern(parts[0], "do", parts[1], parts[2])
 
 
 def test_normal_forms_meet_where_only_spelling_differs() -> None:
     """SPEC E-12: case, width and a full stop do not make another lesson; a word, a number or a NOT does."""
-    one = parse("WHEN Editing -> DO read first -> BECAUSE x")
-    assert pattern.normal(one) == pattern.normal(parse("when editing -> do READ first. -> because X!"))
-    assert pattern.normal(one) == pattern.normal(parse("WHEN ｅditing -> DO read first -> BECAUSE x"))
+    one = parse_pattern("WHEN Editing -> DO read first -> BECAUSE x")
+    assert pattern.normalise_pattern(one) == pattern.normalise_pattern(
+        parse_pattern("when editing -> do READ first. -> because X!")
+    )
+    assert pattern.normalise_pattern(one) == pattern.normalise_pattern(
+        parse_pattern("WHEN ｅditing -> DO read first -> BECAUSE x")
+    )
     for other in (
         "WHEN editing -> DO NOT read first -> BECAUSE x",
         "WHEN editing 2 -> DO read first -> BECAUSE x",
     ):
-        assert pattern.normal(one) != pattern.normal(parse(other))
+        assert pattern.normalise_pattern(one) != pattern.normalise_pattern(parse_pattern(other))

@@ -13,10 +13,10 @@ import pytest
 from support_lessons import FIXTURES, Lessons
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import changes, index, places
-from tacitd_handlers.lessons.changes import Added
-from tacitd_handlers.lessons.folding import fold
+from tacitd_handlers.lessons.changes import AddedLesson
+from tacitd_handlers.lessons.folding import fold_lessons
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.store import Store
+from tacitd_handlers.lessons.store import LessonStore
 
 WRITER = """
 import sys
@@ -46,13 +46,13 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
     records = [json.loads(line) for line in (directory / "lessons.jsonl").read_bytes().splitlines()]
     assert [r["id"] for r in records] == [f"{n:03d}" for n in range(1, writers * each + 1)]
     assert len({r["when"] for r in records}) == writers * each
-    found = index.read(str(directory / "lessons.jsonl"), str(directory / "index.json"))
-    assert found is not None and len(found.rows("global")) == writers * each
+    found = index.read_index(str(directory / "lessons.jsonl"), str(directory / "index.json"))
+    assert found is not None and len(found.rows_of_scope("global")) == writers * each
 
 
 def test_the_index_is_json_and_says_what_the_log_says(lessons: Lessons) -> None:
     """SPEC E-20: derived; the log's stamp, a checksum, and the active lessons by scope."""
-    lessons.given("load").store.index()
+    lessons.given("load").store.load_index()
     found = json.loads((lessons.directory / "index.json").read_bytes())
     assert list(found["scopes"]) == ["browser", "global", "tmux"]
     assert [id for id, _ in found["scopes"]["tmux"]] == ["002", "004"]
@@ -98,13 +98,13 @@ def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
     """SPEC E-20: if it is missing, corrupt, stale or edited, the log wins at once, and the index is correct again
     afterwards.
     """
-    lessons.given("load").store.index()
+    lessons.given("load").store.load_index()
     lie(lessons, how)
     said = lessons.out("load", "--scope=tmux")
     assert said.count("- WHEN") == (2 if how == "older than the log" else 3)
     assert ("stop server" if "same size" in how else "kill server") in said and "burn" not in said
     if how not in ("a directory", "a pipe"):
-        assert index.read(str(lessons.log), str(lessons.directory / "index.json")) is not None
+        assert index.read_index(str(lessons.log), str(lessons.directory / "index.json")) is not None
     assert lessons.out("load", "--scope=tmux") == said
 
 
@@ -117,7 +117,7 @@ def test_what_can_be_no_lesson_is_counted() -> None:
         {"id": "009", "status": "deleted"},
         {"id": "0"},
     ]
-    found = fold([*odd, {"id": 2, **sound}, {"id": "002", "because": "d"}])
+    found = fold_lessons([*odd, {"id": 2, **sound}, {"id": "002", "because": "d"}])
     assert (list(found.lessons), found.last, found.strays) == (["002"], 9, 4)
     assert found.lessons["002"].parts.because == "d"
 
@@ -129,11 +129,11 @@ def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
         directory = tmp_path / str(cut)
         directory.mkdir()
         (directory / "lessons.jsonl").write_bytes(whole[:cut])
-        store = Store(directory, tmp_path / "beside", FakeClock())
-        before = len(store.folded().lessons)
+        store = LessonStore(directory, tmp_path / "beside", FakeClock())
+        before = len(store.read_lessons().lessons)
         assert before in (whole[:cut].count(b'"created"'), whole[:cut].count(b'"created"') - 1)
-        assert isinstance(changes.add(store, pattern("new"), "global", "ai"), Added)
-        assert len(store.folded().lessons) == before + 1
+        assert isinstance(changes.add_lesson(store, pattern("new"), "global", "ai"), AddedLesson)
+        assert len(store.read_lessons().lessons) == before + 1
 
 
 def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
@@ -152,27 +152,29 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
 
 def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
     """SPEC E-20: the index after each change equals, byte for byte, one rebuilt from the log."""
-    store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
+    store = LessonStore(tmp_path / "l", tmp_path / "b", FakeClock())
     for n in range(5):
-        changes.add(store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai")
-    changes.wrong(store, "2", "no")
-    changes.edit(store, "3", pattern("another case"), "new", None)
+        changes.add_lesson(
+            store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai"
+        )
+    changes.mark_wrong(store, "2", "no")
+    changes.edit_lesson(store, "3", pattern("another case"), "new", None)
     path = tmp_path / "l" / "index.json"
     kept = path.read_bytes()
     path.unlink()
-    store.index()
+    store.load_index()
     assert path.read_bytes() == kept
 
 
 def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> None:
     """SPEC E-20: another tool appends without our lock, between our read and our index."""
-    store = Store(tmp_path / "l", tmp_path / "b", FakeClock())
-    changes.add(store, pattern("one"), "global", "ai")
-    with store.change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
+    store = LessonStore(tmp_path / "l", tmp_path / "b", FakeClock())
+    changes.add_lesson(store, pattern("one"), "global", "ai")
+    with store.begin_change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
         other.write('{"id":"009","when":"a","action":"do","do":"b","because":"c"}\n')
         other.flush()
-        changes.write(change, pattern("two"), "global", "ai", "2026-01-01")
-    assert [id for id, _ in store.index().rows("global")] == ["001", "002", "009"]
+        changes.append_lesson(change, pattern("two"), "global", "ai", "2026-01-01")
+    assert [id for id, _ in store.load_index().rows_of_scope("global")] == ["001", "002", "009"]
 
 
 LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
@@ -181,8 +183,8 @@ LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
 
 def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
-    from tacitd_handlers.lessons.gather import Wanted, groups
-    from tacitd_handlers.lessons.loading import LINES, render
+    from tacitd_handlers.lessons.gather import LoadRequest, select_rows
+    from tacitd_handlers.lessons.loading import LINES, render_lessons
 
     record = {
         "scope": "global",
@@ -192,13 +194,15 @@ def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
         "do": "b" * 80,
         "because": "c" * 80,
     }
-    found = fold({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, LESSONS + 1))
+    found = fold_lessons({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, LESSONS + 1))
     assert (len(found.lessons), found.last) == (LESSONS, LESSONS)
-    made = index.build(found, 0)
-    text, ids = render(groups(made, Wanted()), LINES)
+    made = index.build_index(found, 0)
+    text, ids = render_lessons(select_rows(made, LoadRequest()), LINES)
     assert text.count("\n") == LINES and ids[-1] == str(LESSONS)
     assert text.endswith("more are left out: lesson load --lines 0)\n")
-    assert made.bound(tmp_path.stat()) is not None, "it is kept: reading the log at each load takes seconds"
+    assert made.bind_to_log(tmp_path.stat()) is not None, (
+        "it is kept: reading the log at each load takes seconds"
+    )
 
 
 def test_an_index_that_would_be_too_long_is_not_kept(
@@ -221,6 +225,6 @@ def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None
         {"HOME": "h", "XDG_STATE_HOME": "x", "CLAUDE_CONFIG_DIR": ""},
     ):
         assert places.lessons_dir(env) == str(paths.config_dir(env) / "lessons")
-        assert Path(places.beside(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
+        assert Path(places.lessons_state_dir(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
     one, other = ({"HOME": "/h", "CLAUDE_CONFIG_DIR": each} for each in ("/a", "/b"))
-    assert places.beside(one) != places.beside(other)
+    assert places.lessons_state_dir(one) != places.lessons_state_dir(other)

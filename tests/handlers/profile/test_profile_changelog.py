@@ -11,15 +11,15 @@ from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.clock import utc_millis
 from tacitd.files.log import Log
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.schema import ChangelogEntry, check
+from tacitd_handlers.profile.schema import ChangelogEntry, check_document
 
 
 def test_the_seeds_lines_are_entries() -> None:
     """The issue, "It must show" 1; SPEC P-18, P-21: with and without milliseconds."""
-    found = changelog.entries(GOLDEN / "changelog.jsonl")
+    found = changelog.read_entries(GOLDEN / "changelog.jsonl")
     assert len(found) == 4
     for one in found:
-        assert check(one, ChangelogEntry, "changelog") == one
+        assert check_document(one, ChangelogEntry, "changelog") == one
 
 
 def test_what_is_written_has_the_seeds_form(box: Box) -> None:
@@ -31,12 +31,12 @@ def test_what_is_written_has_the_seeds_form(box: Box) -> None:
         "extract",
         "minimal/hook",
     ]
-    box.store.update("bio", "x")
-    box.store.remove("bio")
-    box.store.clear()
+    box.store.set_value("bio", "x")
+    box.store.remove_value("bio")
+    box.store.clear_profile()
     assert [one["action"] for one in box.changelog] == ["extract", "update", "remove", "clear"]
     for one in box.changelog:
-        check(one, ChangelogEntry, "changelog")
+        check_document(one, ChangelogEntry, "changelog")
 
 
 def fill(path: Path, *lines: object) -> Log:
@@ -53,8 +53,8 @@ def entry(age_days: float, name: str = "x", millis: bool = True) -> dict[str, ob
 
 def prune(log: Log) -> list[object]:
     quarantine = Log(log.path.with_name(changelog.QUARANTINE))
-    changelog.prune(log, NOW, quarantine)
-    return [one["n"] for one in changelog.entries(log.path, 10_000)]
+    changelog.prune_changelog(log, NOW, quarantine)
+    return [one["n"] for one in changelog.read_entries(log.path, 10_000)]
 
 
 def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_changelog_of_100_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text(block * (10_000_000 // len(block)))
     tracemalloc.start()
-    assert len(changelog.entries(path, 5)) == 5
+    assert len(changelog.read_entries(path, 5)) == 5
     assert tracemalloc.get_traced_memory()[1] < 6e6
     tracemalloc.stop()
     assert len(prune(Log(path))) == 1000

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile.cli import profile
-from tacitd_handlers.profile.look import bar
+from tacitd_handlers.profile.look import format_bar
 
 Run = Callable[..., Result]
 
@@ -101,7 +101,7 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     text = run("meta").stdout
     assert "tools.editor  0.50  69.7 d  once" in text
     assert "yours: does not decay" in text
-    assert (bar(0.0), bar(0.5), bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
+    assert (format_bar(0.0), format_bar(0.5), format_bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
 
 
 def test_decay(run: Run, box: Box) -> None:

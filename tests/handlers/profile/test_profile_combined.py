@@ -15,11 +15,11 @@ from loguru import logger
 from support_continuity import ANSWER, World
 from tacitd.handler import Handler, Plugin
 from tacitd.slices import FoundPlugins
-from tacitd_handlers.continuity import slice as continuity
-from tacitd_handlers.continuity.handler import Continuity
-from tacitd_handlers.learning import slice as learning
-from tacitd_handlers.profile import slice as profile
-from tacitd_handlers.profile.handler import Profiles
+from tacitd_handlers.continuity import make_plugin as continuity
+from tacitd_handlers.continuity.handler import ContinuityHandler
+from tacitd_handlers.learning import make_plugin as learning
+from tacitd_handlers.profile import make_plugin as profile
+from tacitd_handlers.profile.handler import ProfileHandler
 
 FACTS = "- Prefers pnpm over npm\n"
 SYNTHESIS = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
@@ -43,8 +43,8 @@ class Whole(World):
         ]
         slices = (
             learning(),
-            remade(profile(), lambda: Profiles(self.env)),
-            remade(continuity(), lambda: Continuity(self.env)),
+            remade(profile(), lambda: ProfileHandler(self.env)),
+            remade(continuity(), lambda: ContinuityHandler(self.env)),
         )
         self.build(FoundPlugins(slices))
 

@@ -21,14 +21,14 @@ confidences = st.floats(0.1, 1.0)
 
 
 def doc(confidence: float, seen: float = T0) -> Json:
-    made = metas.fresh("u", seen)
+    made = metas.new_metadata("u", seen)
     stamp = utc_millis(seen)
     entry = {"path": "bio", "firstSeen": stamp, "lastSeen": stamp, "confidence": confidence, "seenCount": 1}
     return made | {"preferences": [entry]}
 
 
 def value(meta: Json) -> float | None:
-    found = metas.standings(meta).get("bio")
+    found = metas.read_confidences(meta).get("bio")
     return found.confidence if found else None
 
 
@@ -42,15 +42,15 @@ def test_the_constants_are_the_seeds() -> None:
 def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None:
     """SPEC P-13: decay(t1) then decay(t2) is decay(t2); twice at one instant is once."""
     first, last = sorted((one, other))
-    once = value(metas.faded(doc(confidence), last).meta)
-    twice = value(metas.faded(metas.faded(doc(confidence), first).meta, last).meta)
+    once = value(metas.decay_metadata(doc(confidence), last).meta)
+    twice = value(metas.decay_metadata(metas.decay_metadata(doc(confidence), first).meta, last).meta)
     assert (once is None) == (twice is None) or math.isclose(
-        decay.faded(confidence, T0, last), 0.1, rel_tol=1e-9
+        decay.fade_confidence(confidence, T0, last), 0.1, rel_tol=1e-9
     )
     if once is not None and twice is not None:
         assert math.isclose(once, twice, rel_tol=1e-12)
-    again = metas.faded(doc(confidence), last).meta
-    assert metas.faded(again, last).meta == again
+    again = metas.decay_metadata(doc(confidence), last).meta
+    assert metas.decay_metadata(again, last).meta == again
 
 
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
@@ -59,7 +59,7 @@ def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float
     """SPEC P-13, RELIABILITY row 12: whatever the clock shows, a confidence only falls and lastDecay only rises."""
     meta, before, decayed = doc(confidence), confidence, T0
     for now in clocks:
-        meta = metas.faded(meta, now).meta
+        meta = metas.decay_metadata(meta, now).meta
         after = value(meta) or 0.0
         assert after <= before
         assert (metas.last_decay(meta) or 0.0) >= decayed
@@ -70,18 +70,18 @@ def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
     """SPEC P-14: a confidence of 1.0 is first under 0.1 after 99.66 days; 0.1 itself stays."""
     edge = 30 * math.log2(10)
     assert round(edge, 2) == 99.66
-    assert metas.faded(doc(1.0), T0 + (edge - 0.001) * decay.DAY).forgotten == ()
-    assert metas.faded(doc(1.0), T0 + (edge + 0.001) * decay.DAY).forgotten == ("bio",)
-    assert not decay.forgotten(0.1)
+    assert metas.decay_metadata(doc(1.0), T0 + (edge - 0.001) * decay.DAY).forgotten == ()
+    assert metas.decay_metadata(doc(1.0), T0 + (edge + 0.001) * decay.DAY).forgotten == ("bio",)
+    assert not decay.is_forgotten(0.1)
 
 
 def test_said_again_fades_first_and_then_rises() -> None:
     """SPEC P-12: at day 75 the result is 0.477 and not the original's 0.55; 0.5 becomes 0.8 at once; never over 1."""
-    day_75 = metas.sighted(doc(1.0), ["bio"], T0 + 75 * decay.DAY)
+    day_75 = metas.add_sightings(doc(1.0), ["bio"], T0 + 75 * decay.DAY)
     assert value(day_75) == pytest.approx(0.5 ** (75 / 30) + 0.3)
-    assert value(metas.sighted(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
-    assert value(metas.sighted(doc(0.9), ["bio"], T0)) == 1.0
-    assert metas.standings(day_75)["bio"].seen_count == 2
+    assert value(metas.add_sightings(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
+    assert value(metas.add_sightings(doc(0.9), ["bio"], T0)) == 1.0
+    assert metas.read_confidences(day_75)["bio"].seen_count == 2
 
 
 def test_days_left_is_when_it_goes() -> None:
@@ -102,13 +102,13 @@ def test_days_left_is_when_it_goes() -> None:
 )  # fmt: skip
 def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: bool) -> None:
     """SPEC P-13, RELIABILITY row 12: a clock before the last run, or 400 days after the newest known time."""
-    assert bool(decay.doubted(now, known)) is doubted
+    assert bool(decay.doubt_clock(now, known)) is doubted
 
 
 def test_times_of_another_clock_become_now() -> None:
     """The issue, "a clock in 2100": times that it wrote do not stop decay for ever."""
     meta = doc(0.8, 4.1e9)
-    mended = metas.believed(meta, T0)
-    assert metas.standings(mended)["bio"].since == pytest.approx(T0, abs=0.001)
-    assert value(metas.faded(mended, T0 + 30 * decay.DAY).meta) == pytest.approx(0.4)
-    assert metas.believed(doc(0.8), T0) == doc(0.8)
+    mended = metas.clamp_future(meta, T0)
+    assert metas.read_confidences(mended)["bio"].since == pytest.approx(T0, abs=0.001)
+    assert value(metas.decay_metadata(mended, T0 + 30 * decay.DAY).meta) == pytest.approx(0.4)
+    assert metas.clamp_future(doc(0.8), T0) == doc(0.8)

@@ -19,20 +19,20 @@ def test_fault_1_a_daily_run_does_not_forget_on_day_14(box: Box) -> None:
     box.learn(tools__editor="neovim")
     for _ in range(99):
         box.clock.advance(DAY)
-        box.store.fade()
+        box.store.apply_decay()
     assert box.profile["tools"] == {"editor": "neovim"}
     assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.5 ** (99 / 30), rel=1e-9)
     box.clock.advance(0.67 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert "tools" not in box.profile
 
 
 def test_fault_2_every_writer_uses_the_same_names(box: Box) -> None:
     """Fault 2, SPEC P-01: every writer uses profile.json, profile-meta.json and changelog.jsonl."""
     box.learn(tools__editor="neovim")
-    box.store.update("bio", "Likes tea")
+    box.store.set_value("bio", "Likes tea")
     box.clock.advance(DAY)
-    box.store.fade()
+    box.store.apply_decay()
     names = {path.name for path in box.directory.iterdir()}
     assert names == {"profile.json", "profile-meta.json", "changelog.jsonl", ".tacitd.lock"}
 
@@ -40,9 +40,9 @@ def test_fault_2_every_writer_uses_the_same_names(box: Box) -> None:
 def test_fault_4_the_changelog_keeps_what_was_removed(box: Box) -> None:
     """Fault 4, SPEC P-14, P-18: `removed` is written for remove and for decay."""
     box.learn(tools__editor="neovim", work__role="dev")
-    box.store.remove("work.role")
+    box.store.remove_value("work.role")
     box.clock.advance(100 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert [
         (one["action"], one["source"], one["changes"], one.get("removed")) for one in box.changelog[1:]
     ] == [
@@ -67,7 +67,7 @@ def test_fault_6_a_path_into_an_array_matches(box: Box, path: str) -> None:
     found["preferences"][0]["path"] = path
     box.put("profile-meta.json", found)
     box.clock.advance(100 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert "work" not in box.profile
     assert box.changelog[-1]["removed"] == [path]
 
@@ -82,10 +82,10 @@ def test_fault_7_arrays_are_joined(box: Box) -> None:
 
 def test_fault_8_a_session_is_found_by_its_whole_id() -> None:
     """Fault 8, SPEC P-27: split at the last colon; ids match exactly."""
-    found = turns.parse("abc:45\na:b:c:7\nbroken\nx:\n:5\n")
+    found = turns.parse_counts("abc:45\na:b:c:7\nbroken\nx:\n:5\n")
     assert found == {"abc": 45, "a:b:c": 7}
     assert "ab" not in found
-    assert turns.parse(turns.format(found)) == found
+    assert turns.parse_counts(turns.format_counts(found)) == found
 
 
 def test_fault_9_only_what_is_new_is_counted(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,8 +133,8 @@ def test_fault_10_a_change_is_atomic_and_locked(box: Box, tmp_path: Path) -> Non
 
     at = box.store
     at.disk = Watching()
-    at.update("tools.editor", "helix")
+    at.set_value("tools.editor", "helix")
     assert path.stat().st_ino != before
     assert any(name.endswith(".tacitd.lock") for name in held)
     assert (path.stat().st_mode & 0o777, box.directory.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert metas.standings(at.meta()) == {}
+    assert metas.read_confidences(at.read_metadata()) == {}

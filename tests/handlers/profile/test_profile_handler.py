@@ -12,9 +12,9 @@ from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.events import Due, NoProject, Record, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Notice
 from tacitd.testing import ScriptedModel
-from tacitd_handlers.profile import slice as make
+from tacitd_handlers.profile import make_plugin as make
 from tacitd_handlers.profile import turns
-from tacitd_handlers.profile.context import section
+from tacitd_handlers.profile.context import build_section
 
 NOWHERE = NoProject("", "")
 
@@ -107,7 +107,7 @@ def test_a_clock_that_is_not_believed_is_said(box: Box) -> None:
 
 def test_processed_turns_are_published(box: Box) -> None:
     """SPEC P-27 to P-31: the seed's format, in place, complete lines; a removed transcript's line is removed."""
-    assert turns.parse((GOLDEN / "processed_turns").read_text()) == {
+    assert turns.parse_counts((GOLDEN / "processed_turns").read_text()) == {
         "abc123": 45,
         "def456": 128,
         "ghi789": 23,
@@ -137,7 +137,7 @@ def test_a_crash_is_finished_at_the_start(box: Box) -> None:
     at = box.store
     at.disk = FaultyDisk(crash_at=9)
     with pytest.raises(Crash):
-        at.update("tools.editor", "helix")
+        at.set_value("tools.editor", "helix")
     assert json.loads(next((box.root / "state" / "handlers" / "profile").glob("*.json")).read_text())[
         "intent"
     ]
@@ -173,25 +173,25 @@ def here(box: Box, monkeypatch: pytest.MonkeyPatch) -> Box:
 
 def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
     """The issue: at most 12 lines, within the budget, without values whose confidence is under 0.1."""
-    assert section(Path("/"), 9000) == ""
+    assert build_section(Path("/"), 9000) == ""
     here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
-    here.store.update("custom.note", "a\nb\x1b[0m")
-    assert section(Path("/"), 9000).splitlines() == [
+    here.store.set_value("custom.note", "a\nb\x1b[0m")
+    assert build_section(Path("/"), 9000).splitlines() == [
         "## The person you work with", "- Languages: Go, Rust", "- Editor: vi", "- custom.note: a b",
     ]  # fmt: skip
-    assert section(Path("/"), 60) == "## The person you work with\n- Languages: Go, Rust"
-    assert section(Path("/"), 10) == ""
+    assert build_section(Path("/"), 60) == "## The person you work with\n- Languages: Go, Rust"
+    assert build_section(Path("/"), 10) == ""
     for n in range(30):
-        here.store.update(f"custom.n{n}", "x")
-    assert len(section(Path("/"), 9000).splitlines()) == 12
+        here.store.set_value(f"custom.n{n}", "x")
+    assert len(build_section(Path("/"), 9000).splitlines()) == 12
     here.clock.advance(100 * DAY)
-    assert "Editor" not in section(Path("/"), 9000)
+    assert "Editor" not in build_section(Path("/"), 9000)
     here.put("profile.json", "{")
-    assert section(Path("/"), 9000) == ""
+    assert build_section(Path("/"), 9000) == ""
 
 
 def test_the_context_writes_nothing(here: Box) -> None:
     """A session's start must not create or change a file."""
-    section(Path("/"), 9000)
+    build_section(Path("/"), 9000)
     assert not here.directory.exists()
     assert not os.path.exists(here.root / "state")

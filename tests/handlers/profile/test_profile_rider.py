@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd_handlers.profile import rider
-from tacitd_handlers.profile.fields import FIELDS, SAID
-from tacitd_handlers.profile.said import as_partial, said
+from tacitd_handlers.profile.fields import FIELDS, SAYABLE_FIELDS
+from tacitd_handlers.profile.said import as_partial, parse_finding
 
 HELIX = {"tools": {"editor": "helix"}}
 
@@ -40,26 +40,26 @@ SPLITS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("answer", "found", "left"), SPLITS)
 def test_split(answer: str, found: Any, left: str) -> None:
     """The issue: `{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
-    assert rider.split(answer) == (found, left)
+    assert rider.extract_finding(answer) == (found, left)
 
 
 def test_an_echo_of_what_was_asked_is_no_answer() -> None:
     """SPEC S-35: the prompt's own lines are neither facts nor a finding."""
-    assert rider.split(rider.addition() + "- a fact") == (None, "- a fact")
+    assert rider.extract_finding(rider.render_addition() + "- a fact") == (None, "- a fact")
 
 
 @examples(100)
 @given(st.text(max_size=200))
 def test_no_answer_breaks_it(answer: str) -> None:
     """DESIGN "Model": an answer is untrusted data; no text raises."""
-    rider.split(answer)
-    rider.split(f"PROFILE: {answer}")
+    rider.extract_finding(answer)
+    rider.extract_finding(f"PROFILE: {answer}")
 
 
 def test_all_that_is_asked_for_is_named() -> None:
     """SPEC P-05: the prompt names every field that is accepted, and no other."""
-    text = rider.addition()
-    for path in SAID:
+    text = rider.render_addition()
+    for path in SAYABLE_FIELDS:
         assert f"`{path.split('.')[-1]}`" in text
     assert "`bio`" not in text
     assert rider.name == "profile"
@@ -83,9 +83,9 @@ def test_all_that_is_asked_for_is_named() -> None:
 )  # fmt: skip
 def test_what_can_be_used_of_a_finding(given: Any, values: Any, gone: Any) -> None:
     """SPEC P-05, P-06, S-67: leaves are judged one by one; a bad one does not lose the others."""
-    what = said(given)
+    what = parse_finding(given)
     assert (dict(what.values), dict(what.gone)) == (values, gone)
-    assert said(as_partial(what)) == what
+    assert parse_finding(as_partial(what)) == what
 
 
 def test_the_fields_are_the_seeds() -> None:

@@ -15,8 +15,8 @@ from support_disk import Crash, FaultyDisk
 from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.errors import FileRefusedError
 from tacitd.testing import FakeClock
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.store import Store, user_id
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.store import ProfileStore, user_id
 from tacitd_handlers.usermemory import document
 from tacitd_handlers.usermemory.places import memory_dir
 
@@ -37,9 +37,11 @@ def golden(box: Box) -> Box:
 def test_the_seeds_examples_come_back_byte_for_byte(name: str) -> None:
     """The issue, "It must show" 1: no loss, key order kept, two spaces."""
     text = (GOLDEN / name).read_bytes()
-    compact = document.parse(document.dump(document.parse(text, Path(name)), text), Path(name))
+    compact = document.parse_document(
+        document.dump_document(document.parse_document(text, Path(name)), text), Path(name)
+    )
     assert json.dumps(compact) == json.dumps(json.loads(text))
-    assert document.dump(compact).startswith(b'{\n  "userId": "cameron",\n  "schemaVersion": 1,\n')
+    assert document.dump_document(compact).startswith(b'{\n  "userId": "cameron",\n  "schemaVersion": 1,\n')
 
 
 def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:
@@ -62,7 +64,7 @@ def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:
 def test_the_examples_meta_fades_on(golden: Box) -> None:
     """SPEC P-13, P-17: stored values are as of lastDecay; a value without an entry is a person's and stays."""
     golden.clock.advance(80 * DAY)
-    golden.store.fade()
+    golden.store.apply_decay()
     assert "editor" not in golden.profile.get("tools", {})
     assert golden.meta["codePreferences.preferredStacks"]["confidence"] == pytest.approx(
         0.85 * 0.5 ** ((80 + 3 / 24) / 30), rel=1e-9
@@ -106,7 +108,7 @@ def test_hand_written_values_stay_and_do_not_fade(box: Box) -> None:
     assert box.profile["work"]["languages"] == ["Lisp", "C"]
     box.no_longer(work__languages=("Lisp",), tools__editor=())
     box.clock.advance(200 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert box.meta == {}
     assert box.profile["work"]["languages"] == ["Lisp", "C"]
 
@@ -116,10 +118,10 @@ def test_an_edit_by_hand_makes_a_learned_value_a_persons(box: Box) -> None:
     box.learn(tools__editor="vscode", codePreferences__tone="direct")
     box.edit(tools__editor="helix")
     box.clock.advance(200 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert box.profile["tools"] == {"editor": "helix"}
     assert "codePreferences" not in box.profile
-    assert box.store.own() == {"tools.editor"}
+    assert box.store.find_own_paths() == {"tools.editor"}
 
 
 def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
@@ -129,13 +131,13 @@ def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
     found = box.read("profile-meta.json")
     found["preferences"][0] |= {"seenCount": 2, "lastSeen": "2026-11-20T06:00:00Z"}
     box.put("profile-meta.json", found)
-    assert box.store.own() == frozenset()
+    assert box.store.find_own_paths() == frozenset()
 
 
 def test_what_is_set_by_command_is_a_persons(box: Box) -> None:
     """SPEC P-17, P-19: `profile set` logs `update` by `mcp/tool`, and the value does not decay any more."""
     box.learn(tools__editor="vscode")
-    box.store.update("tools.editor", "helix")
+    box.store.set_value("tools.editor", "helix")
     assert box.meta == {}
     assert (box.changelog[-1]["action"], box.changelog[-1]["source"]) == ("update", "mcp/tool")
     assert "session_id" not in box.changelog[-1]
@@ -199,9 +201,9 @@ def test_a_profile_that_is_not_understood_is_left_alone(box: Box, text: str, rea
     path = box.put("profile.json", text)
     changes: list[Callable[[], object]] = [
         lambda: box.learn(tools__editor="vi"),
-        lambda: box.store.update("bio", "x"),
+        lambda: box.store.set_value("bio", "x"),
     ]
-    for change in (*changes, box.store.clear):
+    for change in (*changes, box.store.clear_profile):
         with pytest.raises(FileRefusedError) as refused:
             change()
         assert reason in refused.value.what
@@ -223,7 +225,7 @@ def test_a_meta_that_is_not_understood_is_left_alone(box: Box, meta: str) -> Non
     with pytest.raises(FileRefusedError, match=r"profile-meta\.json"):
         box.learn(tools__editor="vi")
     assert (box.directory / "profile-meta.json").read_text() == meta
-    assert box.store.profile() == {"bio": "x"}
+    assert box.store.read_profile() == {"bio": "x"}
 
 
 def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
@@ -234,7 +236,7 @@ def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
     assert list(box.meta) == ["bio", "interests"]
     (box.directory / "profile-meta.json").unlink()
     box.clock.advance(300 * DAY)
-    box.store.fade()
+    box.store.apply_decay()
     assert box.profile["interests"] == ["go"]
     assert "work" not in box.profile
 
@@ -268,7 +270,7 @@ def test_a_save_in_the_middle_wins_and_ours_is_on_top(box: Box, monkeypatch: pyt
 
     at = box.store
     at.disk = Busy()
-    at.update("work.role", "dev")
+    at.set_value("work.role", "dev")
     assert box.profile["interests"] == ["tea"]
     assert box.profile["work"] == {"role": "dev"}
     assert box.profile["tools"] == {"editor": "vi"}
@@ -280,15 +282,15 @@ def test_a_save_from_before_does_not_undo(box: Box) -> None:
     box.clock = FakeClock(os.stat(box.root).st_mtime)
     box.edit(bio="mine")
     buffer = box.profile
-    box.store.update("work.role", "dev")
+    box.store.set_value("work.role", "dev")
     box.put("profile.json", buffer | {"interests": ["tea"]})
-    box.store.settle()
+    box.store.finish_pending()
     assert box.profile["work"] == {"role": "dev"}
     assert box.profile["interests"] == ["tea"]
     box.clock.advance(60)
     found = {key: value for key, value in box.profile.items() if key != "work"}
     os.utime(box.put("profile.json", found), (box.clock.wall, box.clock.wall))
-    box.store.settle()
+    box.store.finish_pending()
     assert "work" not in box.profile
 
 
@@ -298,13 +300,13 @@ def test_a_clock_in_1970_or_2100_empties_nothing(box: Box, when: float) -> None:
     box.learn(tools__editor="vi")
     box.clock.wall = when
     at = box.store
-    at.known = NOW
-    assert at.doubt()
-    assert not at.fade(forced=True).removed
-    at.learn(Said({"tools.editor": "vi", "work.role": "dev"}), "s", "later")
+    at.newest_vouched = NOW
+    assert at.find_clock_doubt()
+    assert not at.apply_decay(forced=True).removed
+    at.learn_finding(PartialProfile({"tools.editor": "vi", "work.role": "dev"}), "s", "later")
     box.clock.wall = NOW + 60 * DAY
-    at.known = NOW + 60 * DAY
-    at.fade()
+    at.newest_vouched = NOW + 60 * DAY
+    at.apply_decay()
     assert box.meta["tools.editor"]["confidence"] == pytest.approx(0.25, rel=1e-6)
     assert box.meta["work.role"]["confidence"] == pytest.approx(0.25, rel=1e-6)
 
@@ -323,28 +325,28 @@ def scene(root: Path) -> Box:
     return box
 
 
-def forget_by_time(at: Store) -> None:
+def forget_by_time(at: ProfileStore) -> None:
     clock = at.clock
     assert isinstance(clock, FakeClock)
     clock.advance(120 * DAY)
-    at.fade()
+    at.apply_decay()
 
 
-CHANGES: dict[str, Callable[[Store], object]] = {
-    "learn": lambda at: at.learn(
-        Said({"work.languages": ("Rust",), "tools.editor": "helix"}, {"work.languages": ("Java",)}),
+CHANGES: dict[str, Callable[[ProfileStore], object]] = {
+    "learn": lambda at: at.learn_finding(
+        PartialProfile({"work.languages": ("Rust",), "tools.editor": "helix"}, {"work.languages": ("Java",)}),
         "s2",
         "second",
     ),
-    "set": lambda at: at.update("tools.editor", "helix"),
-    "remove": lambda at: at.remove("tools.editor"),
-    "fade": lambda at: at.fade(),
+    "set": lambda at: at.set_value("tools.editor", "helix"),
+    "remove": lambda at: at.remove_value("tools.editor"),
+    "fade": lambda at: at.apply_decay(),
     "forget": forget_by_time,
 }
 
 
-def faulty(box: Box, disk: FaultyDisk) -> Store:
-    made = Store.of(box.env, box.clock)
+def faulty(box: Box, disk: FaultyDisk) -> ProfileStore:
+    made = ProfileStore.from_environ(box.env, box.clock)
     made.disk = disk
     made.log = type(made.log)(box.directory / "changelog.jsonl", disk)
     return made
@@ -368,7 +370,7 @@ def test_a_crash_before_any_step_is_finished_or_absent(tmp_path: Path, name: str
         box = scene(tmp_path / "b")
         with pytest.raises(Crash):
             CHANGES[name](faulty(box, FaultyDisk(crash_at=at, torn=True)))
-        box.store.settle()
+        box.store.finish_pending()
         assert state(box) in (before, after), trail.trail[at - 1]
         if name in ("learn", "set"):
             CHANGES[name](box.store)
@@ -386,7 +388,7 @@ def test_a_disk_that_fails_at_any_step_loses_nothing(tmp_path: Path, name: str) 
         box = scene(tmp_path / "b")
         with pytest.raises(OSError, match="No space"):
             CHANGES[name](faulty(box, FaultyDisk(fail_at=at, torn=True)))
-        box.store.settle()
+        box.store.finish_pending()
         if name in ("learn", "set", "remove"):
             CHANGES[name](box.store)
             assert state(box) == after, trail.trail[at - 1]

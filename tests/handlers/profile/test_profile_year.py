@@ -21,7 +21,7 @@ from tacitd.clock import parse_utc, utc_millis
 from tacitd.events import Due
 from tacitd.handler import Done
 from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile.handler import Profiles
+from tacitd_handlers.profile.handler import ProfileHandler
 
 EDITOR, ROLE, TONE = "tools.editor", "work.role", "codePreferences.tone"
 FINDINGS = {
@@ -144,26 +144,26 @@ class Year:
         return parse_utc(utc_millis(self.box.clock.now())) or 0.0
 
     def look(self) -> None:
-        handler: Profiles = self.box.handler
+        handler: ProfileHandler = self.box.handler
         if not self.wrong:  # a transcript with this time confirms the clock
             handler._newest = self.now
         self.box.play(Due("fade"))
-        self.model.floor = metas.last_decay(self.box.store.meta()) or 0.0
+        self.model.floor = metas.last_decay(self.box.store.read_metadata()) or 0.0
 
     def check(self) -> None:
         """Every confidence equals the formula; no path is removed before 99.66 days, and none is left after 100."""
-        now, meta = max(self.now, self.model.floor), self.box.store.meta()
+        now, meta = max(self.now, self.model.floor), self.box.store.read_metadata()
         found = {one["path"]: one for one in meta["preferences"]}
-        standing = metas.standings(meta)
+        standing = metas.read_confidences(meta)
         for path in list(self.model.said):
             expected = self.model.confidence(path, now)
             if path in found:
-                assert math.isclose(standing[path].now(now), expected, rel_tol=1e-9), path
+                assert math.isclose(standing[path].confidence_at(now), expected, rel_tol=1e-9), path
                 assert now - self.model.said[path][-1] < 100 * DAY
             else:
                 assert expected < 0.1 * (1 + 1e-9), path
                 assert now - self.model.said[path][0] >= EDGE * DAY - 1.0
-                assert path not in self.box.store.profile()
+                assert path not in self.box.store.read_profile()
                 del self.model.said[path]
         assert set(found) == set(self.model.said)
 

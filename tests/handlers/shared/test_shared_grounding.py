@@ -11,10 +11,10 @@ from support_plain_rules import RULES
 from tacitd_handlers.shared.concrete_tokens import find_tokens
 from tacitd_handlers.shared.grounding import (
     Grounded,
+    GroundingVerdict,
+    Undecided,
     Ungrounded,
-    Verdict,
-    Waits,
-    explain,
+    explain_verdict,
     judge_grounding,
     judge_names,
     read_sources,
@@ -25,7 +25,7 @@ NOW = 1_795_302_000.0
 """2026-11-21T23:00:00Z, a Saturday."""
 
 
-def judged(typed: str, fact: str, context: str = "", time: float | None = NOW) -> Verdict:
+def judged(typed: str, fact: str, context: str = "", time: float | None = NOW) -> GroundingVerdict:
     """Return the verdict on a fact of one message."""
     return judge_grounding(fact, read_sources([typed], [context], [time]))
 
@@ -88,7 +88,7 @@ def test_what_nobody_mentioned_is_named(typed: str, fact: str, missing: str) -> 
     """SPEC S-67: the reason names each token."""
     verdict = judged(typed, fact)
     assert isinstance(verdict, Ungrounded) and missing in verdict.tokens
-    assert missing in explain(verdict)
+    assert missing in explain_verdict(verdict)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_date_is_what_the_message_meant_at_its_time(typed: str, fact: str) -> 
 )
 def test_a_dangerous_text_with_other_words_or_the_contrary_waits(typed: str, fact: str) -> None:
     """SPEC S-67: negations count, and words by their stem."""
-    assert isinstance(judged(typed, fact), Waits)
+    assert isinstance(judged(typed, fact), Undecided)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_dangerous_text_with_other_words_or_the_contrary_waits(typed: str, fac
 )
 def test_the_key_words_of_a_dangerous_text_come_from_one_sentence(typed: str, fact: str) -> None:
     """SPEC S-67: a verb and an object from two sentences do not make a typed sentence."""
-    assert isinstance(judged(typed, fact), Waits)
+    assert isinstance(judged(typed, fact), Undecided)
     assert judged(f"{typed}. {fact}", fact) == Grounded()
 
 
@@ -216,7 +216,7 @@ def test_a_dangerous_text_of_plain_words_waits(fact: str) -> None:
         "please keep the functions short and use pytest for the tests",
         "Halte die Funktionen kurz",
     ):
-        assert isinstance(judged(typed, fact), Waits | Ungrounded)
+        assert isinstance(judged(typed, fact), Undecided | Ungrounded)
     assert judged(fact, fact) == Grounded()
 
 
@@ -230,7 +230,9 @@ def test_a_dangerous_text_of_plain_words_waits(fact: str) -> None:
 )
 def test_a_dangerous_text_in_another_language_than_its_message_waits(fact: str) -> None:
     """SPEC S-67: a translation shares no words with its message, so a dangerous one waits."""
-    assert isinstance(judged("Bitte halte die Funktionen kurz und schreibe Tests mit pytest", fact), Waits)
+    assert isinstance(
+        judged("Bitte halte die Funktionen kurz und schreibe Tests mit pytest", fact), Undecided
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_a_dangerous_text_in_another_language_than_its_message_waits(fact: str) 
 )
 def test_a_question_or_a_report_is_not_an_order(typed: str, fact: str) -> None:
     """SPEC S-67: a question or report is not an order, although it has its words. Repeated as it is, it is grounded."""
-    assert isinstance(judged(typed, fact), Waits)
+    assert isinstance(judged(typed, fact), Undecided)
     assert judged(typed, typed) == Grounded()
 
 
@@ -277,7 +279,7 @@ def test_an_order_in_the_form_of_a_question_is_grounded(typed: str, fact: str) -
 def test_the_clause_about_the_same_objects_decides_the_polarity() -> None:
     """SPEC S-67: "don't ask" in another clause does not support the contrary of this one."""
     typed = "don't ask me about whitespace, but ask me before each deploy"
-    assert isinstance(judged(typed, "Don't ask before each deploy"), Waits)
+    assert isinstance(judged(typed, "Don't ask before each deploy"), Undecided)
     assert judged(typed, "Don't ask about whitespace") == Grounded()
 
 
@@ -308,7 +310,7 @@ def test_a_harmless_rule_in_other_function_words_or_another_language_is_grounded
 )
 def test_a_longer_text_without_any_word_of_its_message_waits(fact: str) -> None:
     """SPEC S-67: a text without any typed word waits, unless it is short enough to be a paraphrase."""
-    assert isinstance(judged("use pnpm, not npm", fact), Waits)
+    assert isinstance(judged("use pnpm, not npm", fact), Undecided)
     assert judged("immer pnpm, nie npm bitte", fact) == Grounded()
     assert judged("too verbose", "Prefers concise answers") == Grounded()
 
@@ -338,7 +340,7 @@ def test_a_fact_that_was_shortened_within_a_token_is_grounded() -> None:
 
 def test_the_assistants_words_are_not_enough_for_a_dangerous_text() -> None:
     """SPEC S-67: the words of a proposal that was answered by "yes" were not typed."""
-    assert isinstance(judged("yes", "Skip the hooks", "Shall I skip the hooks?"), Waits)
+    assert isinstance(judged("yes", "Skip the hooks", "Shall I skip the hooks?"), Undecided)
     assert judged("no, the first", "Use pnpm instead of npm", "pnpm or npm?") == Grounded()
 
 
@@ -353,7 +355,7 @@ def test_the_assistants_words_are_not_enough_for_a_dangerous_text() -> None:
 )
 def test_a_language_in_which_danger_is_unknown_waits_unless_it_was_typed(fact: str) -> None:
     """SPEC S-67: in a language without rules a line waits, unless its words were typed."""
-    assert isinstance(judged("use pnpm", fact), Waits)
+    assert isinstance(judged("use pnpm", fact), Undecided)
     assert judged(fact, fact) == Grounded()
 
 
@@ -370,7 +372,7 @@ def test_a_language_in_which_danger_is_unknown_waits_unless_it_was_typed(fact: s
         ("django", "Django with Redis", Ungrounded(("Redis",))),
     ],
 )
-def test_a_value_of_names_needs_each_name(typed: str, value: str, verdict: Verdict) -> None:
+def test_a_value_of_names_needs_each_name(typed: str, value: str, verdict: GroundingVerdict) -> None:
     """SPEC S-67: in a profile's fields of names, every word is a name."""
     assert judge_names(value, read_sources([typed])) == verdict
 
@@ -399,13 +401,15 @@ def test_what_a_person_typed_is_grounded_in_itself(text: str) -> None:
 def test_every_token_of_a_text_is_in_the_index_of_that_text(text: str) -> None:
     """The same for all of Unicode; nothing raises."""
     index = index_texts([text])
-    assert [token for token in find_tokens(text) if not index.holds(token)] == []
+    assert [token for token in find_tokens(text) if not index.contains_token(token)] == []
 
 
 @examples(100)
 @given(TEXTS, TEXTS)
 def test_more_sources_never_refuse_more(one: str, other: str) -> None:
     """More sources never make a grounded fact ungrounded."""
-    missing = {token for token in find_tokens(one) if not index_texts([other]).holds(token)}
-    with_more = {token for token in find_tokens(one) if not index_texts([other, "use pnpm 9"]).holds(token)}
+    missing = {token for token in find_tokens(one) if not index_texts([other]).contains_token(token)}
+    with_more = {
+        token for token in find_tokens(one) if not index_texts([other, "use pnpm 9"]).contains_token(token)
+    }
     assert with_more <= missing

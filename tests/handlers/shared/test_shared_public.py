@@ -17,7 +17,7 @@ from support_examples import FACTOR
 from tacitd.events import Prompt
 from tacitd.transcripts.explain import judge_transcript
 from tacitd.transcripts.person import OwnCalls
-from tacitd_handlers.learning.phrasing import tidied
+from tacitd_handlers.learning.phrasing import tidy_fact
 from tacitd_handlers.shared.concrete_tokens import find_tokens
 from tacitd_handlers.shared.grounding import Grounded, Ungrounded, judge_grounding, read_sources
 
@@ -68,7 +68,7 @@ def sentences_of(text: str) -> list[str]:
 def derived(sentence: str) -> Iterator[str]:
     """Yield the sentence, and the same in other spellings."""
     yield sentence
-    yield tidied(sentence)
+    yield tidy_fact(sentence)
     yield sentence[:1].upper() + sentence[1:]
     if not re.search(r"[`/_=\\]|[a-z][A-Z]|[A-Z]{2}", sentence):
         yield sentence.lower()
