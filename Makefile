@@ -2,7 +2,7 @@
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
-.PHONY: help install test unit dates scenario lint types format bench docs real-client ci clean
+.PHONY: help install test unit dates scenario lint types style trace format bench docs real-client ci clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -36,6 +36,12 @@ lint: install ## Check with ruff, changing nothing.
 types: install ## Run mypy --strict and pyright.
 	$(BIN)/mypy
 	PATH="$(CURDIR)/$(BIN):$$PATH" PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
+
+style: ## Print the figures of names and sizes beside those of the review.
+	python3 scripts/print_style.py
+
+trace: install ## Print how many modules and functions one prompt passes.
+	$(BIN)/python scripts/trace_prompt.py
 
 format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .

@@ -27,10 +27,10 @@ from tacitd.app import build_app
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.events import Event, Project, TranscriptGrew
 from tacitd.handler import Commit, Done, Outcome, Plugin, Tools
-from tacitd.paths import Paths
-from tacitd.slices import FoundPlugins
-from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.watch import SilentWatcher, WatchdogWatcher
+from tacitd.plugins import FoundPlugins
+from tacitd.sources.follow import Follower
+from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
+from tacitd.state.paths import Paths
 
 LINE = b'{"type":"user","message":{"role":"user","content":"use pnpm here"}}\n'
 

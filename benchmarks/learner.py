@@ -22,17 +22,17 @@ from pathlib import Path
 from statistics import median
 
 from tacitd.clock import SystemClock, local_minutes
-from tacitd_handlers.learner.asked import parse_report
-from tacitd_handlers.learner.fold import in_order
-from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row
-from tacitd_handlers.learner.places import resolve_paths
-from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row
+from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
+from tacitd_handlers.learner.report_input import parse_report
 from tacitd_handlers.learner.review import build_review
 from tacitd_handlers.learner.review_view import format_review
-from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.rules.ledger_fold import in_order
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp
+from tacitd_handlers.learner.rules.vocabulary import VERDICTS
 from tacitd_handlers.learner.store import LearnerStore
-from tacitd_handlers.learner.words import VERDICTS
 
 PATTERNS = [f"pattern_{n}" for n in range(20)]
 START = datetime(2015, 1, 1, 9, 0)

@@ -257,8 +257,8 @@ def with_tacitd_records(path: Path) -> str:
 
 
 def _tacitd(path: Path, records: bool) -> str:
-    from tacitd.transcripts.person import OwnCalls
-    from tacitd.transcripts.tail import Tail
+    from tacitd.sources.claude_code.prompts import OwnCalls
+    from tacitd.sources.transcript import Tail
 
     tail = Tail(path, 0, OwnCalls(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
     found, more = 0, True
@@ -278,7 +278,7 @@ READERS: dict[str, Callable[[Path], str]] = {
 }
 
 
-_OURS = ("tacitd.transcripts.person", "tacitd.transcripts.tail")
+_OURS = ("tacitd.sources.claude_code.prompts", "tacitd.sources.transcript")
 IMPORTS = {
     "orjson": ("orjson",),
     "orjson, 1 MB buffer": ("orjson",),

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tacitd.cli import COMMANDS, EPILOG, make_program
-from tacitd.config import PREFIX, Config
-from tacitd.slices import GROUP, FoundPlugins, find_plugins
+from tacitd.config.settings import PREFIX, Config
+from tacitd.plugins import GROUP, FoundPlugins, find_plugins
 from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 HERE = Path(__file__).parent

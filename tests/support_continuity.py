@@ -13,13 +13,13 @@ from typing import Any
 from support_beginnings import beginning, is_new
 from support_engine import Inline
 from tacitd.app import App, build_app
-from tacitd.config import Config
+from tacitd.config.settings import Config
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
-from tacitd.paths import Paths
-from tacitd.slices import FoundPlugins
+from tacitd.plugins import FoundPlugins
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
 from tacitd.testing import START, FakeClock, ScriptedModel
-from tacitd.transcripts.watch import SilentWatcher
 from tacitd_handlers.continuity import make_plugin as make
 from tacitd_handlers.continuity.handler import ContinuityHandler
 from tacitd_handlers.continuity.store import SessionStore

@@ -29,7 +29,7 @@ from support_leftovers import torn_lines as torn_lines
 from support_waiting import PATIENCE
 from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError
-from tacitd.paths import Paths
+from tacitd.state.paths import Paths
 
 PROGRAM = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()"]
 SETTINGS = {

@@ -21,17 +21,17 @@ from typing import Any
 
 from support_beginnings import RECENT, beginning, is_new
 from tacitd.app import App, build_app
-from tacitd.config import Config
-from tacitd.dispatch import Dispatcher
+from tacitd.config.settings import Config
+from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.workers import Work
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Job, Outcome, Plugin, Tools, Wait
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
-from tacitd.paths import Paths
-from tacitd.slices import FoundPlugins
+from tacitd.plugins import FoundPlugins
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel
-from tacitd.transcripts.watch import SilentWatcher
-from tacitd.workers import Work
 
 Script = Callable[[Event], Any]
 

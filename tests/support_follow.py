@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tacitd.handler import Degradation
-from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.known import FileChanges
+from tacitd.sources.follow import Follower
+from tacitd.sources.stamps import FileChanges
 
 
 class Hand:

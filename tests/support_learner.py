@@ -14,16 +14,16 @@ from typing import Any
 from support_disk import FaultyDisk
 from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.asked import parse_report
-from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.places import resolve_paths
-from tacitd_handlers.learner.profile_md import LearnerProfile, PlacedEntry
-from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
+from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry
+from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
+from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import RecordedProblem, ReviewPlan, record_problem
-from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.report_input import parse_report
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp
 from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore, SyncResult
-from tacitd_handlers.learner.weakness_md import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
 VERDICT = {"recall": "pass", "learning": "solved_independently"}

@@ -29,14 +29,14 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.files.disk import Disk
+from tacitd.files.git import ReadGit, find_repository, list_tracked, read_git
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.git import ReadGit, find_repository, list_tracked, read_git
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import LearningHandler
-from tacitd_handlers.learning.raw import RawLine, parse_raw_file
+from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
 from tacitd_handlers.learning.store import ProjectPaths
 

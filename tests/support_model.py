@@ -11,13 +11,13 @@ from typing import Any
 
 from support_claude import StandIn
 from tacitd.clock import Clock, SystemClock
+from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.files.log import Log
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import run_process
-from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from support_engine import Scripted, prompts_of
-from tacitd.config import Config
+from tacitd.config.settings import Config
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools
 from tacitd.model.budget import Budget

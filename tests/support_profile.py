@@ -17,7 +17,7 @@ from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.handler import ProfileHandler
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.plans import ProfilePlan
+from tacitd_handlers.profile.profile_changes import ProfilePlan
 from tacitd_handlers.profile.store import ProfileStore
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import is_new, opening
-from tacitd.transcripts.person import OwnCalls
-from tacitd.transcripts.tail import Tail
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.transcript import Tail
 
 COMMON = {
     "sessionId": "s1",

@@ -25,10 +25,10 @@ from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli import COMMANDS, make_program
 from tacitd.control.server import Server
-from tacitd.paths import Paths
+from tacitd.methods import build_methods, take_status
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
-from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import build_methods, take_status
 from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 DOCS = ROOT / "docs"

@@ -1,4 +1,4 @@
-"""The rules of the house, read from the sources: which way imports run, what a module may hold, what the wheel holds.
+"""The rules of the code base, read from the sources: which way imports run, what a module may hold, what the wheel holds.
 
 Nothing of tacitd is imported here but in processes of their own: the sources are read with `ast`. A test that fails
 says for each module what is wrong in it.
@@ -33,19 +33,30 @@ def wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, 
 # --- which way imports run ----------------------------------------------------------------------------------
 
 FOUNDATION = {"clock", "errors", "events", "files", "text"}
-ABOVE = {"app": {"verbs", "cli", "service"}, "verbs": {"cli", "service"}, "cli": set(), "service": set()}
-"""The parts that may know all others, and which of themselves they may not know."""
+ABOVE = {
+    "app": {"methods", "cli", "service"},
+    "methods": {"cli", "service"},
+    "cli": set(),
+    "service": {"cli"},
+}
+"""The parts that may import all others, and which of these four each may not import."""
 MAY = {
-    "text": set[str](),
-    "files": FOUNDATION | {"git"},  # which imports nothing of ours
+    "text": {"errors"},
+    "files": FOUNDATION,
     "clock": FOUNDATION,
     "errors": FOUNDATION,
     "events": FOUNDATION,
+    "config": {"errors"},
     "control": {"clock", "errors", "events"},
-    "model": {"clock", "errors", "events", "config_types", "durations", "text"},
-    "transcripts": {"clock", "errors", "events", "git", "handler"},
+    "model": {"clock", "config", "errors", "events", "text"},
+    "sources": {"clock", "errors", "events", "files", "handler"},
+    "state": {"__version__", "clock", "errors", "events", "files"},
+    "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
+    "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources"},
 }
-"""What of ours these parts may import beside themselves."""
+"""What of the engine these parts may import beside themselves."""
+ROOT_MODULES = 16
+"""Modules directly below `daemon/tacitd`, `__init__` included: only what joins the parts."""
 
 
 def test_imports_run_from_the_slices_to_the_engine() -> None:
@@ -66,18 +77,41 @@ def test_parts_do_not_know_each_others_insides() -> None:
     assert wrong(told_apart, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
 
 
-NAMES = """
-    answers cleaning confidence estimate facts folders gather headings phrasing placement plan sameness saying
-    statements summary synthesis tombstones wording
-"""
-SHARED = """
-    concrete_tokens dangerous_kinds grounding number_words numeric_readings relative_dates text_parts token_aliases
-    token_index word_stems
-"""
-RULES = frozenset(f"tacitd_handlers.learning.{name}" for name in NAMES.split()) | frozenset(
-    f"tacitd_handlers.shared.{name}" for name in SHARED.split()
+RULES = frozenset(
+    f"tacitd_handlers.{name}"
+    for name in [
+        "learning.confidence",
+        "learning.estimate",
+        "learning.grounding_checks",
+        "learning.headings",
+        "learning.line_cleaning",
+        "learning.session_folders",
+        "learning.statements",
+        "learning.summary",
+        "learning.tombstones",
+        "learning.stage1.gather",
+        "learning.stage1.parse",
+        "learning.stage2.parse",
+        "learning.stage2.place",
+        "learning.stage2.plan",
+        "shared.answer_screening",
+        "shared.concrete_tokens",
+        "shared.dangerous_kinds",
+        "shared.decay",
+        "shared.equality",
+        "shared.grounding",
+        "shared.lexicon",
+        "shared.number_words",
+        "shared.numeric_readings",
+        "shared.relative_dates",
+        "shared.text_parts",
+        "shared.tidy",
+        "shared.token_aliases",
+        "shared.token_index",
+        "shared.word_stems",
+    ]
 )
-"""Pure rules of the learning slice, and those that several slices share."""
+"""Pure rules of learning, and those that several plugins share."""
 
 
 def test_slices_do_not_know_each_other() -> None:
@@ -132,6 +166,79 @@ def test_the_engine_names_no_handler() -> None:
         return [text for text in (*module.strings, *names) if NAMES_OF_SYSTEMS.search(text)]
 
     assert wrong(engine(), named) == {}
+
+
+def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
+    """Given modules, return which of them each imports; `from package import module` is an import of the module."""
+    names = {module.name for module in every}
+    found = {}
+    for module in every:
+        ours = {name for name in module.imports & names if name != module.name}
+        found[module.name] = {name for name in ours if not any(one.startswith(f"{name}.") for one in ours)}
+    return found
+
+
+def _find_circle(graph: dict[str, set[str]]) -> list[str]:
+    """Given who imports what, return one circle of imports, or nothing."""
+    finished: set[str] = set()
+
+    def follow(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in finished:
+            return []
+        for each in sorted(graph.get(name, ())):
+            if circle := follow(each, [*path, name]):
+                return circle
+        finished.add(name)
+        return []
+
+    return next((circle for name in sorted(graph) if (circle := follow(name, []))), [])
+
+
+LAZY = {
+    ("tacitd.cli.common", "tacitd.cli.in_process"),
+    ("tacitd_handlers.lessons.read_commands", "tacitd_handlers.lessons.command_group"),
+}
+"""Imports inside a function: the fast commands must not load the engine, and `lesson completion` lists its own group."""
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """HOUSE "The tree": imports run one way, between modules and between the packages of the engine."""
+    graph = _imports_of([*engine(), *slices()])
+    for importer, imported in LAZY:
+        graph[importer] -= {imported}
+    assert _find_circle(graph) == []
+    packages: dict[str, set[str]] = {}
+    for module in engine():
+        if "." in module.name:
+            used = {name.split(".")[1] for name in graph[module.name]}
+            packages.setdefault(module.part, set()).update(used - {module.part})
+    assert _find_circle(packages) == []
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    """The check above can fail."""
+    assert _find_circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+def test_the_root_of_the_engine_is_small() -> None:
+    """HOUSE "The tree": at the root only what joins the parts."""
+    assert len([module for module in engine() if module.path.parent.name == "tacitd"]) <= ROOT_MODULES
+
+
+def test_module_names_are_unique() -> None:
+    """HOUSE "Names": a name alone finds a module, but for the fixed names of a plugin's folder."""
+    fixed = {"handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt"}
+    names = [m.path.stem for m in (*engine(), *slices()) if m.path.stem not in {*fixed, "__init__"}]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_class_names_are_unique() -> None:
+    """HOUSE "Names": a name alone finds a class, in each of the two packages."""
+    for package in (engine(), slices()):
+        names = [node.name for m in package for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef)]
+        assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 # --- source roots, distribution -----------------------------------------------------------------------------
@@ -317,4 +424,4 @@ def test_fast_commands_load_only_what_they_use(arguments: str, tmp_path: Path) -
     )
     loaded = set(json.loads(done.stderr.splitlines()[-1]))
     assert {name.split(".")[0] for name in loaded} & HEAVY == set()
-    assert "tacitd.slices" not in loaded
+    assert "tacitd.plugins" not in loaded

@@ -16,52 +16,53 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd import compaction, report
-from tacitd.choices import WriteModes
+from tacitd import status_snapshot
 from tacitd.clock import Clock, SystemClock
-from tacitd.config import Config, load_config
-from tacitd.consumer import Consumer
+from tacitd.config.settings import Config, load_config
+from tacitd.consumers import compaction
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.dead_letters import DeadLetters
+from tacitd.consumers.rescue import RescueLog
 from tacitd.control.server import Server
-from tacitd.dispatch import Dispatcher
+from tacitd.dispatch.backoff import Backoff
+from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.notices import Notices
+from tacitd.dispatch.pauses import PausedScopes
+from tacitd.dispatch.pool import TranscriptPool
+from tacitd.dispatch.watched_files import WatchedFiles
+from tacitd.dispatch.work_item import EngineContext
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError, describe_os_error
 from tacitd.events import Project
-from tacitd.files.busy import BusyFiles
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
+from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import EditGuards
 from tacitd.files.replaced import replace_file as replace_file
-from tacitd.files.second_look import LateWrites
 from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Plugin, Tools
-from tacitd.holds import PausedScopes
-from tacitd.letters import DeadLetters
-from tacitd.migrate import migrate_state
+from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.guard import SENTINEL
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
-from tacitd.notices import Notices
-from tacitd.parking import Backoff
-from tacitd.paths import SOCKET_FILE, Paths
+from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused
-from tacitd.rescue import RescueLog
 from tacitd.schedule import Schedule
-from tacitd.slices import FoundPlugins, find_plugins
-from tacitd.sources import WatchedFiles
-from tacitd.stores import StateLayout
-from tacitd.tails import TranscriptPool
-from tacitd.transcripts.breaker import GrowthBreaker
-from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.person import OwnCalls
-from tacitd.transcripts.processes import process_start
-from tacitd.transcripts.projects import ProjectFinder
-from tacitd.transcripts.sessions import Sessions
-from tacitd.transcripts.watch import WatchdogWatcher, Watcher
-from tacitd.turns import EngineContext
+from tacitd.sources.claude_code.processes import process_start
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.claude_code.sessions import Sessions
+from tacitd.sources.follow import Follower
+from tacitd.sources.growth_breaker import GrowthBreaker
+from tacitd.sources.projects import ProjectFinder
+from tacitd.sources.watch import WatchdogWatcher, Watcher
+from tacitd.state.layout import StateLayout
+from tacitd.state.migrate import migrate_state
+from tacitd.state.paths import SOCKET_FILE, Paths
+from tacitd.state.write_modes import WriteModes
 
 WatcherFor = Callable[[Path, Callable[[], None]], Watcher]
 
@@ -120,7 +121,7 @@ class App:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
         self._save_budget()
-        report.write_snapshot(self)
+        status_snapshot.write_snapshot(self)
 
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a call waits and says so."""
@@ -309,7 +310,7 @@ def _join_parts(
     engine.extra_degradations = lambda: [
         *found.failed,
         *app.degraded.values(),
-        *report.list_app_degradations(app),
+        *status_snapshot.list_app_degradations(app),
     ]
     return app
 

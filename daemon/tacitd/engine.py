@@ -1,13 +1,12 @@
-"""The loop: notices growth, reads it, tells handlers, and answers what others ask of it.
+"""The loop: notices growth, reads it, dispatches it to handlers, and answers requests.
 
-One thread owns all of it. Other threads (the socket, the workers) only put a function into the
-inbox and wake the loop. Nothing here knows what a handler does.
+One thread owns everything. Other threads (socket, workers) only put a function into the inbox and wake the loop.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -15,24 +14,24 @@ from typing import TypeVar
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.consumer import Consumer, Cursor
-from tacitd.dispatch import PAUSED, Dispatcher
+from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.dispatch.dispatcher import PAUSED, Dispatcher
+from tacitd.dispatch.inbox import Inbox
+from tacitd.dispatch.pauses import Pause, PausedScopes
+from tacitd.dispatch.pool import TranscriptPool
+from tacitd.dispatch.sync_waiters import SyncWaiter, SyncWaiters
+from tacitd.dispatch.watched_files import WatchedFiles
+from tacitd.dispatch.work_item import WorkItem, explain_unwritten
 from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation, Later
-from tacitd.holds import Pause, PausedScopes
-from tacitd.inbox import Inbox
 from tacitd.model.port import NoAnswer, Why
 from tacitd.schedule import Schedule
-from tacitd.sources import WatchedFiles
-from tacitd.syncs import SyncWaiter, SyncWaiters
-from tacitd.tails import TranscriptPool
-from tacitd.transcripts.breaker import GrowthBreaker
-from tacitd.transcripts.follow import Follower
-from tacitd.transcripts.position import Position, find_baseline
-from tacitd.transcripts.sessions import EndedSession, Sessions, session_of_subagent
-from tacitd.transcripts.tail import Tail, is_subagent
-from tacitd.turns import WorkItem, explain_unwritten
+from tacitd.sources.claude_code.sessions import EndedSession, Sessions, session_of_subagent
+from tacitd.sources.follow import Follower
+from tacitd.sources.growth_breaker import GrowthBreaker
+from tacitd.sources.position import find_baselines
+from tacitd.sources.transcript import Tail, is_subagent
 
 T = TypeVar("T")
 
@@ -151,7 +150,7 @@ class Engine:
         known = {path: stamp for path, stamp in self.follower.stamps.items() if not is_subagent(path)}
         for consumer in self.consumers.values():
             if consumer.first_start is None:
-                consumer.record_first_start(dict(_find_baselines(known)))
+                consumer.record_first_start(dict(find_baselines(known)))
         self._correct_first_starts()
         self._try_write("rescue", self.dispatcher.settle_rescued)
         for path, stamp in known.items():
@@ -383,10 +382,9 @@ class Engine:
         self._post_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not is_subagent(p)}
         # A file that was replaced by a smaller one is behind no position until it is read.
+        consumers, is_unread = self.consumers.values(), self.pool.is_unread
         behind = {
-            p: n
-            for p, n in sizes.items()
-            if self.pool.is_unread(p) or any(c.get_offset(p) < n for c in self.consumers.values())
+            p: n for p, n in sizes.items() if is_unread(p) or any(c.get_offset(p) < n for c in consumers)
         }
         for path in behind:
             self.pool.read_to_end(path, behind[path])
@@ -500,13 +498,3 @@ class Engine:
         if self.fault is not None:
             found.append(self.fault)
         return [*found, *self.extra_degradations()]
-
-
-def _find_baselines(paths: Iterable[Path]) -> Iterator[tuple[Path, Position]]:
-    """Where reading begins at the first start. What cannot be read then is read when it can be, from its first byte:
-    what is in it is older than the first start."""
-    for path in paths:
-        try:
-            yield path, find_baseline(path)
-        except (OSError, TacitdError) as error:
-            logger.warning("{}: {}", path, error)

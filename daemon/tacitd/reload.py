@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tacitd.config import Config, list_settings, load_config
-from tacitd.dispatch import PAUSED
+from tacitd.config.settings import Config, list_settings, load_config
+from tacitd.dispatch.backoff import Backoff
+from tacitd.dispatch.dispatcher import PAUSED
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
-from tacitd.parking import Backoff
 
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""

@@ -16,13 +16,13 @@ from typing import Any
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
-from tacitd.consumer import Consumer
+from tacitd.consumers.consumer import Consumer
+from tacitd.dispatch.backoff import Parked
+from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.events import Project, SessionStarted
 from tacitd.handler import Degradation
-from tacitd.parking import Parked
-from tacitd.transcripts.tail import is_subagent
-from tacitd.turns import WorkItem
+from tacitd.sources.transcript import is_subagent
 
 SCHEMA = 1
 

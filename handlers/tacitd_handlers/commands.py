@@ -53,7 +53,7 @@ COMMANDS_OF_PLUGINS: dict[str, CommandRow] = {
         LOOK,
     ),
     "lesson": CommandRow(
-        "tacitd_handlers.lessons.commands:lesson",
+        "tacitd_handlers.lessons.command_group:lesson",
         "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
         LOOK,
     ),

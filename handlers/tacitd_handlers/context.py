@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tacitd.cli.places import echo_json, echo_message, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.errors import TacitdError
 
 SECTION_FUNCTIONS = (

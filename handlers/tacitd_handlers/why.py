@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
-from tacitd.cli.places import echo_json, echo_message, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.errors import FAILED
 
 REASON_FUNCTIONS = (
-    "tacitd_handlers.learning.reasons:find_reasons",
-    "tacitd_handlers.lessons.reasons:find_reasons",
+    "tacitd_handlers.learning.explain_line:find_reasons",
+    "tacitd_handlers.lessons.explain_lesson:find_reasons",
 )
 
 Reasons = Callable[[str, Path], list[dict[str, Any]]]

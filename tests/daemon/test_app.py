@@ -14,19 +14,19 @@ import pytest
 
 from support_engine import Scene, Scripted
 from support_waiting import PATIENCE
-from tacitd import compaction
 from tacitd.app import App, build_app
-from tacitd.cli.status import read_last_status
+from tacitd.cli.status_command import read_last_status
+from tacitd.consumers import compaction
+from tacitd.dispatch.workers import ThreadPool
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event
 from tacitd.handler import Commit, Degradation, Done, Job, Later, Plugin, Tools
-from tacitd.report import build_status
-from tacitd.slices import FoundPlugins
+from tacitd.methods import build_methods
+from tacitd.plugins import FoundPlugins
+from tacitd.sources import lines
+from tacitd.sources.watch import SilentWatcher
+from tacitd.status_snapshot import build_status
 from tacitd.testing import ScriptedModel
-from tacitd.transcripts import lines
-from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import build_methods
-from tacitd.workers import ThreadPool
 
 
 def test_one_lock_for_one_state_directory(tmp_path: Path) -> None:

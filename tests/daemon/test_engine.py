@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, done, grew_due, ids
-from tacitd import tails as tails_module
+from tacitd.dispatch import pool as tails_module
 from tacitd.errors import FileRefusedError
 from tacitd.events import SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected
-from tacitd.transcripts import lines
+from tacitd.sources import lines
 
 # the past
 
@@ -258,7 +258,7 @@ def test_an_unreadable_file_at_the_first_start_stops_nothing(
         return real(path)
 
     with monkeypatch.context() as shut:
-        shut.setattr("tacitd.transcripts.position.open_transcript", opens)
+        shut.setattr("tacitd.sources.position.open_transcript", opens)
         scene.start(Scripted())
     scene.settle()
     scene.type("s", "new")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, prompts_of, words_of
-from tacitd import tails as tails_module
+from tacitd.dispatch import pool as tails_module
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
 

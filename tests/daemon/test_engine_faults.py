@@ -10,7 +10,7 @@ import pytest
 
 from support_engine import Scene, Scripted, done, grew_due, ids, offered, words_of
 from tacitd import engine as engine_module
-from tacitd import tails as tails_module
+from tacitd.dispatch import pool as tails_module
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, SourceChanged, TranscriptGrew
 from tacitd.handler import Done, Job, Later

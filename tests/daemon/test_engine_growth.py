@@ -13,12 +13,12 @@ import pytest
 
 from support_continuity import World
 from support_engine import Scene, Scripted, done, grew, ids, words_of
+from tacitd.dispatch.pauses import Pause
 from tacitd.events import Due, Event, Project, SessionEnded
 from tacitd.handler import Degradation, Done, Later, Outcome, Tools
-from tacitd.holds import Pause
 from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.sources.growth_breaker import LIMIT, LIMIT_OF_ALL
 from tacitd.status import build_engine_status
-from tacitd.transcripts.breaker import LIMIT, LIMIT_OF_ALL
 
 PAYS, FREE = 0, 1
 

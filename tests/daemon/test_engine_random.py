@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from support_beginnings import is_new
 from support_engine import Scene, Scripted, prompts_of
 from support_examples import examples
-from tacitd import tails as tails_module
+from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch.pauses import Pause
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
-from tacitd.holds import Pause
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
          "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip

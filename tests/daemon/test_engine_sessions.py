@@ -9,9 +9,9 @@ import pytest
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
 from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
+from tacitd.sources.growth_breaker import LIMIT
+from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.status import build_engine_status
-from tacitd.transcripts.breaker import LIMIT
-from tacitd.transcripts.tail import LOOK_BEHIND
 
 
 def starts(scene: Scene) -> list[Path | None]:

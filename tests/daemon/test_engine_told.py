@@ -10,13 +10,13 @@ import pytest
 
 from support_engine import Scene, Scripted, done, ids
 from support_waiting import PATIENCE
-from tacitd import tails as tails_module
+from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch.pauses import Pause
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, Project, TranscriptGrew
 from tacitd.handler import Later
-from tacitd.holds import Pause
-from tacitd.transcripts import lines
-from tacitd.transcripts.breaker import LIMIT
+from tacitd.sources import lines
+from tacitd.sources.growth_breaker import LIMIT
 
 # what a person says
 

@@ -13,14 +13,14 @@ from tacitd.clock import Clock
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.handler import Plugin
-from tacitd.paths import Paths
+from tacitd.methods import build_methods
+from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
-from tacitd.service.life import Supervision
 from tacitd.service.notify import Notifier
-from tacitd.slices import FoundPlugins
+from tacitd.service.supervision import Supervision
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel
-from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import build_methods
 
 GOOD = """
 [budget]

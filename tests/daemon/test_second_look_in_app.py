@@ -10,7 +10,7 @@ import pytest
 from support_engine import Scene
 from tacitd.errors import FileBusyError
 from tacitd.files import PutLine
-from tacitd.files.second_look import KEEP
+from tacitd.files.late_writes import KEEP
 from tacitd.handler import Degradation
 
 LEARNED = "# Learned Preferences\n\n## Coding\n- one\n"

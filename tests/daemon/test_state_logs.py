@@ -5,11 +5,11 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from tacitd.choices import WriteModes
+from tacitd.consumers.rescue import RescueLog
+from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.events import Project, Prompt
 from tacitd.files.log import Log
-from tacitd.holds import Pause, PausedScopes
-from tacitd.rescue import RescueLog
+from tacitd.state.write_modes import WriteModes
 from tacitd.testing import FakeClock
 
 ROOT = Path("/w")

@@ -92,7 +92,7 @@ def test_one_who_fails_parks_only_its_own(tmp_path: Path) -> None:
 
 def test_a_compacted_log_knows_what_was_told(tmp_path: Path) -> None:
     """`compaction.py`: nothing that was heard is told again because the log became short."""
-    from tacitd.compaction import compact_log
+    from tacitd.consumers.compaction import compact_log
 
     scene = Scene(tmp_path, Scripted(finder), Scripted())
     scene.type("s", "one")

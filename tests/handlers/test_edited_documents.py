@@ -13,7 +13,7 @@ from support_learner import Desk, row
 from support_profile import Box
 from tacitd.errors import FileBusyError
 from tacitd.files import BusyFiles, EditGuards
-from tacitd.files.second_look import KEEP, LateWrites
+from tacitd.files.late_writes import KEEP, LateWrites
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.store import LearnerStore as LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile

@@ -19,7 +19,7 @@ from typing import Any
 from real_tui import RealClient, client_environment, onboarded
 
 from support_daemon import Daemon
-from tacitd.model.guard import SENTINEL
+from tacitd.model.answer_checks import SENTINEL
 
 HOOKS = (
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification", "Stop", "SubagentStop",

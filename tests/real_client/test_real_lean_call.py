@@ -18,13 +18,13 @@ from real_tui import VERSION
 from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine
 
 from tacitd.clock import SystemClock
+from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
+from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.guard import frame_prompt
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.model.settings import BudgetSettings, ClaudeSettings
 
 VERSIONS = os.environ.get("TACITD_REAL_CLIENT_VERSIONS", VERSION).replace(" ", "").split(",")
 PAGE = 2048

@@ -130,7 +130,7 @@ def reloads() -> None:
 def wedged() -> None:
     """A loop that comes round no more is found by the watchdog, and what was typed meanwhile is learned."""
     from tacitd.control.client import call_daemon
-    from tacitd.paths import Paths
+    from tacitd.state.paths import Paths
 
     pid = show("MainPID")
     call_daemon(Paths.from_env(os.environ).socket, "debug.wedge")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from support_profile import Box
+from tacitd.files import json_document
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.usermemory import document
 
 pytestmark = pytest.mark.scenario
 
@@ -66,7 +66,7 @@ def test_two_writers_and_a_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """The issue, "It must show" 4: nothing is lost, of either writer or of the hand; every change is in the changelog."""
-    monkeypatch.setattr(document, "PATIENCE", 0.0)
+    monkeypatch.setattr(json_document, "PATIENCE", 0.0)
     box = Box(tmp_path)
     box.put("profile.json", {"bio": "mine"})
     env = os.environ | box.env

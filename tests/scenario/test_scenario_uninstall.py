@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import PROGRAM, MakeDaemon
-from tacitd.service.remove import STATE_FILES
+from tacitd.service.uninstall import STATE_FILES
 
 pytestmark = pytest.mark.scenario
 FILES = Path(__file__).parents[2] / "docs" / "files.md"

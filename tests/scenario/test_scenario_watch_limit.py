@@ -18,8 +18,8 @@ from pathlib import Path
 assert os.readlink("/proc/self/ns/user") != sys.argv[2], "unshare: not in a namespace of its own"
 Path("/proc/sys/user/max_inotify_watches").write_text("6")
 from tacitd.testing import FakeClock
-from tacitd.transcripts.follow import HOT_EVERY, Follower
-from tacitd.transcripts.watch import WatchdogWatcher
+from tacitd.sources.follow import HOT_EVERY, Follower
+from tacitd.sources.watch import WatchdogWatcher
 root, woken, clock = Path(sys.argv[1]), threading.Event(), FakeClock(time.time())
 f = Follower([root], clock, WatchdogWatcher, woken.set)
 f.start(); f.poll()

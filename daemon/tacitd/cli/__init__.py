@@ -33,30 +33,40 @@ class CommandRow:
 WORK, LOOK, CARE = "Running", "Looking", "Care"
 
 COMMANDS: dict[str, CommandRow] = {
-    "run": CommandRow("tacitd.cli.run:run", "Watch and learn, in the foreground.", WORK),
+    "run": CommandRow("tacitd.cli.run_command:run", "Watch and learn, in the foreground.", WORK),
     "start": CommandRow(
-        "tacitd.cli.service:start", "Start in the background, without systemd or launchd.", WORK
+        "tacitd.cli.service_commands:start", "Start in the background, without systemd or launchd.", WORK
     ),
-    "stop": CommandRow("tacitd.cli.control:stop", "Stop the running daemon.", WORK),
-    "restart": CommandRow("tacitd.cli.service:restart", "Stop the daemon and start it again.", WORK),
-    "reload": CommandRow("tacitd.cli.service:reload", "Reload the configuration.", WORK),
+    "stop": CommandRow("tacitd.cli.control_commands:stop", "Stop the running daemon.", WORK),
+    "restart": CommandRow("tacitd.cli.service_commands:restart", "Stop the daemon and start it again.", WORK),
+    "reload": CommandRow("tacitd.cli.service_commands:reload", "Reload the configuration.", WORK),
     "service": CommandRow(
-        "tacitd.cli.service:service", "Install tacitd as a service that starts at login.", WORK
+        "tacitd.cli.service_commands:service", "Install tacitd as a service that starts at login.", WORK
     ),
-    "sync": CommandRow("tacitd.cli.control:sync", "Handle everything now, and wait until it is done.", WORK),
+    "sync": CommandRow(
+        "tacitd.cli.control_commands:sync", "Handle everything now, and wait until it is done.", WORK
+    ),
     "pause": CommandRow(
-        "tacitd.cli.control:pause", "Pause learning: everywhere, in a project or in a session.", WORK
+        "tacitd.cli.control_commands:pause", "Pause learning: everywhere, in a project or in a session.", WORK
     ),
-    "resume": CommandRow("tacitd.cli.control:resume", "Resume learning.", WORK),
+    "resume": CommandRow("tacitd.cli.control_commands:resume", "Resume learning.", WORK),
     "status": CommandRow(
-        "tacitd.cli.status:status", "Show what tacitd does, what waits and what it cost.", LOOK
+        "tacitd.cli.status_command:status", "Show what tacitd does, what waits and what it cost.", LOOK
     ),
-    "prompts": CommandRow("tacitd.cli.prompts:prompts", "Show what a person typed in transcripts.", LOOK),
-    "config": CommandRow("tacitd.cli.config:config", "Show, check and locate the configuration.", CARE),
-    "doctor": CommandRow("tacitd.cli.doctor:doctor", "Check what the daemon needs, and name each fix.", CARE),
-    "uninstall": CommandRow("tacitd.cli.service:uninstall_all", "Remove service, daemon and socket.", CARE),
+    "prompts": CommandRow(
+        "tacitd.cli.prompts_command:prompts", "Show what a person typed in transcripts.", LOOK
+    ),
+    "config": CommandRow(
+        "tacitd.cli.config_command:config", "Show, check and locate the configuration.", CARE
+    ),
+    "doctor": CommandRow(
+        "tacitd.cli.doctor_command:doctor", "Check what the daemon needs, and name each fix.", CARE
+    ),
+    "uninstall": CommandRow(
+        "tacitd.cli.service_commands:uninstall_all", "Remove service, daemon and socket.", CARE
+    ),
     "rescue": CommandRow(
-        "tacitd.cli.rescue:rescue", "List, retry or drop prompts that wait or were rejected.", CARE
+        "tacitd.cli.rescue_command:rescue", "List, retry or drop prompts that wait or were rejected.", CARE
     ),
 }
 

@@ -23,7 +23,7 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
-from tacitd.control.arriving import BufferSpace, LineBuffer
+from tacitd.control.line_buffer import BufferSpace, LineBuffer
 from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]

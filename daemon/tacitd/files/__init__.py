@@ -15,13 +15,11 @@ Every system call goes through `Disk`, so the tests can make each call fail in t
 or the model does not belong here.
 """
 
-from tacitd.files.busy import BusyFiles
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.intents import PendingTransaction, Transaction
+from tacitd.files.late_writes import LateWrites, RecoveredCopy
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.log import Log
-from tacitd.files.markdown import has_line, lines_of, put_line, swap_line, take_line
-from tacitd.files.names import remove_files, rename_file
 from tacitd.files.operations import (
     AppendLine,
     Effect,
@@ -34,10 +32,12 @@ from tacitd.files.operations import (
     WriteFile,
 )
 from tacitd.files.provenance import LineHistory
+from tacitd.files.rename import remove_files, rename_file
 from tacitd.files.replaced import EditGuards, edit_file, replace_file
-from tacitd.files.second_look import LateWrites, RecoveredCopy
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
+from tacitd.files.transaction_records import PendingTransaction, Transaction
+from tacitd.text.markdown import has_line, lines_of, put_line, swap_line, take_line
 
 __all__ = [
     "TEMP_PREFIX",

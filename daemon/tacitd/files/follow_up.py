@@ -13,8 +13,8 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.errors import TacitdError
-from tacitd.files.busy import AGAIN
-from tacitd.files.second_look import LateWrites
+from tacitd.files.busy_files import AGAIN
+from tacitd.files.late_writes import LateWrites
 from tacitd.files.transaction import History
 
 

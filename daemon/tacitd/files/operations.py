@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, assert_never
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import markdown
+from tacitd.text import markdown
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.markdown import clean_line
 from tacitd.files.operations import Effect, Operation, PutLine, SwapLine, TakeLine
+from tacitd.text.markdown import clean_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.busy import BusyFiles
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.temporary import FileSnapshot, read_snapshot, removed_on_failure, swap_name, write_temp
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd import git
 from tacitd.errors import FileRefusedError
+from tacitd.files import git
 from tacitd.files.disk import Disk, is_regular, mode_within, read_all, write_all
 
 TEMP_PREFIX = ".tacitd-"

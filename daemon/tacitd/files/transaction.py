@@ -22,10 +22,15 @@ from typing import Any
 from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
 from tacitd.files import operations as ops
-from tacitd.files.busy import AGAIN, retry_while_changing
+from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.guard import plan_removal, real_target, refuse_aliased, refuse_unwritable
-from tacitd.files.intents import (
+from tacitd.files.late_writes import LateWrites
+from tacitd.files.log import Log
+from tacitd.files.operations import Effect, Operation
+from tacitd.files.provenance import LineHistory, fold_lines
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
+from tacitd.files.temporary import read_snapshot
+from tacitd.files.transaction_records import (
     PendingTransaction,
     Transaction,
     complete_transaction,
@@ -35,12 +40,7 @@ from tacitd.files.intents import (
     read_intent,
     read_part,
 )
-from tacitd.files.log import Log
-from tacitd.files.operations import Effect, Operation
-from tacitd.files.provenance import LineHistory, fold_lines
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
-from tacitd.files.second_look import LateWrites
-from tacitd.files.temporary import read_snapshot
+from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
 
 
 class History:

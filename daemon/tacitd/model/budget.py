@@ -35,7 +35,7 @@ from typing import Any, Protocol
 from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError, describe_os_error
 from tacitd.model.port import NoAnswer, Tier, Why
-from tacitd.model.tally import SpendTotals
+from tacitd.model.spend_totals import SpendTotals
 
 KEPT = 62 * 86400.0
 """Seconds for which the records of a call stay in the log; older ones are folded into the total."""

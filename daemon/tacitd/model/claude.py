@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import Protocol
 
 from tacitd.clock import Clock
+from tacitd.config.model_settings import ClaudeSettings
 from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import HINT as BUDGET_HINT
 from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.children import Children
+from tacitd.model.client_args import client_arguments, private_directory
+from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.environment import account_environment, child_environment, with_directory
-from tacitd.model.find import find_command
-from tacitd.model.guard import frame_prompt
-from tacitd.model.lean import client_arguments, private_directory
+from tacitd.model.locate import find_command
 from tacitd.model.outcome import HINTS, classify_outcome
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Tier, Why
 from tacitd.model.probe import OptionsProbe, describe_missing
 from tacitd.model.process import FinishedProcess, run_process
-from tacitd.model.report import ClientReport, parse_output
-from tacitd.model.settings import ClaudeSettings
 
 AT_ONCE = 2
 """Children at a time (S-64)."""

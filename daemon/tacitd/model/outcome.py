@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from tacitd.model.client_output import ClientReport, parse_output
+from tacitd.model.limit_reset import clamp_reset_time, reset_time
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
-from tacitd.model.report import ClientReport, parse_output
-from tacitd.model.resets import clamp_reset_time, reset_time
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten_line

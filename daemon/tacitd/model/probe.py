@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tacitd.model.lean import missing_options
+from tacitd.model.client_args import missing_options
 
 Ask = Callable[[], str]
 """Run the client with `--help` and return what it prints. May raise OSError or ValueError."""

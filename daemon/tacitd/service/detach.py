@@ -21,7 +21,7 @@ from pathlib import Path
 from tacitd.control.client import call_daemon
 from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 from tacitd.files.locks import acquire_lock, make_private_dir
-from tacitd.paths import Paths
+from tacitd.state.paths import Paths
 
 START_TIMEOUT = 30.0
 """Seconds within which the child must answer."""

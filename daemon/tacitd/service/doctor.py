@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd import __version__
-from tacitd.config import Config, load_config
+from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import TacitdError, UnavailableError
+from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
-from tacitd.model.find import find_command
-from tacitd.model.lean import missing_options
+from tacitd.model.locate import find_command
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Why
 from tacitd.model.probe import describe_missing
-from tacitd.paths import Paths, find_file_in_the_way
-from tacitd.service import checks
+from tacitd.plugins import find_plugins
+from tacitd.service import service_checks
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
 from tacitd.service.units import ServiceFacts
-from tacitd.slices import find_plugins
+from tacitd.state.paths import Paths, find_file_in_the_way
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Variables with a login. They reach the daemon's calls only if `claude.pass_env` names them."""
@@ -59,14 +59,14 @@ def examine_machine(
     found: list[DoctorFinding] = [*_python(), *_configuration(paths, environ)]
     config, env = load_or_default(paths, environ), environ
     if service is not None:
-        found += checks.check_service(service.manager, service.facts)
+        found += service_checks.check_service(service.manager, service.facts)
         env = service.manager.read_environment() or environ
-        found += checks.check_client(config.claude.command, environ, env)
+        found += service_checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
     found += _directories(paths)
-    found += checks.check_modes(paths)
-    found += checks.check_projects(paths)
-    found += checks.check_clock(paths)
+    found += service_checks.check_modes(paths)
+    found += service_checks.check_projects(paths)
+    found += service_checks.check_clock(paths)
     found += _socket(paths)
     found += _inotify()
     found += _check_retention(paths)
@@ -234,7 +234,7 @@ def _socket(paths: Paths) -> Iterator[DoctorFinding]:
     except BusyError as error:
         yield DoctorFinding("daemon.odd", "error", error.what, error.hint)
     except UnavailableError as error:
-        yield from checks.check_socket(paths, answered=False)
+        yield from service_checks.check_socket(paths, answered=False)
         yield DoctorFinding(
             "daemon.absent",
             "warning",

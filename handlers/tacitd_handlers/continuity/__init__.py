@@ -19,7 +19,7 @@ def make_plugin() -> Plugin:
     from tacitd.handler import Job, Plugin
     from tacitd_handlers.continuity.handler import PRUNE, ContinuityHandler
     from tacitd_handlers.continuity.settings import ContinuitySettings
-    from tacitd_handlers.usermemory.memory_files import sessions_footprint
+    from tacitd_handlers.shared.memory_files import sessions_footprint
 
     return Plugin(
         "continuity",

@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from tacitd.cli import OrderedGroup
-from tacitd.cli.places import echo_json, echo_message, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity import changes, resuming
-from tacitd_handlers.continuity.choose import select_sessions
+from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import Json
+from tacitd_handlers.continuity.session_choice import select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
-from tacitd_handlers.continuity.words import clean_text
+from tacitd_handlers.continuity.stored_text import clean_text
 
 
 @click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
@@ -88,7 +88,7 @@ def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
     at = open_store()
     for one in select_sessions(at.list_sessions(), resolve_directory(project)):
-        if said := resuming.build_resume_text(one.document, at.clock.now()):
+        if said := resume_text.build_resume_text(one.document, at.clock.now()):
             click.echo(said)
             return
     echo_message("there is no session to resume here")
@@ -99,7 +99,7 @@ def resume(project: str | None) -> None:
 @click.option(
     "--id", "task", help="The id of the task to change. A new id creates the task, and needs a TITLE."
 )
-@click.option("--status", type=click.Choice(changes.STATUSES))
+@click.option("--status", type=click.Choice(session_edits.STATUSES))
 @click.option("--blocked-by", help="What blocks the task; sets its status to blocked.")
 @click.option("--notes", help="Notes on the task.")
 @click.option("--parent", help="The id of the task that this one is a part of.")
@@ -114,9 +114,9 @@ def task(
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
     at, one = open_store(), _session(id)
-    named = task or changes.new_id(title or "", one.document)
-    said = changes.TaskChange(named, title, status, blocked_by, notes, parent)
-    at.edit_session(one.id, lambda document: changes.with_task(document, said, at.clock.now()))
+    named = task or session_edits.new_id(title or "", one.document)
+    said = session_edits.TaskChange(named, title, status, blocked_by, notes, parent)
+    at.edit_session(one.id, lambda document: session_edits.with_task(document, said, at.clock.now()))
     click.echo(named)
 
 
@@ -130,7 +130,9 @@ def task(
 def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None) -> None:
     """Record a decision."""
     _edit_session(
-        id, decision, lambda document, at: changes.with_decision(document, decision, because, instead, at)
+        id,
+        decision,
+        lambda document, at: session_edits.with_decision(document, decision, because, instead, at),
     )
 
 
@@ -139,7 +141,7 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-    _edit_session(id, text, lambda document, at: changes.with_note(document, text))
+    _edit_session(id, text, lambda document, at: session_edits.with_note(document, text))
 
 
 def _edit_session(id: str | None, text: str, make: Any) -> None:
@@ -181,7 +183,7 @@ def _task(task: Json) -> str:
 
 
 def _warn(one: SessionFile) -> None:
-    from tacitd_handlers.continuity.schema import find_dangling
+    from tacitd_handlers.continuity.session_schema import find_dangling
 
     for child in find_dangling(one.document):
         echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")

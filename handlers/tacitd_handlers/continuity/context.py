@@ -9,8 +9,8 @@ import os
 import time
 from pathlib import Path
 
-from tacitd_handlers.continuity import resuming
-from tacitd_handlers.continuity.choose import select_sessions
+from tacitd_handlers.continuity import resume_text
+from tacitd_handlers.continuity.session_choice import select_sessions
 from tacitd_handlers.continuity.store import SessionStore
 
 
@@ -18,11 +18,13 @@ def build_section(cwd: Path, budget: int) -> str:
     """Given a working directory, return the text, at most `budget` characters; "" if there is no session to resume."""
     now = time.time()
     sessions = select_sessions(SessionStore.from_environ(os.environ).list_sessions(patient=False), cwd)
-    document = next((one.document for one in sessions if resuming.build_resume_text(one.document, now)), None)
+    document = next(
+        (one.document for one in sessions if resume_text.build_resume_text(one.document, now)), None
+    )
     if document is None:
         return ""
-    for most in range(resuming.LINES, 1, -1):
-        said = resuming.build_resume_text(document, now, most)
+    for most in range(resume_text.LINES, 1, -1):
+        said = resume_text.build_resume_text(document, now, most)
         if len(said) <= budget:
             return said
     return ""

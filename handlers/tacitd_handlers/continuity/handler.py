@@ -21,12 +21,12 @@ from tacitd.events import Due, Event, NoProject, Project, SessionEnded, Transcri
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd_handlers.continuity import answer, material, render
-from tacitd_handlers.continuity.progress import TranscriptProgress, end_session, fold_records
-from tacitd_handlers.continuity.results import read_answers
+from tacitd_handlers.continuity import parse, render, summary_input
+from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.rules import decay
+from tacitd_handlers.continuity.tool_results import read_answers
+from tacitd_handlers.shared import decay
 
 PRUNE = "sessions"
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
@@ -124,7 +124,7 @@ class ContinuityHandler:
         if known is not None:
             return known
         before = (
-            [one for one in material.read_records(transcript, 0, start) if one.session in ("", session)]
+            [one for one in summary_input.read_records(transcript, 0, start) if one.session in ("", session)]
             if start
             else []
         )
@@ -162,22 +162,26 @@ class ContinuityHandler:
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
             one
-            for one in material.read_records(event.transcript, start, upto)
+            for one in summary_input.read_records(event.transcript, start, upto)
             if one.session in ("", event.session)
         ]
-        found = material.excerpt_parts(records)
+        found = summary_input.excerpt_parts(records)
         if not found:
             return Done()
         key = f"summary:{event.session}:{upto}"
         # The key changes when the session goes on; what was paid for with it is counted for each prompt.
         parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
         ask = ModelRequest(
-            material.build_prompt(found, now.items), "fast", key, parts=parts or (key,), purpose="session"
+            summary_input.build_prompt(found, now.items),
+            "fast",
+            key,
+            parts=parts or (key,),
+            purpose="session",
         )
         said = tools.model.ask(ask)
         if isinstance(said, NoAnswer):
             return self._unanswered(said, now, upto)
-        made = answer.parse_answer(said.text, event.at, material.list_instructions())
+        made = parse.parse_answer(said.text, event.at, summary_input.list_instructions())
         if isinstance(made, str):
             return self._unusable(made, now, upto)
         self._write_session(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd_handlers.continuity.progress import TranscriptProgress
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.tasks import OURS, TaskItem
 
 MAX_AGE_DAYS = 30

@@ -16,15 +16,15 @@ from zlib import crc32
 
 from tacitd.clock import Clock, SystemClock, parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
+from tacitd.files import json_document
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
-from tacitd.paths import state_dir
-from tacitd_handlers.continuity import names, progress
-from tacitd_handlers.continuity.progress import TranscriptProgress
+from tacitd.state.paths import state_dir
+from tacitd_handlers.continuity import session_names, session_progress
 from tacitd_handlers.continuity.render import MAX_AGE_DAYS, Json
-from tacitd_handlers.rules.decay import DAY
-from tacitd_handlers.usermemory import document
-from tacitd_handlers.usermemory.places import memory_dir
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.shared.decay import DAY
+from tacitd_handlers.shared.user_memory import memory_dir
 
 _HINT = "correct it by hand, or remove it"
 
@@ -66,7 +66,7 @@ class SessionStore:
     ) -> None:
         """`beside`: the folder for the state of each session from its transcript."""
         self.directory = directory
-        self.folder = directory / names.FOLDER
+        self.folder = directory / session_names.FOLDER
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self._beside = beside
@@ -89,7 +89,7 @@ class SessionStore:
 
     def session_path(self, session: str) -> Path:
         """Return the path of a session's file (SPEC P-25). The file may not exist."""
-        return self.folder / names.file_name(session)
+        return self.folder / session_names.file_name(session)
 
     # reading
 
@@ -117,11 +117,11 @@ class SessionStore:
         return said
 
     def _read(self, path: Path, *, patient: bool = True) -> Json | None:
-        found = document.read_document(path, self.disk, patient=patient)
+        found = json_document.read_document(path, self.disk, patient=patient)
         return check_shape(found, path) if found is not None else None
 
     def _files(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{names.PREFIX}*{names.SUFFIX}"))
+        return sorted(self.folder.glob(f"{session_names.PREFIX}*{session_names.SUFFIX}"))
 
     def find_session(self, id: str) -> SessionFile:
         """Return the session with this id, or the only one whose id begins with it.
@@ -144,7 +144,7 @@ class SessionStore:
 
         Raises OSError, FileRefusedError, FileBusyError; the file is then unchanged.
         """
-        from tacitd_handlers.continuity.schema import check_session
+        from tacitd_handlers.continuity.session_schema import check_session
 
         path = self.session_path(session)
 
@@ -152,8 +152,8 @@ class SessionStore:
             made = make(check_session(before, path) if before is not None else None)
             return check_session(made, path) if made is not None else None
 
-        with document.lock_directory(self.directory, self.disk):
-            return document.change_document(path, checked, self.disk, self._guards)
+        with json_document.lock_directory(self.directory, self.disk):
+            return json_document.change_document(path, checked, self.disk, self._guards)
 
     def edit_session(self, session: str, make: Callable[[Json], Json]) -> None:
         """Make a person's change, and set `lastActiveAt` to now (SPEC P-22). Raises as `change`."""
@@ -169,15 +169,19 @@ class SessionStore:
     def load_progress(self, session: str) -> TranscriptProgress | None:
         """Return the stored state; None if there is none or it cannot be read. The transcript is then read again."""
         try:
-            found = document.read_document(self._beside / names.file_name(session), self.disk, patient=False)
-            return progress.from_data(found) if found is not None else None
+            found = json_document.read_document(
+                self._beside / session_names.file_name(session), self.disk, patient=False
+            )
+            return session_progress.from_data(found) if found is not None else None
         except (OSError, TacitdError, KeyError, TypeError, ValueError):
             return None
 
     def save_progress(self, now: TranscriptProgress) -> None:
         """Store the state of a session. Raises OSError."""
-        data = json.dumps(progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
-        replace_file(self._beside / names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk)
+        data = json.dumps(session_progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
+        replace_file(
+            self._beside / session_names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk
+        )
 
     # pruning
 
@@ -189,7 +193,7 @@ class SessionStore:
         if not self.folder.is_dir():
             return 0
         oldest, gone = now - MAX_AGE_DAYS * DAY, 0
-        with document.lock_directory(self.directory, self.disk):
+        with json_document.lock_directory(self.directory, self.disk):
             for one in self.list_sessions(patient=False):
                 if parse_utc(one.document.get("lastActiveAt")) is not None and one.last_active < oldest:
                     self.disk.unlink(one.path)
@@ -201,7 +205,7 @@ class SessionStore:
 
     def _forget(self, before: float) -> None:
         """Remove states that have no session's file and were not written since `before`."""
-        for path in self._beside.glob(f"{names.PREFIX}*{names.SUFFIX}"):
+        for path in self._beside.glob(f"{session_names.PREFIX}*{session_names.SUFFIX}"):
             if not (self.folder / path.name).exists() and path.stat().st_mtime < before:
                 self.disk.unlink(path)
 
@@ -217,10 +221,10 @@ def check_shape(found: Json, path: Path) -> Json:
         ("context", str, "texts"),
     ):
         if not _lists(found.get(key, []), kind):
-            raise document.NotUnderstoodError(f"{path}: {key} is not a list of {what}", _HINT)
+            raise json_document.NotUnderstoodError(f"{path}: {key} is not a list of {what}", _HINT)
     odd = next((one for one in found.get("tasks", ()) if not _lists(one.get("children") or [], str)), None)
     if odd is not None:
-        raise document.NotUnderstoodError(
+        raise json_document.NotUnderstoodError(
             f"{path}: tasks: children of {odd.get('id')!r} is not a list of texts", _HINT
         )
     return found

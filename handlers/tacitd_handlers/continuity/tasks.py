@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from tacitd_handlers.continuity.words import clean_text
+from tacitd_handlers.continuity.stored_text import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent"})

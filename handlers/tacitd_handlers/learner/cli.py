@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.places import echo_json, echo_message
+from tacitd.cli.common import echo_json, echo_message
 from tacitd.errors import FAILED, PARKED, UsageError
 
 if TYPE_CHECKING:
-    from tacitd_handlers.learner.ledger_md import LedgerRow
-    from tacitd_handlers.learner.profile_md import LearnerProfile
+    from tacitd_handlers.learner.formats.ledger_md import LedgerRow
+    from tacitd_handlers.learner.formats.profile_md import LearnerProfile
     from tacitd_handlers.learner.recording import RecordedProblem
     from tacitd_handlers.learner.store import LearnerStore
 
@@ -59,9 +59,14 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     Without --problem, JSON with the same field names is read from standard input: one object or a list of objects.
     The same problem recorded twice in one session counts once.
     """
-    from tacitd_handlers.learner.asked import parse_report
-    from tacitd_handlers.learner.options import open_store, parse_objects, stamp_session, standard_input
+    from tacitd_handlers.learner.command_options import (
+        open_store,
+        parse_objects,
+        stamp_session,
+        standard_input,
+    )
     from tacitd_handlers.learner.recording import record_problem as write
+    from tacitd_handlers.learner.report_input import parse_report
 
     if given["problem"] is None:
         text = standard_input()
@@ -134,8 +139,8 @@ def _echo_recorded(one: RecordedProblem) -> None:
 @JSON_OPTION
 def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
-    from tacitd_handlers.learner.intervals import date_of
     from tacitd_handlers.learner.review import as_data, find_due
+    from tacitd_handlers.learner.rules.intervals import date_of
 
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
@@ -154,8 +159,8 @@ def due_(on: str | None, as_json: bool) -> None:
 @JSON_OPTION
 def retests_(as_json: bool) -> None:
     """Short-term resolved weaknesses that were not tested for two weeks."""
-    from tacitd_handlers.learner.retests import find_retests
     from tacitd_handlers.learner.review import as_data
+    from tacitd_handlers.learner.rules.retests import find_retests
 
     profile = _profile(_store())
     found = find_retests(profile, _now()) if profile is not None else []
@@ -264,7 +269,7 @@ def context(session_id: str) -> None:
     from tacitd.clock import SystemClock
     from tacitd_handlers.learner.context import build_context as text_of
     from tacitd_handlers.learner.context import hook_session
-    from tacitd_handlers.learner.places import load_paths
+    from tacitd_handlers.learner.learner_paths import load_paths
 
     session = session_id or hook_session() or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     said = text_of(load_paths(os.environ), session, SystemClock())
@@ -274,7 +279,7 @@ def context(session_id: str) -> None:
 
 
 def _store() -> LearnerStore:
-    from tacitd_handlers.learner.options import open_store
+    from tacitd_handlers.learner.command_options import open_store
 
     return open_store()[0]
 
@@ -286,7 +291,7 @@ def _now() -> str:
 
 
 def _rows(store: LearnerStore) -> list[LedgerRow]:
-    from tacitd_handlers.learner.fold import in_order
+    from tacitd_handlers.learner.rules.ledger_fold import in_order
 
     table = store.read_ledger().parse_rows()
     if table.bad:
@@ -295,7 +300,7 @@ def _rows(store: LearnerStore) -> list[LedgerRow]:
 
 
 def _profile(store: LearnerStore) -> LearnerProfile | None:
-    from tacitd_handlers.learner.profile_md import parse_profile
+    from tacitd_handlers.learner.formats.profile_md import parse_profile
 
     found = store.read_profile()
     return parse_profile(found) if found is not None else None

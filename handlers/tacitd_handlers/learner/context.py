@@ -17,14 +17,19 @@ from dataclasses import dataclass
 from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.files.replaced import edit_file
-from tacitd_handlers.learner.ledger_md import HEADER
-from tacitd_handlers.learner.notes import NotesState, SessionNotes
-from tacitd_handlers.learner.places import LearnerPaths
-from tacitd_handlers.learner.profile_md import TEMPLATE, LearnerProfile, parse_profile, restore_sections
-from tacitd_handlers.learner.retests import find_retests, format_block
-from tacitd_handlers.learner.saying import FIRST, format_repairs, format_waiting
-from tacitd_handlers.learner.sittings import SessionStamp, parse_state, resolve_session
-from tacitd_handlers.learner.words import names_a_session
+from tacitd_handlers.learner.formats.ledger_md import HEADER
+from tacitd_handlers.learner.formats.profile_md import (
+    TEMPLATE,
+    LearnerProfile,
+    parse_profile,
+    restore_sections,
+)
+from tacitd_handlers.learner.learner_paths import LearnerPaths
+from tacitd_handlers.learner.rules.retests import find_retests, format_block
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp, parse_state, resolve_session
+from tacitd_handlers.learner.rules.vocabulary import names_a_session
+from tacitd_handlers.learner.session_notes import NotesState, SessionNotes
+from tacitd_handlers.learner.start_lines import FIRST, format_repairs, format_waiting
 
 LIMIT = 10_000
 """Characters that Claude Code accepts from a hook. Of a longer text the model sees the first 2 KB and a path."""

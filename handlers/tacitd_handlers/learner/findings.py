@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner import caps
-from tacitd_handlers.learner.fold import NEWEST, in_order
-from tacitd_handlers.learner.healing import find_missing_rows
-from tacitd_handlers.learner.history_md import matches_row
+from tacitd_handlers.learner.formats.history_md import matches_row
+from tacitd_handlers.learner.formats.ledger_md import BadLine, LedgerRow, has_header, is_torn, parse_ledger
+from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedSession, find_missing
+from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.weakness_md import format_entry
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import BadLine, LedgerRow, has_header, is_torn, parse_ledger
-from tacitd_handlers.learner.profile_md import LearnerProfile, PlacedSession, find_missing
-from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
-from tacitd_handlers.learner.specific import is_specific
+from tacitd_handlers.learner.ledger_repair import find_missing_rows
+from tacitd_handlers.learner.rules import capacity
+from tacitd_handlers.learner.rules.description_check import is_specific
+from tacitd_handlers.learner.rules.ledger_fold import NEWEST, in_order
+from tacitd_handlers.learner.rules.vocabulary import VERDICTS
 from tacitd_handlers.learner.state import LearnerState
-from tacitd_handlers.learner.weakness_md import format_entry
-from tacitd_handlers.learner.words import VERDICTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,11 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
         if not is_specific(entry.description):
             yield CheckFinding("profile", entry.label, "the description names no input class or code pattern")
     active = sum(not placed.resolved for placed in profile.weaknesses)
-    if active > caps.MAX_ACTIVE:
+    if active > capacity.MAX_ACTIVE:
         yield CheckFinding(
             "profile",
             "Known Weaknesses",
-            f"{active} active entries; the maximum is {caps.MAX_ACTIVE}, so new ones wait",
+            f"{active} active entries; the maximum is {capacity.MAX_ACTIVE}, so new ones wait",
         )
     for tag, weakness in state.folded.tags.items():
         if tag in state.seats.pending:

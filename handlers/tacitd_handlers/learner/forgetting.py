@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tacitd.errors import UsageError
-from tacitd_handlers.learner import caps
-from tacitd_handlers.learner.resolution import prove_resolution
+from tacitd_handlers.learner.rules import capacity
+from tacitd_handlers.learner.rules.resolution import prove_resolution
+from tacitd_handlers.learner.rules.vocabulary import make_slug
 from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore
-from tacitd_handlers.learner.words import make_slug
 
 
 def forget_weakness(store: LearnerStore, name: str) -> str:
@@ -42,7 +42,7 @@ def restore_weakness(store: LearnerStore, name: str) -> str:
     state.removed.remove(tag)
     ledger = store.read_ledger()
     if tag in state.folded.tags:
-        caps.move_tags(
+        capacity.move_tags(
             state.seats,
             state.folded.tags,
             [tag],

@@ -26,22 +26,22 @@ from tacitd.events import (
     Told,
     TranscriptGrew,
 )
-from tacitd.files.busy import retry_while_changing
+from tacitd.files.busy_files import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace_file
 from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
-from tacitd_handlers.learner.asked import parse_report
 from tacitd_handlers.learner.context import read_session_state
-from tacitd_handlers.learner.places import LearnerPaths, resolve_paths, shorten_path
-from tacitd_handlers.learner.profile_md import parse_profile
+from tacitd_handlers.learner.formats.profile_md import parse_profile
+from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths, shorten_path
 from tacitd_handlers.learner.reconcile import ReconcileResult
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
-from tacitd_handlers.learner.retests import find_retests
-from tacitd_handlers.learner.saying import format_status_lines
+from tacitd_handlers.learner.report_detection import find_reports, report_id, uses_skill
+from tacitd_handlers.learner.report_input import parse_report
+from tacitd_handlers.learner.rules.retests import find_retests
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp, resolve_session, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.sittings import SessionStamp, resolve_session, state_text
+from tacitd_handlers.learner.start_lines import format_status_lines
 from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.learner.store import SyncResult as Looked
-from tacitd_handlers.learner.teaching import find_reports, report_id, uses_skill
 
 LOOK, RETESTS = "look", "retests"
 FILES = "learner.files"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tacitd.handler import Footprint
-from tacitd_handlers.learner.places import load_paths
+from tacitd_handlers.learner.learner_paths import load_paths
 
 
 def learner_footprint(environ: Mapping[str, str]) -> Footprint:

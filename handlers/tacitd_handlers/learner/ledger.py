@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 
-from tacitd_handlers.learner.ledger_md import LedgerRow, LedgerTable, RowKey, parse_ledger, rows_at
+from tacitd_handlers.learner.formats.ledger_md import LedgerRow, LedgerTable, RowKey, parse_ledger, rows_at
 
 
 class Ledger:

@@ -10,22 +10,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tacitd_handlers.learner import caps, fold, render
-from tacitd_handlers.learner.caps import Move, WeaknessLists
-from tacitd_handlers.learner.fold import FoldedLedger, FoldInputs, Override
-from tacitd_handlers.learner.history_md import RECOVERED
-from tacitd_handlers.learner.intents import Intent
-from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import LedgerRow, RowKey
-from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.person import (
-    MatchedEntries,
-    detect_edits,
-    find_renamed,
-    find_tested_ahead,
-    match_entries,
-)
-from tacitd_handlers.learner.profile_md import (
+from tacitd_handlers.learner import render
+from tacitd_handlers.learner.formats.history_md import RECOVERED
+from tacitd_handlers.learner.formats.ledger_md import LedgerRow, RowKey
+from tacitd_handlers.learner.formats.profile_md import (
     HISTORY,
     RESOLVED,
     SECTIONS,
@@ -35,11 +23,24 @@ from tacitd_handlers.learner.profile_md import (
     apply_splices,
     restore_sections,
 )
-from tacitd_handlers.learner.profile_md import parse_profile as parse_profile
-from tacitd_handlers.learner.resolution import prove_resolution
-from tacitd_handlers.learner.specific import describe_gap
+from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.ledger import Ledger
+from tacitd_handlers.learner.manual_edits import (
+    MatchedEntries,
+    detect_edits,
+    find_renamed,
+    find_tested_ahead,
+    match_entries,
+)
+from tacitd_handlers.learner.rules import capacity, ledger_fold
+from tacitd_handlers.learner.rules.capacity import Move, WeaknessLists
+from tacitd_handlers.learner.rules.description_check import describe_gap
+from tacitd_handlers.learner.rules.ledger_fold import FoldedLedger, FoldInputs, Override
+from tacitd_handlers.learner.rules.lifecycle import Weakness
+from tacitd_handlers.learner.rules.resolution import prove_resolution
+from tacitd_handlers.learner.rules.vocabulary import LONG
+from tacitd_handlers.learner.session_details import Intent
 from tacitd_handlers.learner.state import LearnerState, SessionKey, WrittenEntry, decode_state, encode_state
-from tacitd_handlers.learner.words import LONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _apply_rows(
         for tag, stamp in late.items():
             state.also.setdefault(stamp, []).append(tag)
         beside = build_fold_inputs(state, news)
-        _fold_anew(state, fold.in_order(news.ledger.parse_rows().rows), beside, result)
+        _fold_anew(state, ledger_fold.in_order(news.ledger.parse_rows().rows), beside, result)
     state.size, state.crc = len(news.ledger), news.ledger.compute_crc()
 
 
@@ -170,13 +171,13 @@ def _new_rows(state: LearnerState, ledger: Ledger) -> tuple[list[LedgerRow], boo
     """
     if state.size and ledger.has_prefix(state.size, state.crc):
         table = ledger.parse_rows(state.size)
-        fresh = fold.in_order(table.rows)
+        fresh = ledger_fold.in_order(table.rows)
         if all(row.stamp >= state.folded.last for row in fresh[:1]):
             state.bad += len(table.bad)
             return fresh, False
     table = ledger.parse_rows()
     state.bad = len(table.bad)
-    return fold.in_order(table.rows), True
+    return ledger_fold.in_order(table.rows), True
 
 
 def _known_tags(state: LearnerState, rows: Iterable[LedgerRow], news: ReconcileInput) -> dict[str, None]:
@@ -212,9 +213,9 @@ def _fold_on(
     """Fold row by row, and apply the caps after each row."""
     waiting = sorted(overrides)
     for row in rows:
-        fold.replay_overrides(state.folded, waiting, row)
-        result.moves += _move_weaknesses(state, fold.fold_row(state.folded, row, beside), beside)
-    fold.replay_overrides(state.folded, waiting, None)
+        ledger_fold.replay_overrides(state.folded, waiting, row)
+        result.moves += _move_weaknesses(state, ledger_fold.fold_row(state.folded, row, beside), beside)
+    ledger_fold.replay_overrides(state.folded, waiting, None)
 
 
 def _fold_anew(
@@ -232,9 +233,9 @@ def _fold_anew(
         return
     waiting = sorted(state.overrides)
     for row in rows:
-        fold.replay_overrides(state.folded, waiting, row)
-        fold.fold_row(state.folded, row, beside)
-    fold.replay_overrides(state.folded, waiting, None)
+        ledger_fold.replay_overrides(state.folded, waiting, row)
+        ledger_fold.fold_row(state.folded, row, beside)
+    ledger_fold.replay_overrides(state.folded, waiting, None)
     now = state.folded.tags
     for each in (seats.active, seats.resolved, seats.pending, seats.dropped):
         each[:] = [tag for tag in each if tag in now or tag in state.given]
@@ -249,10 +250,10 @@ def _move_weaknesses(state: LearnerState, touched: Iterable[str], beside: FoldIn
         return prove_resolution(weakness, beside.has_row).proved
 
     tags = _with_given(state)
-    moves = caps.move_tags(state.seats, tags, touched, state.removed, proved)
+    moves = capacity.move_tags(state.seats, tags, touched, state.removed, proved)
     for move in moves:
         if move.what == "makes room":
-            state.overrides.append(Override(*fold.fold_position(state.folded), move.tag, LONG))
+            state.overrides.append(Override(*ledger_fold.fold_position(state.folded), move.tag, LONG))
             state.folded.tags[move.tag] = tags[move.tag]
     return moves
 

@@ -10,23 +10,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd_handlers.learner.asked import PracticeReport
-from tacitd_handlers.learner.fold import (
+from tacitd_handlers.learner.formats.ledger_md import LedgerRow
+from tacitd_handlers.learner.ledger import Ledger
+from tacitd_handlers.learner.reconcile import ReconcileResult
+from tacitd_handlers.learner.report_input import PracticeReport
+from tacitd_handlers.learner.rules.intervals import date_of, days_until, review_date
+from tacitd_handlers.learner.rules.ledger_fold import (
     FoldedLedger,
     ProblemHistory,
     describe_trajectory,
     in_order,
     remember_row,
 )
-from tacitd_handlers.learner.intents import Intent
-from tacitd_handlers.learner.intervals import date_of, days_until, review_date
-from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import LedgerRow
-from tacitd_handlers.learner.reconcile import ReconcileResult
-from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp
+from tacitd_handlers.learner.rules.vocabulary import RECALL, gaps_text, time_of
+from tacitd_handlers.learner.session_details import Intent
 from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore
-from tacitd_handlers.learner.words import RECALL, gaps_text, time_of
 
 
 @dataclass(frozen=True, slots=True)

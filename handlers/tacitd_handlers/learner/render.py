@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tacitd_handlers.learner.fold import NEWEST
-from tacitd_handlers.learner.history_md import RECOVERED, correct_entry, format_session, matches_row
-from tacitd_handlers.learner.ledger_md import LedgerRow
-from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.person import MatchedEntries
-from tacitd_handlers.learner.profile_md import (
+from tacitd_handlers.learner.formats.history_md import RECOVERED, correct_entry, format_session, matches_row
+from tacitd_handlers.learner.formats.ledger_md import LedgerRow
+from tacitd_handlers.learner.formats.profile_md import (
     LearnerProfile,
     PlacedEntry,
     PlacedSession,
@@ -23,8 +20,11 @@ from tacitd_handlers.learner.profile_md import (
     insert_weaknesses,
     remove_span,
 )
+from tacitd_handlers.learner.formats.weakness_md import format_entry, update_entry
+from tacitd_handlers.learner.manual_edits import MatchedEntries
+from tacitd_handlers.learner.rules.ledger_fold import NEWEST
+from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.state import LearnerState, SessionKey
-from tacitd_handlers.learner.weakness_md import format_entry, update_entry
 
 
 @dataclass(slots=True)

@@ -12,13 +12,20 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from tacitd_handlers.learner.intervals import date_of, describe_reason, read_interval
-from tacitd_handlers.learner.ledger_md import LedgerRow
-from tacitd_handlers.learner.profile_md import LearnerProfile
-from tacitd_handlers.learner.resolution import SPAN
-from tacitd_handlers.learner.retests import find_retests
-from tacitd_handlers.learner.weakness_md import WeaknessEntry
-from tacitd_handlers.learner.words import RECURRING, UNKNOWN, VERDICTS, make_slug, names_a_session, time_of
+from tacitd_handlers.learner.formats.ledger_md import LedgerRow
+from tacitd_handlers.learner.formats.profile_md import LearnerProfile
+from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
+from tacitd_handlers.learner.rules.intervals import date_of, describe_reason, read_interval
+from tacitd_handlers.learner.rules.resolution import SPAN
+from tacitd_handlers.learner.rules.retests import find_retests
+from tacitd_handlers.learner.rules.vocabulary import (
+    RECURRING,
+    UNKNOWN,
+    VERDICTS,
+    make_slug,
+    names_a_session,
+    time_of,
+)
 
 SCHEMA = 1
 MONTHS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacitd.config_types import Duration, Names
+from tacitd.config.types import Duration, Names
 
 
 class LearnerSettings(BaseModel):

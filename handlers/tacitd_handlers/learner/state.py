@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tacitd_handlers.learner.caps import WeaknessLists
-from tacitd_handlers.learner.fold import FoldedLedger, Override
-from tacitd_handlers.learner.lifecycle import Weakness
+from tacitd_handlers.learner.rules.capacity import WeaknessLists
+from tacitd_handlers.learner.rules.ledger_fold import FoldedLedger, Override
+from tacitd_handlers.learner.rules.lifecycle import Weakness
 
 VERSION = 1
 SessionKey = tuple[str, str, str]

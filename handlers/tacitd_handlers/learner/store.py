@@ -15,22 +15,22 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
+from tacitd.files.append_text import append_text
 from tacitd.files.disk import Disk, RealDisk, is_regular
 from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
 from tacitd.files.temporary import read_snapshot as look_at
-from tacitd.files.text import append_text
-from tacitd_handlers.learner import intents as intent_log
-from tacitd_handlers.learner.healing import find_missing_rows, find_unwritten_rows
-from tacitd_handlers.learner.intents import Intent, given_up
+from tacitd_handlers.learner import session_details as intent_log
+from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, RowKey, format_row, newline_of
+from tacitd_handlers.learner.formats.profile_md import SECTIONS
+from tacitd_handlers.learner.learner_paths import LearnerPaths
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, RowKey, format_row, newline_of
-from tacitd_handlers.learner.notes import SessionNotes
-from tacitd_handlers.learner.places import LearnerPaths
-from tacitd_handlers.learner.profile_md import SECTIONS
+from tacitd_handlers.learner.ledger_repair import find_missing_rows, find_unwritten_rows
 from tacitd_handlers.learner.reconcile import ReconcileInput, ReconcileResult, reconcile_profile
-from tacitd_handlers.learner.saying import format_repairs, format_synced
+from tacitd_handlers.learner.session_details import Intent, given_up
+from tacitd_handlers.learner.session_notes import SessionNotes
+from tacitd_handlers.learner.start_lines import format_repairs, format_synced
 from tacitd_handlers.learner.state import LearnerState, decode_state, encode_state
 
 

@@ -12,9 +12,9 @@ __all__ = ["make_plugin"]
 def make_plugin() -> Plugin:
     """The entry point."""
     from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, LearningHandler
-    from tacitd_handlers.learning.project_files import learning_footprint
+    from tacitd_handlers.learning.learning_files import learning_footprint
     from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
-    from tacitd_handlers.learning.synthesize import SYNTHESIZE
+    from tacitd_handlers.learning.stage2.run import SYNTHESIZE
 
     return Plugin(
         "learning",

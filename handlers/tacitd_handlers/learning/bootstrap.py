@@ -21,13 +21,13 @@ from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning import prompting, reach
-from tacitd_handlers.learning.answers import Unusable
-from tacitd_handlers.learning.known import DirectiveGroup, KnownDocuments, read_documents
-from tacitd_handlers.learning.plain import leads_out
+from tacitd_handlers.learning import prompt_templates, visibility
+from tacitd_handlers.learning.documents import DirectiveGroup, KnownDocuments, read_documents
 from tacitd_handlers.learning.raw_ownership import RawOwnership
+from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.store import SUMMARY, ProjectPaths, text_of, write_summary
 from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
+from tacitd_handlers.shared.answer_screening import Unusable
 
 By = Literal["model", "files"]
 ASK_INTERVAL = 1800.0
@@ -79,7 +79,7 @@ class Bootstrap:
         if missing or self._is_stale(project, documents):
             self.refresh_summary(project, tools, ask=True)
             documents = self.load_documents(project, tools)
-        hide_from_git(project, tools, reach.list_temporary_patterns(project))
+        hide_from_git(project, tools, visibility.list_temporary_patterns(project))
         return documents
 
     def load_documents(self, project: Project, tools: Tools) -> KnownDocuments:
@@ -111,7 +111,7 @@ class Bootstrap:
         waits: NoAnswer | None = None
         for part in documents.parts if ask else ():
             waits = self._ask_about(project, part, tools, at_once=at_once) or waits
-        hide_from_git(project, tools, reach.list_temporary_patterns(project))
+        hide_from_git(project, tools, visibility.list_temporary_patterns(project))
         self._note_use(project, documents)
         changed = self._write(files, deterministic_summary(documents.build_sources(self._distilled)))
         made = any(self._distilled.get(one) for one in documents.fingerprints)
@@ -141,7 +141,7 @@ class Bootstrap:
         texts = {name: redact_secrets(text)[0] for name, text in part.texts}
         key = f"summary:{part.fingerprint}"
         answer = tools.model.ask(
-            ModelRequest(prompting.summary_prompt(texts), "smart", key, purpose="summary")
+            ModelRequest(prompt_templates.summary_prompt(texts), "smart", key, purpose="summary")
         )
         if isinstance(answer, NoAnswer):
             return answer
@@ -175,9 +175,9 @@ def _report_agents_link(files: ProjectPaths, tools: Tools) -> None:
 
 def hide_from_git(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
     """Keep what is about to be written out of git, in this clone only. Nothing where it is kept out already."""
-    path = reach.exclude_file(project)
+    path = visibility.exclude_file(project)
     id = f"learning.exclude:{project.root}"
-    if why := reach.why_not_hidden(project):
+    if why := visibility.why_not_hidden(project):
         what = f"{why}: nothing is written there, so git shows the files that tacitd makes in {project.root}"
         tools.degrade(
             Degradation(id, what, "`git status` there lists them; add them to a .gitignore of your own")
@@ -190,8 +190,8 @@ def hide_from_git(project: Project, tools: Tools, patterns: Iterable[str]) -> No
         key = f"exclude:{project.root}:{','.join(missing)}:{tools.clock.now()}"
         tools.history.run_transaction(
             project.root,
-            reach.build_excludes(project, missing),
+            visibility.build_excludes(project, missing),
             cause,
             key,
-            also=reach.list_writable_dirs(project),
+            also=visibility.list_writable_dirs(project),
         )

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from tacitd.cli.control import echo_reasons
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
 from tacitd.errors import PARKED, UsageError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacitd_handlers.rules.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
+from tacitd_handlers.shared.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
 
 
 @dataclass(frozen=True, slots=True)

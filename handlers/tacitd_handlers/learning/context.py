@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.git import find_repository
-from tacitd_handlers.learning.plain import leads_out, read_plain_bytes
+from tacitd.files.git import find_repository
+from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 
 LIMIT = 200_000
 CUT = "\n[… cut: the rest stands in the file]\n"

@@ -14,12 +14,12 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.app import App, build_app
-from tacitd.cli.status import format_status
-from tacitd.paths import Paths
-from tacitd.slices import FoundPlugins
+from tacitd.cli.status_command import format_status
+from tacitd.methods import build_methods, take_status
+from tacitd.plugins import FoundPlugins
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
-from tacitd.transcripts.watch import SilentWatcher
-from tacitd.verbs import build_methods, take_status
 from tacitd_handlers.learning import make_plugin
 
 TYPED = (

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
-from tacitd_handlers.learning.facts import FACTS_LIMIT
-from tacitd_handlers.learning.material import ANSWER_OVERHEAD, CALL_LIMIT
-from tacitd_handlers.learning.phrasing import FACT_LIMIT
+from tacitd_handlers.learning.stage1.parse import FACTS_LIMIT
+from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, CALL_LIMIT
+from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0

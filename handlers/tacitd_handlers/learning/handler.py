@@ -11,7 +11,6 @@ from typing import Any
 
 from loguru import logger
 
-from tacitd import git
 from tacitd.clock import local_date, utc_seconds
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
@@ -25,22 +24,23 @@ from tacitd.events import (
     Told,
     TranscriptGrew,
 )
+from tacitd.files import git
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.learning import reach
-from tacitd_handlers.learning.begin import init_project
+from tacitd_handlers.learning import visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.extract import extract_facts
-from tacitd_handlers.learning.folders import folders_of
+from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import learned_notices
-from tacitd_handlers.learning.looks import check_removals, is_news
-from tacitd_handlers.learning.material import done_batches
+from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
-from tacitd_handlers.learning.saying import count_facts, format_status_lines
+from tacitd_handlers.learning.removals import check_removals, is_news
+from tacitd_handlers.learning.session_folders import folders_of
+from tacitd_handlers.learning.stage1.run import extract_facts
+from tacitd_handlers.learning.stage2.pending_facts import done_batches
+from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
+from tacitd_handlers.learning.status_text import count_facts, format_status_lines
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
-from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesizer, recover_pending
-from tacitd_handlers.learning.view import read_spliceable
 
 SILENCE_LIMIT = 50
 """Prompts put to the model without a fact before `status` says so: silence must not look like health."""
@@ -418,7 +418,9 @@ class LearningHandler:
             ],
             "withheld": withheld,
             "projects": since,
-            "not_referred_to": [str(root) for root in roots if reach.is_unreferenced(ProjectPaths(root))],
+            "not_referred_to": [
+                str(root) for root in roots if visibility.is_unreferenced(ProjectPaths(root))
+            ],
             "files_refused": [what for root in roots if (what := _why_not_writable(root))],
         }
         once = [what for what in found["files_refused"] if what not in self._refused_synthesis.values()]

@@ -11,13 +11,13 @@ from typing import Any
 from tacitd.clock import SystemClock, utc_seconds
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
-from tacitd.files.markdown import lines_of
 from tacitd.files.transaction import History
 from tacitd.handler import Commit
+from tacitd.text.markdown import lines_of
 from tacitd_handlers.learning.confidence import LineConfidence, current_confidence, record_sighting
 from tacitd_handlers.learning.context import root_of
-from tacitd_handlers.learning.plain import read_plain_bytes
 from tacitd_handlers.learning.refusals import read_refusals
+from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.state import LearningState
 
 LIMIT = 16 << 20

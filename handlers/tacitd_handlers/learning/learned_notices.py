@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.handler import Notice
-from tacitd_handlers.learning.placement import LEARNED
+from tacitd_handlers.learning.stage2.place import LEARNED
 
 NO_LINE = "no line"
 """`Notice.did` where facts were handled and no line was made of them."""

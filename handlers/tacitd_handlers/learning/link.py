@@ -7,18 +7,19 @@ from pathlib import Path
 
 import click
 
-from tacitd.choices import WriteModes
-from tacitd.cli.places import echo_message, get_paths, resolve_directory
+from tacitd.cli.common import echo_message, get_paths, resolve_directory
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.log import Log
-from tacitd.files.names import remove_files
+from tacitd.files.rename import remove_files
 from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
-from tacitd.transcripts.projects import ProjectFinder
-from tacitd_handlers.learning.plain import leads_out, read_plain_bytes
-from tacitd_handlers.learning.reach import (
+from tacitd.sources.projects import ProjectFinder
+from tacitd.state.write_modes import WriteModes
+from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.learning.store import LEARNED, text_of
+from tacitd_handlers.learning.visibility import (
     POINTER,
     POINTER_TEXT,
     exclude_file,
@@ -28,7 +29,6 @@ from tacitd_handlers.learning.reach import (
     refers_to_learned,
     strip_code,
 )
-from tacitd_handlers.learning.store import LEARNED, text_of
 
 IMPORT = "@LEARNED.md"
 SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."

@@ -1,58 +1,172 @@
-"""What learning left in projects, for `uninstall --purge`: the lines and what shows them stay, the summary goes.
-
-Facts in a raw file have no line yet, and other tools may have appended some: they stay as well, and are named.
-"""
+"""What a project looks like now, for the pure rules: its folders, its files' lines, and what git knows of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd.clock import SystemClock
+from tacitd.errors import FileRefusedError
 from tacitd.events import Project
-from tacitd.files.log import Log
-from tacitd.files.transaction import History
-from tacitd.handler import Footprint
-from tacitd.paths import state_dir
-from tacitd_handlers.learning.inventory import state_of
-from tacitd_handlers.learning.reach import POINTER, exclude_file, hidden_by_us
-from tacitd_handlers.learning.store import ProjectPaths, text_of
+from tacitd.files import git
+from tacitd.files.disk import RealDisk
+from tacitd.files.write_checks import refuse_aliased, refuse_git_directory
+from tacitd.text.markdown import lines_of, put_line
+from tacitd_handlers.learning.safe_read import read_plain_bytes, resolve_links
+from tacitd_handlers.learning.stage2.place import (
+    AGENTS,
+    LEARNED,
+    VENDORED,
+    FolderKind,
+    ProjectView,
+    is_internal,
+)
+from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.tombstones import GitView
+
+READ_LIMIT = 4 << 20
+"""Bytes: a Markdown file that is longer is nobody's list of preferences."""
 
 
-def learning_footprint(environ: Mapping[str, str]) -> Footprint:
-    """In every project in which tacitd wrote. Reads the state directory, so it is asked before that is removed."""
-    state = state_dir(environ)
-    history = History(Log(state / "history.jsonl"), SystemClock())
-    removed: list[Path] = []
-    kept: list[Path] = []
-    places: list[Path] = []
-    own: list[Path] = []
-    reasons: dict[Path, str] = {}
-    for root in state_of(state).first_written_at:
-        files = ProjectPaths(root)
-        written = list(dict.fromkeys(path for path, _ in history.list_lines(root)))
-        if _is_a_file_of_the_project(files.summary_file, root):
-            removed.append(files.summary_file)
-        raw = [files.raw_file, *sorted(files.tmp_dir.glob("learning-raw.*.jsonl"))]
-        kept += [*dict.fromkeys([files.learned_file, *written]), root / POINTER, *raw]
-        places += [root, files.tmp_dir, (root / POINTER).parent, *(path.parent for path in written)]
-        exclude = _find_exclude_file_with_our_lines(history, root)
-        if exclude is not None:
-            kept.append(exclude)
-            reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
-        own.append(files.tmp_dir)
-    return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons)
+def folder_kind(project: Project, folder: str) -> FolderKind:
+    """What a folder is, given relative and already without `..` (SPEC S-24).
+
+    A link back to the root, and a folder whose AGENTS.md is the root's own under another name, count as missing: the
+    root's AGENTS.md belongs to the person.
+    """
+    root, place = resolve_links(project.root), resolve_links(project.root / folder)
+    file = resolve_links(project.root / folder / AGENTS)
+    if not place.is_relative_to(root) or not file.is_relative_to(root):
+        return "outside"
+    if (
+        not place.is_dir()
+        or place == root
+        or file in (resolve_links(root / AGENTS), resolve_links(root / LEARNED))
+    ):
+        return "missing"
+    below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
+    if any(is_internal(part) for part in below):
+        return "internal"
+    if any(part.casefold() in VENDORED for part in below):
+        return "vendored"
+    parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
+    if any((p / ".git").exists() for p in parents):
+        return "submodule"
+    if project.git and git.is_ignored(project.root, project.root / folder):
+        return "ignored"
+    return "folder"
 
 
-def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | None:
-    """`.git/info/exclude` of the project's repository, where a line of tacitd is still in it."""
-    project = Project(root, git=True)
-    path = exclude_file(project)
-    if path is None:
+def view_project(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
+    """The project's folders, as `placement` asks for them. `closed`: folders whose AGENTS.md cannot be spliced now; what
+    is meant for them stands in LEARNED.md."""
+    shut = closed or {}
+    return ProjectView(lambda folder: "missing" if folder in shut else folder_kind(project, folder))
+
+
+def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
+    """Those of the folders that may have an AGENTS.md of ours. They come out of a file that anybody may write in."""
+    plain = [
+        f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
+    ]
+    return [folder for folder in dict.fromkeys(plain) if folder_kind(project, folder) == "folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A Markdown file that people write in too."""
+
+    data: bytes | None
+    lines: tuple[str, ...]
+    """The text of each bullet."""
+
+    @property
+    def text(self) -> str:
+        """What it says, "" where it is not there."""
+        return (self.data or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+
+    @property
+    def all_statements(self) -> tuple[str, ...]:
+        """Its bullets, and every other statement in it: what a new line must not repeat."""
+        return tuple(dict.fromkeys((*self.lines, *known_lines(self.text))))
+
+
+def read_shared(path: Path, root: Path) -> SharedFile:
+    """Read a shared file. Raises FileRefusedError where it is not UTF-8, a link that leads out, or unreadable."""
+    place, top = resolve_links(path), resolve_links(root)
+    if not place.is_relative_to(top):
+        raise FileRefusedError(
+            f"{path} is a link that leads out of the project", "make it a file of the project's own"
+        )
+    refuse_git_directory(path, place, top)
+    try:
+        data = read_plain_bytes(path, READ_LIMIT + 1)
+    except OSError as error:
+        raise FileRefusedError(
+            f"{path} cannot be read: {error.strerror}", "give tacitd the right to read it"
+        ) from None
+    if data is None:
+        return SharedFile(None, ())
+    if len(data) > READ_LIMIT:
+        raise FileRefusedError(f"{path} is longer than 4 MB", "move what is old out of it")
+    try:
+        return SharedFile(data, tuple(text for _, text in lines_of(data)))
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+
+
+def read_spliceable(path: Path, root: Path) -> SharedFile:
+    """The same, for a file that is to get a line: asked before the model is paid.
+
+    Raises FileRefusedError also where it is read-only, has another name beside it, holds conflict markers, or would
+    swallow a new line.
+    """
+    shared = read_shared(path, root)
+    for place in (path, path.parent):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
+    if shared.data is None:
+        return shared
+    refuse_aliased(resolve_links(path), RealDisk())
+    try:
+        put_line(shared.data, "General", "tacitd looks whether a line fits in here", "")
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+    return shared
+
+
+def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, SharedFile], dict[str, str]]:
+    """LEARNED.md and the AGENTS.md of these folders, by their path in the project; and the folders whose file cannot be
+    spliced now, with why. Raises FileRefusedError where that is LEARNED.md."""
+    found = {LEARNED: read_spliceable(project.root / LEARNED, project.root)}
+    closed: dict[str, str] = {}
+    for folder in dict.fromkeys(folders):
+        name = f"{folder}/{AGENTS}"
+        try:
+            found[name] = read_spliceable(project.root / name, project.root)
+        except FileRefusedError as error:
+            closed[folder] = error.what
+    return found, closed
+
+
+def git_view(project: Project, name: str, data: bytes | None, head_then: str | None) -> GitView | None:
+    """What git says of one file now; None outside a git work tree."""
+    if not project.git:
         return None
-    return path if hidden_by_us(history, project) & set(text_of(path).splitlines()) else None
+    return GitView(
+        head_then=head_then,
+        head_now=git.read_head(project.root) or None,
+        in_progress=git.in_progress(project.root),
+        known_blob=data is not None and git.knows_blob(project.root, data),
+        tracked=git.is_tracked(project.root, project.root / name),
+    )
 
 
-def _is_a_file_of_the_project(path: Path, root: Path) -> bool:
-    """Not a link, and not reached through one: what a stranger's repository put there is not ours to remove."""
-    return not path.is_symlink() and path.is_file() and path.resolve().is_relative_to(root.resolve())
+def title_for(name: str) -> str:
+    """The title of a file that tacitd creates: `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
+    if name == LEARNED:
+        return "Learned Preferences"
+    # An `@` would be an import, wherever the file is loaded.
+    parts: Sequence[str] = Path(name).parent.name.replace("@", "").replace("_", " ").replace("-", " ").split()
+    return " ".join(part[:1].upper() + part[1:] for part in parts) + " Module"

@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tacitd import git
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
+from tacitd.files import git
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd_handlers.learning.plain import resolve_links
+from tacitd_handlers.learning.safe_read import resolve_links
 from tacitd_handlers.learning.store import CLAIMED, RAW, SUMMARY, ProjectPaths, RawAccess
 
 LOG = "first-sights.jsonl"

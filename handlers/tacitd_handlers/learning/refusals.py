@@ -22,7 +22,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answers import shorten_line
+from tacitd_handlers.shared.answer_screening import shorten_line
 
 REFUSED_LOG = "refused.jsonl"
 UNUSABLE = "learning.refusals"

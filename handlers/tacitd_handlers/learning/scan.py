@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.places import (
+from tacitd.cli.common import (
     CallMethod,
     connect_or_run,
     echo_json,
@@ -25,21 +24,22 @@ from tacitd.cli.places import (
     get_paths,
     resolve_directory,
 )
+from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import SystemClock
-from tacitd.durations import parse_duration
+from tacitd.config.durations import parse_duration
+from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.files.log import Log
-from tacitd.transcripts.dedupe import SeenPrompts
-from tacitd.transcripts.explain import judge_transcript
-from tacitd.transcripts.person import OwnCalls
-from tacitd.transcripts.projects import ProjectFinder
-from tacitd.transcripts.tail import is_subagent
-from tacitd.waiting_lines import describe_waiting
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.dedupe import SeenPrompts
+from tacitd.sources.explain import judge_transcript
+from tacitd.sources.projects import ProjectFinder
+from tacitd.sources.transcript import is_subagent
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 if TYPE_CHECKING:
-    from tacitd.config import Config
+    from tacitd.config.settings import Config
     from tacitd_handlers.learning.settings import ExtractionSettings
 
 
@@ -97,7 +97,7 @@ def _parse_since(since: str) -> float:
 
 def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, list[SessionVolume]]]:
     """Transcripts with prompts from since then, and how much is in each."""
-    from tacitd.model.guard import SENTINEL
+    from tacitd.model.answer_checks import SENTINEL
 
     places = get_paths()
     config = _config()
@@ -181,8 +181,8 @@ def _count_sessions(
 
 
 def _config() -> Config:
-    from tacitd.config import load_config
-    from tacitd.slices import find_plugins
+    from tacitd.config.settings import load_config
+    from tacitd.plugins import find_plugins
 
     return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 

@@ -27,7 +27,7 @@ from tacitd.clock import local_date
 from tacitd.handler import Commit
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.confidence import record_sighting as seen_again
-from tacitd_handlers.learning.sameness import find_equal, normalise_text
+from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"

@@ -21,10 +21,10 @@ from tacitd.clock import utc_seconds
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
-from tacitd.files.names import remove_files, rename_file
+from tacitd.files.rename import remove_files, rename_file
 from tacitd.files.replaced import replace_file
-from tacitd_handlers.learning.plain import leads_out, read_plain_bytes, resolve_links
-from tacitd_handlers.learning.raw import RawFile, encode_raw_line, parse_raw_file
+from tacitd_handlers.learning.raw_facts import RawFile, encode_raw_line, parse_raw_file
+from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
 from tacitd_handlers.learning.state import Extracted
 
 RAW = "learning-raw.jsonl"

@@ -16,7 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tacitd.text.redact import has_secret
-from tacitd_handlers.learning.answers import (
+from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
+from tacitd_handlers.learning.prompt_templates import list_instructions
+from tacitd_handlers.learning.statements import known_lines, list_bullets, parse_statements, split_sentences
+from tacitd_handlers.shared.answer_screening import (
     Unusable,
     is_fence,
     is_none,
@@ -25,11 +28,8 @@ from tacitd_handlers.learning.answers import (
     shorten_line,
     strip_marks,
 )
-from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
-from tacitd_handlers.learning.phrasing import FACT_LIMIT, strip_user
-from tacitd_handlers.learning.prompting import list_instructions
-from tacitd_handlers.learning.sameness import normalise_text
-from tacitd_handlers.learning.statements import known_lines, list_bullets, parse_statements, split_sentences
+from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.tidy import FACT_LIMIT, strip_user
 
 __all__ = ["SummarySource", "deterministic_summary", "known_lines", "parse_summary_answer", "summary_lines"]
 

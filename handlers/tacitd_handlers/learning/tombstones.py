@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tacitd_handlers.learning.sameness import find_equal
+from tacitd_handlers.shared.equality import find_equal
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ import sys
 def main() -> None:
     """Run the program, and end the process with its exit code."""
     if sys.argv[1:2] == ["load"] and "_LESSON_COMPLETE" not in os.environ:
-        from tacitd_handlers.lessons.quick import answer_load, print_text
+        from tacitd_handlers.lessons.fast_path import answer_load, print_text
 
         text = answer_load(sys.argv[2:], os.environ)
         if text is not None:
             sys.exit(print_text(text))
-    from tacitd_handlers.lessons.program import run_program
+    from tacitd_handlers.lessons.full_program import run_program
 
     run_program()

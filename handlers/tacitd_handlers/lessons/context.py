@@ -6,12 +6,12 @@ import os
 import time
 from pathlib import Path
 
-from tacitd.git import find_repository
-from tacitd_handlers.lessons import hits, places
-from tacitd_handlers.lessons.gather import LoadRequest, select_rows
-from tacitd_handlers.lessons.index import LessonIndex
-from tacitd_handlers.lessons.loading import render_lessons
+from tacitd.files.git import find_repository
+from tacitd_handlers.lessons import lesson_paths, load_counts
+from tacitd_handlers.lessons.lesson_index import LessonIndex
+from tacitd_handlers.lessons.load_output import render_lessons
 from tacitd_handlers.lessons.scopes import scope_of_name
+from tacitd_handlers.lessons.selection import LoadRequest, select_rows
 
 LINES = 15
 
@@ -26,7 +26,7 @@ def build_section(cwd: Path, budget: int) -> str:
     for lines in range(LINES, 3, -1):
         text, ids = render_lessons(wanted, lines)
         if ids and len(text) <= budget:
-            hits.record_load(places.hits_path(os.environ), time.time(), ids, "context")
+            load_counts.record_load(lesson_paths.hits_path(os.environ), time.time(), ids, "context")
             return text
     return ""
 
@@ -42,10 +42,10 @@ def scope_of(cwd: Path) -> str:
 
 
 def _index() -> LessonIndex | None:
-    from tacitd_handlers.lessons import index
+    from tacitd_handlers.lessons import lesson_index
 
-    found = index.read_index(places.log_path(os.environ), places.index_path(os.environ))
-    if found is not None or index.stat_log(places.log_path(os.environ)) is None:
+    found = lesson_index.read_index(lesson_paths.log_path(os.environ), lesson_paths.index_path(os.environ))
+    if found is not None or lesson_index.stat_log(lesson_paths.log_path(os.environ)) is None:
         return found
     from tacitd_handlers.lessons.store import LessonStore
 

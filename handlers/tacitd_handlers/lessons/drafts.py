@@ -14,12 +14,12 @@ from functools import cache
 from importlib.resources import files
 
 from tacitd.text.redact import has_secret
-from tacitd_handlers.lessons import changes, pattern, scopes
-from tacitd_handlers.lessons.alike import is_same_lesson
+from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.folding import DELETED, FoldedLessons, Lesson, number_of
-from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, number_of
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
+from tacitd_handlers.lessons.similarity import is_same_lesson
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 
 LONGEST = 400
@@ -200,7 +200,7 @@ def record_corrections(
     UTC. Call it once for each session, before `take`: it also notes that the session was examined, which makes "not
     corrected again" a known fact. Raises OSError, LogDamagedError.
     """
-    from tacitd_handlers.lessons.alike import repeats_lesson
+    from tacitd_handlers.lessons.similarity import repeats_lesson
 
     evidence, folded, given = EvidenceLog(store.state_dir), store.read_lessons(), list(facts)
     origins = LessonOrigins(store.state_dir).read_all()
@@ -221,7 +221,9 @@ def record_corrections(
 
 
 def _written(change: LessonChange, draft: Draft, today: str) -> Lesson:
-    return changes.append_lesson(change, pattern.parse_pattern(draft.text), draft.scope, "ai", today)
+    return lesson_operations.append_lesson(
+        change, pattern.parse_pattern(draft.text), draft.scope, "ai", today
+    )
 
 
 def _note_repeated(

@@ -16,9 +16,9 @@ from tacitd.clock import local_date
 from tacitd.files.log import Log
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.lessons import hits, places
-from tacitd_handlers.lessons.folding import Lesson, number_of
-from tacitd_handlers.lessons.origins import LONGEST
+from tacitd_handlers.lessons import lesson_paths, load_counts
+from tacitd_handlers.lessons.lesson_fold import Lesson, number_of
+from tacitd_handlers.lessons.lesson_origins import LONGEST
 
 AGAIN, LOOKED = "again", "looked"
 
@@ -27,7 +27,7 @@ class EvidenceLog:
     """The log evidence.jsonl: what the synthesis found about active lessons."""
 
     def __init__(self, beside: Path) -> None:
-        self._log = Log(beside / places.EVIDENCE)
+        self._log = Log(beside / lesson_paths.EVIDENCE)
 
     def record_correction(self, lesson_id: str, at: float, session: str, words: str = "") -> None:
         """Note that a person corrected in this session what the lesson is about.
@@ -143,4 +143,4 @@ def find_stale(
 
 def count_loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
     """How often lessons were loaded, from hits.jsonl, as `hits.totals` returns it."""
-    return hits.sum_loads(Log(beside / places.HITS).read())
+    return load_counts.sum_loads(Log(beside / lesson_paths.HITS).read())

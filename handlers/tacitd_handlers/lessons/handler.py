@@ -14,8 +14,8 @@ from tacitd.errors import LogDamagedError, describe_os_error
 from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
-from tacitd_handlers.lessons import hits, index, places
-from tacitd_handlers.lessons.rider import store_finding
+from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
+from tacitd_handlers.lessons.draft_extension import store_finding
 from tacitd_handlers.lessons.store import LessonStore
 
 TIDY = "tidy"
@@ -61,10 +61,12 @@ class LessonsHandler:
 
     def status(self) -> Mapping[str, Any]:
         """The number of lessons of each kind. `index`: `fresh`, `stale` if it does not match the log, or `none`."""
-        log = places.log_path(self._env)
-        found = index.read_index(log, places.index_path(self._env))
+        log = lesson_paths.log_path(self._env)
+        found = lesson_index.read_index(log, lesson_paths.index_path(self._env))
         counts = found.read_counts() if found is not None else {}
-        state = "fresh" if found is not None else "stale" if index.stat_log(log) is not None else "none"
+        state = (
+            "fresh" if found is not None else "stale" if lesson_index.stat_log(log) is not None else "none"
+        )
         kinds = ("active", "ai", "user", "deleted", "promoted")
         said = {kind: counts.get(kind, 0) for kind in kinds}
         line = f"{said['active']} active, {said['user']} of them stated by people"
@@ -79,9 +81,9 @@ class LessonsHandler:
         store = LessonStore.from_environ(self._env, tools.clock)
         try:
             bad = store.load_index().read_counts()["bad"]
-            loads = Log(store.state_dir / places.HITS)
-            if loads.size > hits.COMPACT_AT:
-                loads.compact(hits.compact_loads(loads.read()))
+            loads = Log(store.state_dir / lesson_paths.HITS)
+            if loads.size > load_counts.COMPACT_AT:
+                loads.compact(load_counts.compact_loads(loads.read()))
         except (OSError, LogDamagedError) as error:
             what, hint = _cause_and_hint(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tacitd.handler import Footprint
-from tacitd_handlers.lessons import places
+from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.store import LOCK
 
 
@@ -18,7 +18,7 @@ def lessons_footprint(environ: Mapping[str, str]) -> Footprint:
 
     The index can be rebuilt from the log.
     """
-    place = Path(places.lessons_dir(environ))
-    promoted = place / places.PROMOTED
-    removed, kept = [place / LOCK, place / places.INDEX], [place / places.LOG, promoted]
+    place = Path(lesson_paths.lessons_dir(environ))
+    promoted = place / lesson_paths.PROMOTED
+    removed, kept = [place / LOCK, place / lesson_paths.INDEX], [place / lesson_paths.LOG, promoted]
     return Footprint(removed, kept, [place, promoted], [promoted, place])

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
-from tacitd.files.markdown import put_line
 from tacitd.files.replaced import edit_file, replace_file
-from tacitd_handlers.lessons import changes, places
-from tacitd_handlers.lessons.folding import PROMOTED, Lesson
+from tacitd.text.markdown import put_line
+from tacitd_handlers.lessons import lesson_operations, lesson_paths
+from tacitd_handlers.lessons.lesson_fold import PROMOTED, Lesson
 from tacitd_handlers.lessons.pattern import tidy_part
+from tacitd_handlers.lessons.render import quote_yaml
 from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.lessons.tables import quote_yaml
 
 HEADING = "Lessons"
 DESCRIPTION_LIMIT = 1024
@@ -56,21 +56,21 @@ def promote_lesson(
     Repeating it with the same target does nothing. Raises TacitdError if the lesson is not active or the target does
     not exist, FileRefusedError if the target cannot be edited; OSError, LogDamagedError.
     """
-    changes.get_lesson(store.read_lessons(), id)
+    lesson_operations.get_lesson(store.read_lessons(), id)
     with store.begin_change() as change:
-        lesson = changes.get_lesson(change.folded, id)
+        lesson = lesson_operations.get_lesson(change.folded, id)
         if lesson.status == PROMOTED and lesson.promoted_to == into.to:
             return lesson, False
-        changes.get_active(change.folded, id)
+        lesson_operations.get_active(change.folded, id)
         _put(into, lesson, store, create=create)
-        card = store.directory / places.PROMOTED / f"{lesson.id}.md"
+        card = store.directory / lesson_paths.PROMOTED / f"{lesson.id}.md"
         replace_file(
             card,
             _card(lesson, into, store.today, reason).encode("utf-8", "replace"),
             mode=0o600,
             disk=store.disk,
         )
-        return changes.append_promotion(change, lesson, into.to, reason, store.today), True
+        return lesson_operations.append_promotion(change, lesson, into.to, reason, store.today), True
 
 
 def _put(into: PromotionTarget, lesson: Lesson, store: LessonStore, *, create: bool) -> None:

@@ -19,9 +19,9 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
-from tacitd_handlers.lessons import index, places
-from tacitd_handlers.lessons.folding import DIGITS, FoldedLessons, fold_lessons, name_of
-from tacitd_handlers.lessons.index import LessonIndex
+from tacitd_handlers.lessons import lesson_index, lesson_paths
+from tacitd_handlers.lessons.lesson_fold import DIGITS, FoldedLessons, fold_lessons, name_of
+from tacitd_handlers.lessons.lesson_index import LessonIndex
 
 LOCK = ".lock"
 _ID = re.compile(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
@@ -38,11 +38,11 @@ class LessonStore:
         self.state_dir = beside
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
-        self.log = Log(directory / places.LOG, self.disk)
+        self.log = Log(directory / lesson_paths.LOG, self.disk)
 
     @classmethod
     def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> LessonStore:
-        return cls(Path(places.lessons_dir(env)), Path(places.lessons_state_dir(env)), clock)
+        return cls(Path(lesson_paths.lessons_dir(env)), Path(lesson_paths.lessons_state_dir(env)), clock)
 
     @property
     def today(self) -> str:
@@ -56,7 +56,7 @@ class LessonStore:
     def load_index(self) -> LessonIndex:
         """The index. If it does not match the log it is rebuilt, and stored if possible. Raises OSError."""
         log = str(self.log.path)
-        found = index.read_index(log, str(self.directory / places.INDEX))
+        found = lesson_index.read_index(log, str(self.directory / lesson_paths.INDEX))
         return found if found is not None else self._rebuild_index()
 
     @contextmanager
@@ -104,26 +104,26 @@ class LessonStore:
             self._rebuild_index()
         else:
             self._save_index(
-                index.build_index(change.folded.with_records(change.appended), self.log.bad), stamp
+                lesson_index.build_index(change.folded.with_records(change.appended), self.log.bad), stamp
             )
 
     def _rebuild_index(self) -> LessonIndex:
         # Take the stamp before reading the log. If the log grows meanwhile, the index is recognised as stale.
         stamp = self._stamp()
-        return self._save_index(index.build_index(self.read_lessons(), self.log.bad), stamp)
+        return self._save_index(lesson_index.build_index(self.read_lessons(), self.log.bad), stamp)
 
     def _save_index(self, made: LessonIndex, stamp: os.stat_result | None) -> LessonIndex:
         data = made.bind_to_log(stamp) if stamp is not None else None
         try:
             if data is not None:
-                replace_file(self.directory / places.INDEX, data, mode=0o600, disk=self.disk)
+                replace_file(self.directory / lesson_paths.INDEX, data, mode=0o600, disk=self.disk)
         except (OSError, FileRefusedError):
             # The index is only a cache. If it cannot be stored, use the one in memory.
             return made
         return made
 
     def _stamp(self) -> os.stat_result | None:
-        return index.stat_log(os.fspath(self.log.path))
+        return lesson_index.stat_log(os.fspath(self.log.path))
 
 
 class LessonChange:

@@ -18,7 +18,7 @@ def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Plugin
     from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, ProfileHandler
-    from tacitd_handlers.usermemory.memory_files import profile_footprint
+    from tacitd_handlers.shared.memory_files import profile_footprint
 
     return Plugin(
         "profile",

@@ -13,15 +13,15 @@ from typing import Any
 import click
 
 from tacitd.cli import OrderedGroup
-from tacitd.cli.places import echo_json, echo_json_line, echo_message
+from tacitd.cli.common import echo_json, echo_json_line, echo_message
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile import changelog as changelogs
-from tacitd_handlers.profile import look
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile import paths as dots
+from tacitd_handlers.profile import dot_paths as dots
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile import render
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.plans import ProfilePlan
+from tacitd_handlers.profile.profile_changes import ProfilePlan
 from tacitd_handlers.profile.store import ProfileStore
 
 
@@ -50,7 +50,7 @@ def show(as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    rows = look.format_rows(found)
+    rows = render.format_rows(found)
     for row in rows:
         click.echo(row)
     if not rows:
@@ -183,16 +183,18 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
 def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
     if row["own"]:
         return f"{row['path']:<{width}}  yours: does not decay"
-    shown = f"{look.format_bar(row['confidence'])} " if fancy else ""
+    shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
-    return f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {look.format_days(row['days'])}  {times}"
+    return (
+        f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {render.format_days(row['days'])}  {times}"
+    )
 
 
 def _entry(entry: dict[str, Any]) -> str:
     at = parse_utc(entry.get("timestamp"))
     when = local_minutes(at).replace("T", " ") if at is not None else "?"
     changes = entry.get("changes")
-    said = look.format_rows(changes) if isinstance(changes, dict) else []
+    said = render.format_rows(changes) if isinstance(changes, dict) else []
     gone = entry.get("removed")
     said += [f"without {path}" for path in gone] if isinstance(gone, list) else []
     return (

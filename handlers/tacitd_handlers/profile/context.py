@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 from tacitd.errors import TacitdError
-from tacitd_handlers.profile import look
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile.paths import Json
-from tacitd_handlers.rules import decay
-from tacitd_handlers.usermemory import document
-from tacitd_handlers.usermemory.places import memory_dir
+from tacitd.files import json_document
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile import render
+from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.shared import decay
+from tacitd_handlers.shared.user_memory import memory_dir
 
 LINES = 12
 HEADING = "## The person you work with"
@@ -27,7 +27,7 @@ def build_section(cwd: Path, budget: int) -> str:
     profile = _read(directory / "profile.json")
     if not profile:
         return ""
-    found = look.format_rows(profile, _forgotten(directory))
+    found = render.format_rows(profile, _forgotten(directory))
     if not found:
         return ""
     lines = [HEADING, *(f"- {row}" for row in found)]
@@ -53,6 +53,6 @@ def _forgotten(directory: Path) -> set[str]:
 
 def _read(path: Path) -> Json:
     try:
-        return document.read_document(path, patient=False) or {}
+        return json_document.read_document(path, patient=False) or {}
     except (OSError, TacitdError):
         return {}

@@ -21,11 +21,11 @@ from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile.publish import TurnPublisher
-from tacitd_handlers.profile.said import parse_finding
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile.parse import parse_finding
+from tacitd_handlers.profile.processed_turns import TurnPublisher
 from tacitd_handlers.profile.store import PROFILE, ProfileStore
-from tacitd_handlers.rules.decay import DAY
+from tacitd_handlers.shared.decay import DAY
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
 """Its jobs. Decay is checked every hour and written every day, which is enough: it depends on the time passed (P-16)."""

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacitd_handlers.profile import paths
-from tacitd_handlers.profile.ops import Op, subtract_values, union_values
-from tacitd_handlers.profile.paths import Json, fold_spelling
+from tacitd_handlers.profile import dot_paths
+from tacitd_handlers.profile.dot_paths import Json, fold_spelling
+from tacitd_handlers.profile.profile_operations import Op, subtract_values, union_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def merge_partial(profile: Json, said: PartialProfile, own: Collection[str]) -> 
             if op["op"] == "drop":
                 removed.append(path)
             else:
-                added[path] = subtract_values(paths.get_value(profile, path), op["values"])
+                added[path] = subtract_values(dot_paths.get_value(profile, path), op["values"])
     for path, value in said.values.items():
         if isinstance(value, str):
             _scalar(profile, path, value, own, ops, added, seen, kept)
@@ -66,11 +66,11 @@ def merge_partial(profile: Json, said: PartialProfile, own: Collection[str]) -> 
             _array(profile, path, value, own, ops, added, seen)
     # A path may be removed and set by the same finding: "no longer vim, now helix".
     still = [path for path in removed if path not in added]
-    return MergeResult(tuple(ops), paths.nest_values(added), tuple(still), tuple(seen), tuple(kept))
+    return MergeResult(tuple(ops), dot_paths.nest_values(added), tuple(still), tuple(seen), tuple(kept))
 
 
 def _taken(profile: Json, path: str, values: Sequence[str]) -> Op | None:
-    have = paths.get_value(profile, path)
+    have = dot_paths.get_value(profile, path)
     if isinstance(have, list) and values:
         left = subtract_values(have, values)
         if len(left) == len(have):
@@ -85,7 +85,7 @@ def _scalar(
     profile: Json, path: str, value: str, own: Collection[str],
     ops: list[Op], added: dict[str, Any], seen: list[str], kept: list[str],
 ) -> None:  # fmt: skip
-    have = paths.get_value(profile, path)
+    have = dot_paths.get_value(profile, path)
     equal = isinstance(have, str) and fold_spelling(have) == fold_spelling(value)
     if path in own:
         if not equal:
@@ -101,7 +101,7 @@ def _array(
     profile: Json, path: str, values: Sequence[str], own: Collection[str],
     ops: list[Op], added: dict[str, Any], seen: list[str],
 ) -> None:  # fmt: skip
-    have = paths.get_value(profile, path)
+    have = dot_paths.get_value(profile, path)
     before = have if isinstance(have, list) else []
     new = union_values(before, values)[len(before) :]
     if path not in own:

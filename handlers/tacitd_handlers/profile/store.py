@@ -17,22 +17,22 @@ from typing import Any
 from zlib import crc32
 
 from tacitd.clock import Clock, SystemClock, utc_millis
+from tacitd.files import json_document
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards
 from tacitd.files.replaced import replace_file as replace_file
-from tacitd.paths import state_dir
-from tacitd_handlers.profile import beside as besides
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile import plans
-from tacitd_handlers.profile.beside import ProfileMemory
+from tacitd.state.paths import state_dir
+from tacitd_handlers.profile import own_writes as besides
+from tacitd_handlers.profile import profile_changes
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.ops import apply_ops
-from tacitd_handlers.profile.paths import Json
-from tacitd_handlers.profile.plans import ProfilePlan, ProfileSnapshot
-from tacitd_handlers.rules import decay
-from tacitd_handlers.usermemory import document
-from tacitd_handlers.usermemory.places import memory_dir
+from tacitd_handlers.profile.own_writes import ProfileMemory
+from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
+from tacitd_handlers.profile.profile_operations import apply_ops
+from tacitd_handlers.shared import decay
+from tacitd_handlers.shared.user_memory import memory_dir
 
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
 
@@ -83,18 +83,18 @@ class ProfileStore:
 
     def read_profile(self) -> Json:
         """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.schema import UserProfile, check_document
+        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
         path = self.directory / PROFILE
-        found = document.read_document(path, self.disk)
+        found = json_document.read_document(path, self.disk)
         return check_document(found, UserProfile, path) if found is not None else self._new_profile()
 
     def read_metadata(self) -> Json:
         """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.schema import ProfileMetadata, check_document
+        from tacitd_handlers.profile.profile_schema import ProfileMetadata, check_document
 
         path = self.directory / META
-        found = document.read_document(path, self.disk)
+        found = json_document.read_document(path, self.disk)
         if found is None:
             return metas.new_metadata(self.user, self.clock.now())
         return self._with_defaults(check_document(found, ProfileMetadata, path))
@@ -115,20 +115,22 @@ class ProfileStore:
     def learn_finding(self, said: PartialProfile, session: str, id: str) -> ProfilePlan | None:
         """Merge a finding; return the plan, or None if the finding with this id was merged before (SPEC P-30)."""
         return self._change(
-            lambda now: None if id in now.beside.ids else plans.plan_learning(now, said, session, id)
+            lambda now: (
+                None if id in now.beside.ids else profile_changes.plan_learning(now, said, session, id)
+            )
         )
 
     def set_value(self, path: str, value: Any) -> ProfilePlan:
         """Set a person's value. Raises ValueError if the path leads below a leaf."""
-        return self._change(lambda now: plans.plan_update(now, path, value)) or _NOTHING
+        return self._change(lambda now: profile_changes.plan_update(now, path, value)) or _NOTHING
 
     def remove_value(self, path: str, element: str | None = None) -> ProfilePlan:
         """Remove a path, or one element of its array, for a person."""
-        return self._change(lambda now: plans.plan_removal(now, path, element)) or _NOTHING
+        return self._change(lambda now: profile_changes.plan_removal(now, path, element)) or _NOTHING
 
     def clear_profile(self) -> ProfilePlan:
         """Remove every value for a person."""
-        return self._change(plans.plan_clearing) or _NOTHING
+        return self._change(profile_changes.plan_clearing) or _NOTHING
 
     def apply_decay(self, *, forced: bool = False) -> ProfilePlan:
         """Apply decay if it is due, or if `forced`. Does nothing while the clock is not trusted."""
@@ -136,14 +138,16 @@ class ProfileStore:
         def due(now: ProfileSnapshot) -> ProfilePlan | None:
             doubted = now.credible != now.at
             return (
-                plans.plan_decay(now) if not doubted and (forced or metas.is_due(now.meta, now.at)) else None
+                profile_changes.plan_decay(now)
+                if not doubted and (forced or metas.is_due(now.meta, now.at))
+                else None
             )
 
         return self._change(due, only_there=True) or _NOTHING
 
     def preview_decay(self) -> ProfilePlan:
         """Return what `fade` would do now, without writing."""
-        return plans.plan_decay(self._take_snapshot(self._read_memory()))
+        return profile_changes.plan_decay(self._take_snapshot(self._read_memory()))
 
     def finish_pending(self) -> None:
         """Finish a change that a crash interrupted, and apply again one that a save from an older buffer undid."""
@@ -157,7 +161,7 @@ class ProfileStore:
         """Make a plan under the lock and write it. `only_there`: do nothing if the directory does not exist."""
         if only_there and not self.directory.is_dir():
             return None
-        with document.lock_directory(self.directory, self.disk):
+        with json_document.lock_directory(self.directory, self.disk):
             beside = self._finish_intent(self._read_memory())
             beside = self._redo_overwritten(beside)
             now = self._take_snapshot(beside)
@@ -187,7 +191,7 @@ class ProfileStore:
         return metas.newest_moment(meta)
 
     def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
-        from tacitd_handlers.profile.schema import UserProfile, check_document
+        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
         after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
         ids = (*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids
@@ -216,7 +220,7 @@ class ProfileStore:
 
     def _carry_out(self, intent: Mapping[str, Any], *, again: bool = False) -> str:
         """Write what is missing of an intent. Returns the digest of the written profile; "" if it was not written."""
-        from tacitd_handlers.profile.schema import UserProfile, check_document
+        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
         path, left = self.directory / PROFILE, ""
 
@@ -231,16 +235,16 @@ class ProfileStore:
             return new
 
         if intent["ops"]:
-            document.change_document(path, changed, self.disk, self._guards)
+            json_document.change_document(path, changed, self.disk, self._guards)
         if intent["ops"] or (self.directory / META).exists() or intent["meta"]["preferences"]:
-            document.change_document(
+            json_document.change_document(
                 self.directory / META, lambda before: intent["meta"], self.disk, self._guards
             )
         self._log(intent["entry"])
         return left
 
     def _log(self, entry: Mapping[str, Any] | None) -> None:
-        if entry is not None and encode_record(entry) not in document.read_tail(
+        if entry is not None and encode_record(entry) not in json_document.read_tail(
             self.log.path, disk=self.disk
         ).split(b"\n"):
             self.log.append(entry, sync=True)
@@ -281,8 +285,8 @@ class ProfileStore:
 
     def _read_memory(self) -> ProfileMemory:
         try:
-            found = document.read_document(self._beside, self.disk)
-        except document.NotUnderstoodError:
+            found = json_document.read_document(self._beside, self.disk)
+        except json_document.NotUnderstoodError:
             return (
                 ProfileMemory()
             )  # without this state, edits by hand count as tacitd's and decay; the profile is intact

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli_status import DOCUMENT
+from test_cli_status_command import DOCUMENT
 
 from support_cli import Cli
 from support_examples import examples
-from tacitd.cli.control import echo_sync
+from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.status import format_status
+from tacitd.cli.status_command import format_status
+from tacitd.dispatch.waiting_lines import describe_waiting, local_time
 from tacitd.errors import PARKED
-from tacitd.waiting_lines import describe_waiting, local_time
 
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
@@ -144,8 +144,8 @@ def test_sync_write_ends_with_75_where_something_still_waits(
     """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
     row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
     said: dict[str, Any] = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [row] * waits}
-    monkeypatch.setattr("tacitd.cli.control.call", lambda *_: None)
-    monkeypatch.setattr("tacitd.cli.control.remote", lambda *_: lambda *_, **__: said)
+    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
     assert (written.code, read.code) == (PARKED if waits else 0, 0)
     assert ("waits: 1 fact in /app" in written.err) is waits

@@ -14,7 +14,7 @@ import pytest
 
 from support_cli import Cli
 from tacitd.cli import COMMANDS, make_program
-from tacitd.cli.places import escape_output
+from tacitd.cli.common import escape_output
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
@@ -111,8 +111,8 @@ def test_each_error_has_its_code_and_says_its_hint(
     def fail(*_: object, **__: object) -> None:
         raise error("it broke", "mend it")
 
-    monkeypatch.setattr("tacitd.cli.status.call_daemon", fail)
-    monkeypatch.setattr("tacitd.cli.status.UnavailableError", KeyError)
+    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", fail)
+    monkeypatch.setattr("tacitd.cli.status_command.UnavailableError", KeyError)
     said = cli.run("status")
     assert said.code == code and said.err == "tacitd: it broke\nhint: mend it\n"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.control.arriving import BufferSpace, LineBuffer
+from tacitd.control.line_buffer import BufferSpace, LineBuffer
 from tacitd.control.protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,

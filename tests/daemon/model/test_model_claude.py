@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from support_model import House, why
+from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
-from tacitd.model.guard import SENTINEL
-from tacitd.model.lean import client_arguments
+from tacitd.model.client_args import client_arguments
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.testing import FakeClock
 

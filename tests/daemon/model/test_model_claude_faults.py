@@ -18,7 +18,7 @@ from tacitd.model.process import run_process
 
 def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """S-08: an absent client is a state, costs nothing, and the state ends when it is installed."""
-    monkeypatch.setattr("tacitd.model.find._places", lambda command, home: iter(()))
+    monkeypatch.setattr("tacitd.model.locate._places", lambda command, home: iter(()))
     program, away = house.stand_in.program, house.root / "away"
     model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
     program.rename(away)

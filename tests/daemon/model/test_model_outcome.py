@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.model.client_output import parse_output
+from tacitd.model.limit_reset import LONGEST, reset_time
 from tacitd.model.outcome import classify_outcome
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
-from tacitd.model.report import parse_output
-from tacitd.model.resets import LONGEST, reset_time
 
 NOW = datetime(2026, 11, 20, 4, 0, tzinfo=UTC).timestamp()
 

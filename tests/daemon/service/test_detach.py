@@ -10,8 +10,8 @@ import pytest
 
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
-from tacitd.paths import Paths
 from tacitd.service import detach
+from tacitd.state.paths import Paths
 
 
 @pytest.fixture

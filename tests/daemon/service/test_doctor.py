@@ -12,10 +12,10 @@ import pytest
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from tacitd.control.client import BusyError
-from tacitd.paths import Paths
 from tacitd.service.doctor import Service, examine_machine
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.units import collect_facts
+from tacitd.state.paths import Paths
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tacitd.events import Prompt
-from tacitd.transcripts.explain import judge_transcript
-from tacitd.transcripts.person import OwnCalls
-from tacitd.transcripts.tail import Tail, is_subagent
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.explain import judge_transcript
+from tacitd.sources.transcript import Tail, is_subagent
 
 CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tacitd.events import Prompt
-from tacitd.transcripts.explain import judge_transcript
-from tacitd.transcripts.person import OwnCalls
-from tacitd.transcripts.tail import Tail
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.explain import judge_transcript
+from tacitd.sources.transcript import Tail
 
 FOLDER = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
 FILES = sorted(Path(FOLDER).rglob("*.jsonl")) if FOLDER else []

@@ -9,13 +9,13 @@ import pytest
 from loguru import logger
 
 from support_continuity import World
-from tacitd_handlers.usermemory import document
+from tacitd.files import json_document
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Do not read broken files again: no other program is writing them in these tests."""
-    monkeypatch.setattr(document, "PATIENCE", 0.0)
+    monkeypatch.setattr(json_document, "PATIENCE", 0.0)
     yield
     logger.remove()
 

@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 from support_continuity import World
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity import context, resuming
+from tacitd.files.json_document import NotUnderstoodError
+from tacitd_handlers.continuity import context, resume_text
 from tacitd_handlers.continuity.cli import sessions
 from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
-from tacitd_handlers.continuity.schema import check_session
-from tacitd_handlers.usermemory.document import NotUnderstoodError
+from tacitd_handlers.continuity.session_schema import check_session
 
 Run = Callable[..., Result]
 
@@ -152,12 +152,12 @@ def test_the_text_is_short() -> None:
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     notes = [f"n{n}" for n in range(20)]
     document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
-    lines = resuming.build_resume_text(document, 0.0).splitlines()
+    lines = resume_text.build_resume_text(document, 0.0).splitlines()
     assert len(lines) <= 30
     assert lines[-1] == "- … and 14 more"
-    assert resuming.build_resume_text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
-    assert resuming.build_resume_text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
-    assert resuming.build_resume_text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
+    assert resume_text.build_resume_text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
+    assert resume_text.build_resume_text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
+    assert resume_text.build_resume_text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
 
 
 def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -> None:

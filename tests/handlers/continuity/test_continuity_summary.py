@@ -14,9 +14,9 @@ from support_continuity import ANSWER, NOW, World
 from tacitd.clock import utc_millis
 from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd_handlers.continuity import material
-from tacitd_handlers.continuity.answer import parse_answer
-from tacitd_handlers.continuity.words import clean_text
+from tacitd_handlers.continuity import summary_input
+from tacitd_handlers.continuity.parse import parse_answer
+from tacitd_handlers.continuity.stored_text import clean_text
 
 
 def session(world: World, prompts: int = 3) -> None:
@@ -184,12 +184,12 @@ GOOD = {"summary": "A. B.", "decisions": []}
     ("text", "expected"),
     [
         ("", "not a JSON object"), ("NONE", "not a JSON object"), ("{}", "no summary"), ('{"summary": 3}', "no summary"),
-        ('{"summary": "at most three sentences: what"}', "no summary"), (f"x {material.list_instructions()[0]}", "repeats"),
+        ('{"summary": "at most three sentences: what"}', "no summary"), (f"x {summary_input.list_instructions()[0]}", "repeats"),
     ],
 )  # fmt: skip
 def test_an_answer_that_says_nothing(text: str, expected: str) -> None:
     """SPEC S-35: no object, no summary, an echo of the prompt or of its example."""
-    made = parse_answer(text, NOW, material.list_instructions())
+    made = parse_answer(text, NOW, summary_input.list_instructions())
     assert isinstance(made, str)
     assert expected in made
 
@@ -214,11 +214,11 @@ def test_what_can_be_used_of_decisions(decisions: Any, kept: Any) -> None:
 
 def test_a_long_session_is_cut_in_the_middle() -> None:
     """Of a long session the beginning (its topic) and the end (its state) are sent."""
-    made = material.cut_parts([f"{n} " + "x" * 500 for n in range(200)], 5000)
+    made = summary_input.cut_parts([f"{n} " + "x" * 500 for n in range(200)], 5000)
     assert sum(map(len, made)) < 5200
     assert [part.split()[0] for part in made[:4]] == ["0", "1", "2", "[…]"]
     assert made[-1].startswith("199 ")
-    assert material.cut_parts(["a", "b"], 5000) == ["a", "b"]
+    assert summary_input.cut_parts(["a", "b"], 5000) == ["a", "b"]
 
 
 def test_what_is_put_to_the_model_is_fenced(world: World) -> None:

@@ -13,9 +13,9 @@ import pytest
 from support_learner import Desk, stamp
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.context import LIMIT, build_context, hook_session
-from tacitd_handlers.learner.places import LearnerPaths, resolve_paths
-from tacitd_handlers.learner.retests import find_retests
-from tacitd_handlers.learner.sittings import SessionStamp, state_text
+from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths
+from tacitd_handlers.learner.rules.retests import find_retests
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
 from tacitd_handlers.learner.store import LearnerStore
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/learner"

@@ -16,11 +16,11 @@ from tacitd.clock import local_minutes
 from tacitd.events import Due
 from tacitd.handler import Plugin
 from tacitd_handlers.learner import make_plugin as learner_slice
+from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
+from tacitd_handlers.learner.formats.profile_md import TEMPLATE
 from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
-from tacitd_handlers.learner.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.places import resolve_paths
-from tacitd_handlers.learner.profile_md import TEMPLATE
-from tacitd_handlers.learner.sittings import SessionStamp, state_text
+from tacitd_handlers.learner.learner_paths import resolve_paths
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
 

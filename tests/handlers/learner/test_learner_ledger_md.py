@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_learner import row, stamp
-from tacitd_handlers.learner.ledger_md import (
+from tacitd_handlers.learner.formats.ledger_md import (
     HEADER,
     LedgerRow,
     format_row,
@@ -18,7 +18,7 @@ from tacitd_handlers.learner.ledger_md import (
     parse_ledger,
     rows_at,
 )
-from tacitd_handlers.learner.words import is_tag, name_of, tag_of, tags_of
+from tacitd_handlers.learner.rules.vocabulary import is_tag, name_of, tag_of, tags_of
 
 SEED = b"""# Session Ledger
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learner.lifecycle import Weakness, record_clean, record_failure, start_weakness
-from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT, STATUSES
+from tacitd_handlers.learner.rules.lifecycle import Weakness, record_clean, record_failure, start_weakness
+from tacitd_handlers.learner.rules.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT, STATUSES
 
 T = [f"2026-03-{day:02d}T10:00" for day in range(1, 29)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, row, stamp
-from tacitd_handlers.learner.caps import MAX_ACTIVE
-from tacitd_handlers.learner.history_md import RECOVERED
-from tacitd_handlers.learner.profile_md import TEMPLATE
-from tacitd_handlers.learner.words import LONG, NEW, RECURRING, SHORT
+from tacitd_handlers.learner.formats.history_md import RECOVERED
+from tacitd_handlers.learner.formats.profile_md import TEMPLATE
+from tacitd_handlers.learner.rules.capacity import MAX_ACTIVE
+from tacitd_handlers.learner.rules.vocabulary import LONG, NEW, RECURRING, SHORT
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.learner.lifecycle import Weakness
-from tacitd_handlers.learner.resolution import contradicted, most_resolved, prove_resolution, retest_due
-from tacitd_handlers.learner.words import IMPROVING, LONG, NEW, RECURRING, SHORT
+from tacitd_handlers.learner.rules.lifecycle import Weakness
+from tacitd_handlers.learner.rules.resolution import contradicted, most_resolved, prove_resolution, retest_due
+from tacitd_handlers.learner.rules.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT
 
 
 def weakness(streak: str, tested: str, clean: int = 3, status: str = SHORT, tag: str = "edge:x") -> Weakness:

@@ -9,8 +9,8 @@ import pytest
 
 from support_learner import Desk, row, stamp
 from tacitd_handlers.learner.findings import CheckFinding, check_files
-from tacitd_handlers.learner.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.profile_md import TEMPLATE, parse_profile
+from tacitd_handlers.learner.formats.ledger_md import HEADER, format_row
+from tacitd_handlers.learner.formats.profile_md import TEMPLATE, parse_profile
 from tacitd_handlers.learner.review import build_review, find_due, list_gaps, list_patterns
 from tacitd_handlers.learner.review_view import format_review
 from tacitd_handlers.learner.state import LearnerState

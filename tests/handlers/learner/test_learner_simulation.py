@@ -19,12 +19,12 @@ import pytest
 from support_disk import Crash, FaultyDisk
 from support_learner_oracle import disagreements, table
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.asked import PracticeReport
-from tacitd_handlers.learner.places import resolve_paths
+from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
-from tacitd_handlers.learner.sittings import SessionStamp
+from tacitd_handlers.learner.report_input import PracticeReport
+from tacitd_handlers.learner.rules.session_stamps import SessionStamp
+from tacitd_handlers.learner.rules.vocabulary import VERDICTS
 from tacitd_handlers.learner.store import LearnerStore
-from tacitd_handlers.learner.words import VERDICTS
 
 LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "2x60").split("x"))
 CRASHES = 0.06

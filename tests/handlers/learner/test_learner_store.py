@@ -14,12 +14,12 @@ from support_disk import Crash, FaultyDisk
 from support_learner import Desk, row, stamp
 from support_learner_oracle import disagreements
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd_handlers.learner.history_md import RECOVERED
-from tacitd_handlers.learner.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.places import load_paths, resolve_paths
-from tacitd_handlers.learner.profile_md import TEMPLATE
+from tacitd_handlers.learner.formats.history_md import RECOVERED
+from tacitd_handlers.learner.formats.ledger_md import HEADER, format_row
+from tacitd_handlers.learner.formats.profile_md import TEMPLATE
+from tacitd_handlers.learner.learner_paths import load_paths, resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan
-from tacitd_handlers.learner.words import NEW
+from tacitd_handlers.learner.rules.vocabulary import NEW
 
 
 @pytest.fixture

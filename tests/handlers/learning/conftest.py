@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_learning import Bench, list_tracked_without_git
-from tacitd import git
+from tacitd.files import git
 
 
 @pytest.fixture(autouse=True)

@@ -22,12 +22,12 @@ import pytest
 from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages, raw_files
 from support_disk import Crash, DiskFaults
 from support_engine import Scene, Scripted
+from tacitd.consumers.retries import retry_rejected
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
 from tacitd.handler import Plugin
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.process import FinishedProcess
-from tacitd.retries import retry_rejected
 from tacitd_handlers.learning import make_plugin as learning_slice
 
 INJECTIONS = 1000

@@ -10,10 +10,10 @@ from support_examples import examples
 from support_sources import ROOT
 from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
-from tacitd_handlers.learning.facts import FACTS_LIMIT
-from tacitd_handlers.learning.gather import gather_prompts
-from tacitd_handlers.learning.material import split_portions
-from tacitd_handlers.learning.phrasing import FACT_LIMIT
+from tacitd_handlers.learning.stage1.gather import gather_prompts
+from tacitd_handlers.learning.stage1.parse import FACTS_LIMIT
+from tacitd_handlers.learning.stage2.pending_facts import split_portions
+from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
 

@@ -9,19 +9,19 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.handler import Done
-from tacitd.model.guard import SENTINEL
+from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
+from tacitd.sources.claude_code.assistant import CONTEXT
 from tacitd.text.sanitize import sanitize_text
-from tacitd.transcripts.spoken import CONTEXT
-from tacitd_handlers.learning.answers import Unusable
-from tacitd_handlers.learning.cleaning import Unfit, clean_fact
-from tacitd_handlers.learning.facts import ParsedFacts, parse_facts
-from tacitd_handlers.learning.raw import parse_raw_file
+from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
+from tacitd_handlers.learning.raw_facts import parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings
-from tacitd_handlers.learning.synthesis import SynthesisPlan, parse_plan
-from tacitd_handlers.riders import EXTRACTION_EXTENSIONS as FIRST
-from tacitd_handlers.riders import SYNTHESIS_EXTENSIONS as SECOND
-from tacitd_handlers.riders import list_additions, load_extensions
+from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
+from tacitd_handlers.shared.answer_screening import Unusable
+from tacitd_handlers.shared.prompt_extensions import EXTRACTION_EXTENSIONS as FIRST
+from tacitd_handlers.shared.prompt_extensions import SYNTHESIS_EXTENSIONS as SECOND
+from tacitd_handlers.shared.prompt_extensions import list_additions, load_extensions
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 PASSWORD = "correct7horse" * 12

@@ -9,10 +9,10 @@ import pytest
 
 from support_cli import Cli
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
-from tacitd.choices import WriteModes
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
+from tacitd.state.write_modes import WriteModes
 from tacitd_handlers.learning.link import SEE_ALSO, with_line
 
 POINTER = ".claude/rules/tacitd-learned.md"

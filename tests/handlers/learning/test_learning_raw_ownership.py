@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_learning import git, init, list_tracked_without_git
-from tacitd.git import list_tracked
+from tacitd.files.git import list_tracked
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.raw_ownership import (
     LOG,

@@ -19,7 +19,7 @@ from support_examples import examples
 from support_learning import git
 from tacitd.events import Prompt
 from tacitd.files.log import Log
-from tacitd.transcripts.dedupe import SeenPrompts
+from tacitd.sources.dedupe import SeenPrompts
 from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.estimate import SessionVolume, estimate_cost
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answers import Unusable
-from tacitd_handlers.learning.prompting import load_template, summary_prompt
+from tacitd_handlers.learning.prompt_templates import load_template, summary_prompt
 from tacitd_handlers.learning.statements import parse_statements
 from tacitd_handlers.learning.summary import (
     LINES_LIMIT,
@@ -18,6 +17,7 @@ from tacitd_handlers.learning.summary import (
     parse_summary_answer,
     summary_lines,
 )
+from tacitd_handlers.shared.answer_screening import Unusable
 
 LEARNED = """# Learned Preferences
 

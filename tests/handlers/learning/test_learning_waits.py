@@ -8,7 +8,7 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.files import BusyFiles, EditGuards, History, Log
-from tacitd.files.busy import AGAIN
+from tacitd.files.busy_files import AGAIN
 from tacitd.handler import Wait
 from tacitd.model.port import ModelRequest
 

@@ -382,7 +382,7 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
 
 def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
     """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
-    from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
+    from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 
     lessons.given("list")
     words = ("no, read it first", "the password is hunter2hunter!")

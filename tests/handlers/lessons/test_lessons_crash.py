@@ -11,7 +11,7 @@ import pytest
 
 from support_disk import Crash, FaultyDisk
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import changes, index
+from tacitd_handlers.lessons import lesson_index, lesson_operations
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.promote import parse_target, promote_lesson
 from tacitd_handlers.lessons.store import LessonStore
@@ -21,18 +21,18 @@ def bench(root: Path) -> LessonStore:
     """Two lessons and a skill."""
     store = LessonStore(root / "lessons", root / "beside", FakeClock())
     for n in (1, 2):
-        changes.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
+        lesson_operations.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
     (root / "skills" / "s").mkdir(parents=True)
     (root / "skills" / "s" / "SKILL.md").write_text("# S\n\nmine\n")
     return store
 
 
 def add(store: LessonStore, root: Path) -> None:
-    changes.add_lesson(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
+    lesson_operations.add_lesson(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
 
 
 def wrong(store: LessonStore, root: Path) -> None:
-    changes.mark_wrong(store, "2", "no")
+    lesson_operations.mark_wrong(store, "2", "no")
 
 
 def promoting(store: LessonStore, root: Path) -> None:
@@ -93,7 +93,7 @@ def check(root: Path, what: Callable[[LessonStore, Path], None]) -> None:
     lines = (root / "skills" / "s" / "SKILL.md").read_text().splitlines()
     assert sum("case 2" in line for line in lines) == (what is promoting) and "mine" in lines
     assert (
-        index.read_index(str(root / "lessons" / "lessons.jsonl"), str(root / "lessons" / "index.json"))
+        lesson_index.read_index(str(root / "lessons" / "lessons.jsonl"), str(root / "lessons" / "index.json"))
         is not None
     )
     sound = [

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.testing import START, FakeClock
-from tacitd_handlers.lessons import changes
-from tacitd_handlers.lessons.alike import is_same_lesson, repeats_lesson
+from tacitd_handlers.lessons import lesson_operations
 from tacitd_handlers.lessons.drafts import (
     Draft,
     Duplicate,
@@ -32,11 +31,12 @@ from tacitd_handlers.lessons.evidence import (
     fold_evidence,
     judge_lessons,
 )
-from tacitd_handlers.lessons.folding import FoldedLessons, Lesson
-from tacitd_handlers.lessons.origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_history import explain_lessons
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.similarity import is_same_lesson, repeats_lesson
 from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.lessons.why import explain_lessons
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 NOW = START
@@ -114,10 +114,12 @@ def test_the_prompt_names_what_must_not_come_back(store: LessonStore) -> None:
     """SPEC E-32, ANCHORS P10: the model must recognise paraphrases, so the prompt lists the lessons; braces in a
     lesson are kept.
     """
-    changes.add_lesson(store, parse_pattern("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "ai")
-    changes.add_lesson(store, parse_pattern("WHEN other -> DO b -> BECAUSE ```"), "app", "ai")
-    changes.add_lesson(store, parse_pattern("WHEN bad -> DO b -> BECAUSE c"), "tmux", "ai")
-    changes.mark_wrong(store, "3", "")
+    lesson_operations.add_lesson(
+        store, parse_pattern("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "ai"
+    )
+    lesson_operations.add_lesson(store, parse_pattern("WHEN other -> DO b -> BECAUSE ```"), "app", "ai")
+    lesson_operations.add_lesson(store, parse_pattern("WHEN bad -> DO b -> BECAUSE c"), "tmux", "ai")
+    lesson_operations.mark_wrong(store, "3", "")
     text = prompt_addition(store.read_lessons(), "app")
     force, wrong = text.split("Lessons that a person marked wrong:")
     assert "001 (global) WHEN a {in_force} ->" in force and "002 (app)" in force and "WHEN bad" not in force
@@ -152,7 +154,7 @@ def test_the_same_draft_twice_is_one_lesson(store: LessonStore) -> None:
 
 def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(store: LessonStore) -> None:
     """After a crash between the lesson and its origin, the repeated draft adds the origin."""
-    changes.add_lesson(store, parse_pattern(TMUX), "tmux", "ai")
+    lesson_operations.add_lesson(store, parse_pattern(TMUX), "tmux", "ai")
     assert store_drafts(store, [Draft(TMUX, "tmux")], said()).known == ("001",)
     assert LessonOrigins(store.state_dir).find_origin("001") is not None
 
@@ -177,7 +179,7 @@ def test_another_wording_is_no_other_lesson(store: LessonStore, text: str) -> No
     """SPEC E-12, E-32: wording is compared fuzzily; a draft of a lesson marked wrong is refused in any scope."""
     store_drafts(store, [Draft(TMUX, "tmux")], said())
     assert decide_draft(Draft(text, "tmux"), store.read_lessons()) == Duplicate("001")
-    changes.mark_wrong(store, "1", "too specific")
+    lesson_operations.mark_wrong(store, "1", "too specific")
     for scope in ("tmux", "global", "other"):
         assert decide_draft(Draft(text, scope), store.read_lessons()) == MarkedWrong("001")
     taken = store_drafts(store, [Draft(text, "tmux")], said("s2"))
@@ -306,7 +308,7 @@ def test_stale_is_said_only_where_loads_were_counted_long_enough() -> None:
 def test_why_tells_origin_and_history(store: LessonStore) -> None:
     """`tacitd why` on lessons: by id, or by a part of the text as it is loaded."""
     store_drafts(store, [Draft(TMUX, "tmux")], said())
-    changes.mark_wrong(store, "1", "too specific")
+    lesson_operations.mark_wrong(store, "1", "too specific")
     for asked in ("1", "001", "read the file first", f"- {TMUX}"):
         (found,) = explain_lessons(store, asked)
         assert found["origin"]["session"] == "s1" and [r["status"] for r in found["history"]] == [

@@ -13,13 +13,13 @@ from support_lessons import Lessons
 from tacitd.events import Due, NoProject, Told
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import hits, places, rider
+from tacitd_handlers.lessons import draft_extension, lesson_paths, load_counts
 from tacitd_handlers.lessons import make_plugin as lessons_slice
 from tacitd_handlers.lessons.context import LINES, build_section, scope_of
 from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
-from tacitd_handlers.lessons.origins import Provenance
+from tacitd_handlers.lessons.lesson_origins import Provenance
 from tacitd_handlers.lessons.settings import LessonsSettings
 
 
@@ -77,7 +77,7 @@ def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job `tidy` is idempotent."""
-    monkeypatch.setattr(hits, "COMPACT_AT", 100)
+    monkeypatch.setattr(load_counts, "COMPACT_AT", 100)
     lessons.given("load")
     for _ in range(5):
         lessons.out("load")
@@ -87,7 +87,7 @@ def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
     for _ in range(2):
         assert handler.handle(Due(TIDY), said.tools()) == Done()
     assert "1 lines" in said.wrong[DAMAGED].what
-    assert (lessons.store.state_dir / places.HITS).read_text().count("\n") == 1
+    assert (lessons.store.state_dir / lesson_paths.HITS).read_text().count("\n") == 1
     assert lessons.json("stats")["lessons"][0]["loaded"] == 5
     lessons.log.write_text(lessons.log.read_text().replace("nonsense\n", ""))
     handler.handle(Due(TIDY), said.tools())
@@ -161,7 +161,7 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
     root = project(lessons.home, name)
     lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
     assert scope_of(root) == scope
-    asked = rider.render_addition(str(root))
+    asked = draft_extension.render_addition(str(root))
     assert f"{scope} where it holds for this project only" in asked
     assert f"001 ({scope}) WHEN testing" in asked
 
@@ -180,7 +180,7 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
             "found": [{"drafts": [[text.replace("the file", "the files"), "global"]]}],
             "words": ["no, read it"],
         }
-        assert rider.store_finding(store, told, session, store.clock.now(), "/p") == ()
+        assert draft_extension.store_finding(store, told, session, store.clock.now(), "/p") == ()
         assert lessons.json("stats")["lessons"][0]["corrected_again"] == again
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
 
@@ -191,7 +191,7 @@ def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     store = lessons.store
     assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).to_record())
     EvidenceLog(store.state_dir).record_correction("1", 0.0, "s", words)
-    assert "ghp_" not in (store.state_dir / places.EVIDENCE).read_text()
+    assert "ghp_" not in (store.state_dir / lesson_paths.EVIDENCE).read_text()
 
 
 def test_every_setting_is_described() -> None:

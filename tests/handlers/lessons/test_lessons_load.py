@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_lessons import Lessons
-from tacitd_handlers.lessons import hits, quick
-from tacitd_handlers.lessons.loading import format_ranges, parse_ranges, render_lessons
+from tacitd_handlers.lessons import fast_path, load_counts
+from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
 from tacitd_handlers.lessons.relevance import (
     extract_terms,
     for_phase,
@@ -149,7 +149,7 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
     """`lesson load`: the same bytes with an index, without one, and through click."""
     lessons.given("load")
     slow = lessons.out("load", *arguments)
-    fast = quick.answer_load(arguments, os.environ)
+    fast = fast_path.answer_load(arguments, os.environ)
     assert fast == slow == lessons.out("load", *arguments)
     assert lessons.json("load", *arguments)["active"] == int(slow.split("(")[1].split()[0])
 
@@ -162,7 +162,7 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
 def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
     """Other forms of options are parsed or refused by click."""
     lessons.given("load").store.load_index()
-    assert quick.answer_load(arguments, os.environ) is None
+    assert fast_path.answer_load(arguments, os.environ) is None
 
 
 def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
@@ -170,7 +170,7 @@ def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
     for text in (r'WHEN "a\b" -> DO c"] -> BECAUSE d', "WHEN é編 -> DO c -> BECAUSE “d”"):
         lessons.out("add", "-s", "x", text)
     said = lessons.out("load", "--scope=x")
-    assert quick.answer_load(["--scope=x"], os.environ) == said
+    assert fast_path.answer_load(["--scope=x"], os.environ) == said
     assert r'- WHEN "a\b" -> DO c"] -> BECAUSE d' in said and "é編" in said
 
 
@@ -190,18 +190,18 @@ def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
 def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
     """hits.jsonl: a torn line is ended, odd ones are skipped, and compaction keeps every count."""
     path = tmp_path / "deep" / "hits.jsonl"
-    assert hits.record_load(str(path), 100.0, ["001", "002"], "load")
+    assert load_counts.record_load(str(path), 100.0, ["001", "002"], "load")
     with path.open("a") as file:
         file.write('{"at":1,"ids":7}\n{"at":"x","ids":"1"}\n{"at":200,"ids":"1"')
-    assert hits.record_load(str(path), 300.0, ["001"], "load")
+    assert load_counts.record_load(str(path), 300.0, ["001"], "load")
     from tacitd.files.log import Log
 
     log = Log(path)
-    counted, since = hits.sum_loads(log.read())
+    counted, since = load_counts.sum_loads(log.read())
     assert counted == {1: (2, 300.0), 2: (1, 100.0)} and since == 1
-    log.compact(hits.compact_loads(log.read()))
-    assert hits.record_load(str(path), 400.0, ["002"], "load")
-    assert hits.sum_loads(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
+    log.compact(load_counts.compact_loads(log.read()))
+    assert load_counts.record_load(str(path), 400.0, ["002"], "load")
+    assert load_counts.sum_loads(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
 
 
 def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
@@ -209,7 +209,7 @@ def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
     (lessons.home / "state").write_text("in the way")
     assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
     lessons.store.load_index()
-    assert quick.answer_load([], os.environ) is not None
+    assert fast_path.answer_load([], os.environ) is not None
 
 
 def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:

@@ -12,21 +12,21 @@ import pytest
 
 from support_lessons import FIXTURES, Lessons
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import changes, index, places
-from tacitd_handlers.lessons.changes import AddedLesson
-from tacitd_handlers.lessons.folding import fold_lessons
+from tacitd_handlers.lessons import lesson_index, lesson_operations, lesson_paths
+from tacitd_handlers.lessons.lesson_fold import fold_lessons
+from tacitd_handlers.lessons.lesson_operations import AddedLesson
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonStore
 
 WRITER = """
 import sys
 from pathlib import Path
-from tacitd_handlers.lessons import changes
+from tacitd_handlers.lessons import lesson_operations
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.store import Store
-store = Store(Path(sys.argv[1]), Path(sys.argv[1]) / "beside")
+from tacitd_handlers.lessons.store import LessonStore
+store = LessonStore(Path(sys.argv[1]), Path(sys.argv[1]) / "beside")
 for n in range(int(sys.argv[3])):
-    changes.add(store, Pattern(f"case {sys.argv[2]}-{n}", "do", "x", "y"), "global", "ai")
+    lesson_operations.add_lesson(store, Pattern(f"case {sys.argv[2]}-{n}", "do", "x", "y"), "global", "ai")
 """
 
 
@@ -46,7 +46,7 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
     records = [json.loads(line) for line in (directory / "lessons.jsonl").read_bytes().splitlines()]
     assert [r["id"] for r in records] == [f"{n:03d}" for n in range(1, writers * each + 1)]
     assert len({r["when"] for r in records}) == writers * each
-    found = index.read_index(str(directory / "lessons.jsonl"), str(directory / "index.json"))
+    found = lesson_index.read_index(str(directory / "lessons.jsonl"), str(directory / "index.json"))
     assert found is not None and len(found.rows_of_scope("global")) == writers * each
 
 
@@ -104,7 +104,7 @@ def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
     assert said.count("- WHEN") == (2 if how == "older than the log" else 3)
     assert ("stop server" if "same size" in how else "kill server") in said and "burn" not in said
     if how not in ("a directory", "a pipe"):
-        assert index.read_index(str(lessons.log), str(lessons.directory / "index.json")) is not None
+        assert lesson_index.read_index(str(lessons.log), str(lessons.directory / "index.json")) is not None
     assert lessons.out("load", "--scope=tmux") == said
 
 
@@ -132,7 +132,7 @@ def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
         store = LessonStore(directory, tmp_path / "beside", FakeClock())
         before = len(store.read_lessons().lessons)
         assert before in (whole[:cut].count(b'"created"'), whole[:cut].count(b'"created"') - 1)
-        assert isinstance(changes.add_lesson(store, pattern("new"), "global", "ai"), AddedLesson)
+        assert isinstance(lesson_operations.add_lesson(store, pattern("new"), "global", "ai"), AddedLesson)
         assert len(store.read_lessons().lessons) == before + 1
 
 
@@ -154,11 +154,11 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
     """SPEC E-20: the index after each change equals, byte for byte, one rebuilt from the log."""
     store = LessonStore(tmp_path / "l", tmp_path / "b", FakeClock())
     for n in range(5):
-        changes.add_lesson(
+        lesson_operations.add_lesson(
             store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai"
         )
-    changes.mark_wrong(store, "2", "no")
-    changes.edit_lesson(store, "3", pattern("another case"), "new", None)
+    lesson_operations.mark_wrong(store, "2", "no")
+    lesson_operations.edit_lesson(store, "3", pattern("another case"), "new", None)
     path = tmp_path / "l" / "index.json"
     kept = path.read_bytes()
     path.unlink()
@@ -169,11 +169,11 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
 def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> None:
     """SPEC E-20: another tool appends without our lock, between our read and our index."""
     store = LessonStore(tmp_path / "l", tmp_path / "b", FakeClock())
-    changes.add_lesson(store, pattern("one"), "global", "ai")
+    lesson_operations.add_lesson(store, pattern("one"), "global", "ai")
     with store.begin_change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
         other.write('{"id":"009","when":"a","action":"do","do":"b","because":"c"}\n')
         other.flush()
-        changes.append_lesson(change, pattern("two"), "global", "ai", "2026-01-01")
+        lesson_operations.append_lesson(change, pattern("two"), "global", "ai", "2026-01-01")
     assert [id for id, _ in store.load_index().rows_of_scope("global")] == ["001", "002", "009"]
 
 
@@ -183,8 +183,8 @@ LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
 
 def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
-    from tacitd_handlers.lessons.gather import LoadRequest, select_rows
-    from tacitd_handlers.lessons.loading import LINES, render_lessons
+    from tacitd_handlers.lessons.load_output import LINES, render_lessons
+    from tacitd_handlers.lessons.selection import LoadRequest, select_rows
 
     record = {
         "scope": "global",
@@ -196,7 +196,7 @@ def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     }
     found = fold_lessons({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, LESSONS + 1))
     assert (len(found.lessons), found.last) == (LESSONS, LESSONS)
-    made = index.build_index(found, 0)
+    made = lesson_index.build_index(found, 0)
     text, ids = render_lessons(select_rows(made, LoadRequest()), LINES)
     assert text.count("\n") == LINES and ids[-1] == str(LESSONS)
     assert text.endswith("more are left out: lesson load --lines 0)\n")
@@ -209,14 +209,14 @@ def test_an_index_that_would_be_too_long_is_not_kept(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above the limit the log is read instead, with the same result."""
-    monkeypatch.setattr(index, "LIMIT", 1100)
+    monkeypatch.setattr(lesson_index, "LIMIT", 1100)
     said = lessons.given("load").out("load", "--scope=tmux")
     assert said.count("- WHEN") == 3 and not (lessons.directory / "index.json").exists()
 
 
 def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "Where it writes": `places` and `tacitd.paths` return the same paths."""
-    from tacitd import paths
+    """DESIGN "Where it writes": `places` and `tacitd.state.paths` return the same paths."""
+    from tacitd.state import paths
 
     for env in (
         {"HOME": "/h"},
@@ -224,7 +224,9 @@ def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None
         {"HOME": "/h", "XDG_STATE_HOME": "/x", "CLAUDE_CONFIG_DIR": "~/c/../d"},
         {"HOME": "h", "XDG_STATE_HOME": "x", "CLAUDE_CONFIG_DIR": ""},
     ):
-        assert places.lessons_dir(env) == str(paths.config_dir(env) / "lessons")
-        assert Path(places.lessons_state_dir(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
+        assert lesson_paths.lessons_dir(env) == str(paths.config_dir(env) / "lessons")
+        assert (
+            Path(lesson_paths.lessons_state_dir(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
+        )
     one, other = ({"HOME": "/h", "CLAUDE_CONFIG_DIR": each} for each in ("/a", "/b"))
-    assert places.lessons_state_dir(one) != places.lessons_state_dir(other)
+    assert lesson_paths.lessons_state_dir(one) != lesson_paths.lessons_state_dir(other)

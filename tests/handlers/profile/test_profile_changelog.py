@@ -11,7 +11,7 @@ from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.clock import utc_millis
 from tacitd.files.log import Log
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.schema import ChangelogEntry, check_document
+from tacitd_handlers.profile.profile_schema import ChangelogEntry, check_document
 
 
 def test_the_seeds_lines_are_entries() -> None:

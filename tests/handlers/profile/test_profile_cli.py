@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile.cli import profile
-from tacitd_handlers.profile.look import format_bar
+from tacitd_handlers.profile.render import format_bar
 
 Run = Callable[..., Result]
 

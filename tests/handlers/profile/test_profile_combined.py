@@ -14,7 +14,7 @@ from loguru import logger
 
 from support_continuity import ANSWER, World
 from tacitd.handler import Handler, Plugin
-from tacitd.slices import FoundPlugins
+from tacitd.plugins import FoundPlugins
 from tacitd_handlers.continuity import make_plugin as continuity
 from tacitd_handlers.continuity.handler import ContinuityHandler
 from tacitd_handlers.learning import make_plugin as learning

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.clock import utc_millis
 from tacitd.testing import START
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile.paths import Json
-from tacitd_handlers.rules import decay
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.shared import decay
 
 T0 = START
 times = st.floats(0, 4e7).map(lambda s: T0 + s)

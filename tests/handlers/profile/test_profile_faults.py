@@ -10,8 +10,8 @@ import pytest
 
 from support_profile import DAY, Box
 from tacitd.events import NoProject, SessionEnded, TranscriptGrew
-from tacitd_handlers.profile import meta as metas
-from tacitd_handlers.profile import turns
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile import turn_counts
 
 
 def test_fault_1_a_daily_run_does_not_forget_on_day_14(box: Box) -> None:
@@ -82,10 +82,10 @@ def test_fault_7_arrays_are_joined(box: Box) -> None:
 
 def test_fault_8_a_session_is_found_by_its_whole_id() -> None:
     """Fault 8, SPEC P-27: split at the last colon; ids match exactly."""
-    found = turns.parse_counts("abc:45\na:b:c:7\nbroken\nx:\n:5\n")
+    found = turn_counts.parse_counts("abc:45\na:b:c:7\nbroken\nx:\n:5\n")
     assert found == {"abc": 45, "a:b:c": 7}
     assert "ab" not in found
-    assert turns.parse_counts(turns.format_counts(found)) == found
+    assert turn_counts.parse_counts(turn_counts.format_counts(found)) == found
 
 
 def test_fault_9_only_what_is_new_is_counted(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:

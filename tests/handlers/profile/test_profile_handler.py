@@ -13,7 +13,7 @@ from tacitd.events import Due, NoProject, Record, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Notice
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.profile import make_plugin as make
-from tacitd_handlers.profile import turns
+from tacitd_handlers.profile import turn_counts
 from tacitd_handlers.profile.context import build_section
 
 NOWHERE = NoProject("", "")
@@ -107,7 +107,7 @@ def test_a_clock_that_is_not_believed_is_said(box: Box) -> None:
 
 def test_processed_turns_are_published(box: Box) -> None:
     """SPEC P-27 to P-31: the seed's format, in place, complete lines; a removed transcript's line is removed."""
-    assert turns.parse_counts((GOLDEN / "processed_turns").read_text()) == {
+    assert turn_counts.parse_counts((GOLDEN / "processed_turns").read_text()) == {
         "abc123": 45,
         "def456": 128,
         "ghi789": 23,

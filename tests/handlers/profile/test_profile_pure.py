@@ -9,9 +9,28 @@ import pytest
 
 ROOT = Path(__file__).parents[3] / "handlers" / "tacitd_handlers"
 RULES = {
-    "rules": ("decay",),
-    "profile": ("fields", "paths", "ops", "merge", "meta", "beside", "plans", "said", "look"),
-    "continuity": ("tasks", "progress", "render", "answer", "resuming", "changes", "names", "words"),
+    "shared": ("decay",),
+    "profile": (
+        "fields",
+        "dot_paths",
+        "profile_operations",
+        "merge",
+        "profile_confidence",
+        "own_writes",
+        "profile_changes",
+        "parse",
+        "render",
+    ),
+    "continuity": (
+        "tasks",
+        "session_progress",
+        "render",
+        "parse",
+        "resume_text",
+        "session_edits",
+        "session_names",
+        "stored_text",
+    ),
 }
 ALLOWED = {
     "tacitd.clock",

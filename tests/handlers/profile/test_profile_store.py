@@ -14,11 +14,11 @@ import pytest
 from support_disk import Crash, FaultyDisk
 from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.errors import FileRefusedError
+from tacitd.files import json_document
 from tacitd.testing import FakeClock
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.store import ProfileStore, user_id
-from tacitd_handlers.usermemory import document
-from tacitd_handlers.usermemory.places import memory_dir
+from tacitd_handlers.shared.user_memory import memory_dir
 
 # --- golden -------------------------------------------------------------------------------------------------
 
@@ -37,11 +37,13 @@ def golden(box: Box) -> Box:
 def test_the_seeds_examples_come_back_byte_for_byte(name: str) -> None:
     """The issue, "It must show" 1: no loss, key order kept, two spaces."""
     text = (GOLDEN / name).read_bytes()
-    compact = document.parse_document(
-        document.dump_document(document.parse_document(text, Path(name)), text), Path(name)
+    compact = json_document.parse_document(
+        json_document.dump_document(json_document.parse_document(text, Path(name)), text), Path(name)
     )
     assert json.dumps(compact) == json.dumps(json.loads(text))
-    assert document.dump_document(compact).startswith(b'{\n  "userId": "cameron",\n  "schemaVersion": 1,\n')
+    assert json_document.dump_document(compact).startswith(
+        b'{\n  "userId": "cameron",\n  "schemaVersion": 1,\n'
+    )
 
 
 def test_a_change_keeps_all_else_and_the_order(golden: Box) -> None:

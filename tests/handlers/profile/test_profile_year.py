@@ -20,7 +20,7 @@ from support_profile import DAY, Box
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.events import Due
 from tacitd.handler import Done
-from tacitd_handlers.profile import meta as metas
+from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.handler import ProfileHandler
 
 EDITOR, ROLE, TONE = "tools.editor", "work.role", "codePreferences.tone"

@@ -15,11 +15,11 @@ import pytest
 
 from support_examples import FACTOR
 from tacitd.events import Prompt
-from tacitd.transcripts.explain import judge_transcript
-from tacitd.transcripts.person import OwnCalls
-from tacitd_handlers.learning.phrasing import tidy_fact
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.explain import judge_transcript
 from tacitd_handlers.shared.concrete_tokens import find_tokens
 from tacitd_handlers.shared.grounding import Grounded, Ungrounded, judge_grounding, read_sources
+from tacitd_handlers.shared.tidy import tidy_fact
 
 FOLDER = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
 FILES = sorted(Path(FOLDER).rglob("*.jsonl")) if FOLDER else []

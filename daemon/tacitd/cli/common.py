@@ -1,0 +1,108 @@
+"""What commands share: paths, calls of the daemon, output and the directory argument.
+
+Every command imports this module, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from tacitd.control.client import call_daemon
+from tacitd.errors import UnavailableError, UsageError
+from tacitd.state.paths import Paths
+from tacitd.text.sanitize import escape_hidden
+
+
+class CallMethod(Protocol):
+    """Calls a method of the daemon, or of an engine in this process."""
+
+    def __call__(self, method: str, /, **params: Any) -> Any:
+        """Return the method's result. Raises TacitdError."""
+        ...
+
+
+def get_paths() -> Paths:
+    """The paths for this process's environment."""
+    return Paths.from_env(os.environ)
+
+
+def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
+    """A `Call` on the running daemon. `timeout` is in seconds; None waits without a limit."""
+
+    def ask(method: str, /, **params: Any) -> Any:
+        return call_daemon(socket, method, params, timeout)
+
+    return ask
+
+
+@contextmanager
+def connect_or_run() -> Iterator[CallMethod]:
+    """Yield a `Call` on the running daemon; if none runs, on an engine in this process until the block ends."""
+    places = get_paths()
+    ask = connect_daemon(places.socket, None)
+    try:
+        call_daemon(places.socket, "ping", timeout=5.0)
+    except UnavailableError:
+        from tacitd.cli.in_process import run_in_process
+
+        with run_in_process(places) as own:
+            yield own
+        return
+    yield ask
+
+
+def echo_json(document: object) -> None:
+    """Print a document on stdout as indented JSON."""
+    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
+
+
+def echo_json_line(document: Mapping[str, Any]) -> None:
+    """Print an object on stdout as one line of JSON."""
+    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
+
+
+def escape_output(text: str) -> str:
+    """Untrusted text for a terminal: one line, with control characters escaped."""
+    return _replace_surrogates(escape_hidden(text))
+
+
+def echo_message(text: str) -> None:
+    """Print a line for a person on stderr."""
+    click.echo(_replace_surrogates(text), err=True)
+
+
+def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
+    """Given a directory argument, return it as an absolute path; None is the current directory, `~` the home.
+
+    Raises UsageError if it is not an existing directory: a mistyped name must not look like a project without contents.
+    `missing_ok`: do not check that it exists.
+    """
+    try:
+        place = Path(given or ".").expanduser().absolute()
+        if missing_ok or stat.S_ISDIR(place.stat().st_mode):
+            return place
+        why = "not a directory"
+    except FileNotFoundError:
+        if not given:
+            raise UsageError("the current directory was removed", "cd to an existing directory") from None
+        why = "no such directory"
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
+        why = getattr(error, "strerror", None) or str(error)
+    raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
+
+
+def _replace_surrogates(text: str) -> str:
+    """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,88 @@
+"""`tacitd config`: show, check and locate the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli.common import echo_json, get_paths
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tacitd.config.settings import Config
+
+
+@click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
+def config() -> None:
+    """Show, check and locate the configuration. tacitd runs without one."""
+
+
+@config.command(epilog="\b\nExample: nc -U $(tacitd config socket)")
+def socket() -> None:
+    """Print the path of the daemon's socket."""
+    click.echo(get_paths().socket)
+
+
+@config.command(epilog="\b\nExample: tacitd config path --all")
+@click.option("--all", "every", is_flag=True, help="Print every path that tacitd uses.")
+def path(every: bool) -> None:
+    """Print the path of config.toml, whether it exists or not."""
+    places = get_paths()
+    if not every:
+        click.echo(places.config_file)
+        return
+    for name in ("config_file", "state_dir", "socket", "config_dir"):
+        click.echo(f"{name:<12} {getattr(places, name)}")
+
+
+@config.command(epilog="\b\nExample: tacitd config show --json | jq")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
+def show(as_json: bool) -> None:
+    """Show every setting, its current value and what it does. Each line is valid in config.toml."""
+    from tacitd.config.settings import list_settings
+
+    loaded = _load()
+    rows = list(list_settings(loaded))
+    if as_json:
+        echo_json({key: list(value) if isinstance(value, tuple) else value for key, value, _ in rows})
+        return
+    written = dict(_toml_values(loaded))
+    for key, _, about in rows:
+        click.echo(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
+        if about:
+            click.echo(f"    # {about}")
+
+
+@config.command(epilog="\b\nExample: tacitd config check && tacitd reload")
+def check() -> None:
+    """Check the configuration.
+
+    Ends with 78 if something is wrong.
+    """
+    _load()
+    click.echo(f"{get_paths().config_file}: all right")
+
+
+def _load() -> Config:
+    from tacitd.config.settings import load_config
+    from tacitd.plugins import find_plugins
+
+    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
+
+
+def _toml_values(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting with its value as TOML; durations as `30m`. JSON serves as TOML here, except for null."""
+    from pydantic import BaseModel
+
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            yield from _toml_values(value, f"{prefix}{name}.")
+        else:
+            plain = config.model_dump(mode="json", include={name})[name]
+            yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)

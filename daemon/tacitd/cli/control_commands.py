@@ -1,0 +1,144 @@
+"""The commands `stop`, `sync`, `pause` and `resume`, which call a running daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import click
+
+from tacitd.cli.common import connect_daemon, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.cli.parked_lines import find_reasons, parked_lines
+from tacitd.control.client import call_daemon
+from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.errors import PARKED, UnavailableError
+
+LATE = 10.0
+"""Seconds by which an answer may be later than the timeout of `sync`."""
+
+
+@click.command(epilog="\b\nExample: tacitd stop")
+def stop() -> None:
+    """Stop the running daemon and wait until it has ended.
+
+    No work is lost: what it was doing is done again at the next start.
+    """
+    from tacitd.service.detach import wait_until_gone
+
+    places = get_paths()
+    call_daemon(places.socket, "stop")
+    if not wait_until_gone(places.state_dir):
+        raise UnavailableError("the daemon still runs after 20 s", "`tacitd service logs` shows its log")
+    echo_message("stopped")
+
+
+@click.command(epilog="\b\nExample: tacitd sync --timeout 60")
+@click.option("--timeout", type=click.FloatRange(min=0), default=None, help="Maximum seconds to wait.")
+@click.option(
+    "--write", is_flag=True, help="Write what was gathered now, without waiting for a session's end."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: what is parked, degraded, waiting and made."
+)
+@click.pass_context
+def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) -> None:
+    """Handle everything that exists now, including gathered prompts, and wait until it is done.
+
+    For sessions that have ended, it waits until their lines are written. What waits for a session's end is named; with
+    --write it is done now. Ends with 75 if something is parked, with --write also if something still waits, and prints
+    what and why.
+    """
+    socket = get_paths().socket
+    call_daemon(
+        socket, "ping"
+    )  # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever
+    said = connect_daemon(socket, None if timeout is None else timeout + LATE)(
+        "sync", timeout=timeout, write=write
+    )
+    if as_json:
+        echo_json(said)
+    else:
+        echo_sync(said, write=write)
+    left = said["parked"] or not said["done"] or (write and said["waits"])
+    ctx.exit(PARKED if left else 0)
+
+
+def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
+    """Print the result of a `sync` on stderr: what was made, what is parked, what waits.
+
+    `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
+    """
+    for one in said["made"]:
+        echo_message(one["line"])
+    if not said["done"]:
+        echo_message("not done in time; the daemon continues in the background")
+    for text, hint in parked_lines(said["parked"]):
+        echo_message(f"parked: {text}")
+        if hint:
+            echo_message(f"hint: {hint}")
+    for text in describe_waiting(said["waits"]):
+        echo_message(f"waits: {text}")
+    if write:
+        _tell_why_waiting(said)
+    elif said["waits"]:
+        echo_message("hint: `tacitd sync --write` does not wait for that")
+    rescued = said.get("rescued", 0)  # the answer of an older daemon has no such field
+    if rescued:
+        echo_message(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
+    if said["done"] and not said["parked"]:
+        echo_message("all read" if said["waits"] or rescued else "all handled")
+
+
+def _tell_why_waiting(said: Mapping[str, Any]) -> None:
+    """Print why something still waits after `sync --write`, also where nothing is parked or degraded."""
+    roots = dict.fromkeys(str(row["project"]) for row in said["waits"])
+    echo_reasons(said, roots)
+    parked = {row.get("project") for row in said["parked"]}
+    for root in roots:
+        if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
+            echo_message(f"{root}: it came after the call, or is not to be written now; the log says more")
+
+
+def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
+    """Print what is degraded in these projects (roots), with its hint."""
+    for what, hint in find_reasons(said["degraded"], sorted(projects)):
+        echo_message(what)
+        if hint:
+            echo_message(f"hint: {hint}")
+
+
+def _count_rescued(number: int) -> str:
+    return "1 text was rejected or waits" if number == 1 else f"{number} texts were rejected or wait"
+
+
+def _scope(project: str | None, session: str | None) -> dict[str, str]:
+    if project and session:
+        raise click.UsageError("--project and --session exclude each other")
+    if "" in (project, session):  # an unset shell variable must not mean everything
+        raise click.UsageError("the name is empty; leave the option out for everything")
+    if session:
+        return {"session": session}
+    return {"project": str(resolve_directory(project))} if project else {}
+
+
+@click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
+@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--session", help="Only this session, by its id.")
+def pause(project: str | None, session: str | None) -> None:
+    """Pause learning. What you type meanwhile waits, and is learned after `tacitd resume`."""
+    said = connect_daemon(get_paths().socket)("pause", **_scope(project, session))
+    what = "paused" if said.get("changed", True) else "already paused"
+    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+
+
+@click.command(epilog="\b\nExample: tacitd resume")
+@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--session", help="Only this session, by its id.")
+def resume(project: str | None, session: str | None) -> None:
+    """Resume learning. Without an option, everything that was paused resumes.
+
+    This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
+    """
+    said = connect_daemon(get_paths().socket)("resume", **_scope(project, session))
+    what = "resumed" if said.get("changed", True) else "was not paused"
+    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())

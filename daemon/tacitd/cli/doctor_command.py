@@ -1,0 +1,83 @@
+"""`tacitd doctor`: checks what the daemon needs and prints the fix for each finding. The checks are in `service/`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.errors import FAILED, TacitdError
+
+if TYPE_CHECKING:
+    from tacitd.service.doctor import Service
+    from tacitd.service.finding import DoctorFinding
+
+COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
+
+
+@click.command(
+    epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
+@click.option(
+    "--fix", is_flag=True, help="First make safe repairs: modes of tacitd's own files, a leftover socket."
+)
+@click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
+@click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool) -> None:
+    """Check what the daemon needs, in the service's own environment if a service is installed.
+
+    Calls the model only with --model. Ends with 1 if something must be fixed.
+    """
+    from tacitd.service.doctor import examine_machine
+
+    places = get_paths()
+    if model:
+        echo_message(COST)
+        if not yes:
+            click.confirm("Go on?", abort=True, err=True)
+    if fix:
+        from tacitd.service.fixes import apply_fixes
+
+        for text in apply_fixes(places):
+            echo_message(text)
+    service = _service()
+    found = examine_machine(places, os.environ, service)
+    if model:
+        found.append(_probe_model(service))
+    if as_json:
+        echo_json([finding.as_data() for finding in found])
+    else:
+        _echo_findings(found)
+    ctx.exit(FAILED if any(f.severity == "error" for f in found) else 0)
+
+
+def _echo_findings(found: list[DoctorFinding]) -> None:
+    for finding in found:
+        mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[finding.severity]
+        click.echo(f"{mark} {finding.id}: {finding.what}")
+        if finding.hint:
+            click.echo(f"     hint: {finding.hint}")
+
+
+def _service() -> Service | None:
+    """The service manager and its facts; None on a system without a supported manager."""
+    from tacitd.cli.service_commands import find_manager_and_facts
+    from tacitd.service.doctor import Service
+
+    try:
+        return Service(*find_manager_and_facts(get_paths()))
+    except TacitdError:
+        return None
+
+
+def _probe_model(service: Service | None) -> DoctorFinding:
+    from tacitd.service.doctor import load_or_default
+    from tacitd.service.fixes import probe_model
+
+    places = get_paths()
+    env = (service.manager.read_environment() if service is not None else {}) or os.environ
+    return probe_model(places, load_or_default(places, os.environ), env)

@@ -1,0 +1,80 @@
+"""`tacitd rescue`: prompts that were rejected, or that have waited for more than a day."""
+
+from __future__ import annotations
+
+import click
+
+from tacitd.cli.common import connect_or_run, echo_json, echo_message
+from tacitd.cli.control_commands import echo_sync
+from tacitd.errors import PARKED, UsageError
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, project, reason, text, …")
+@click.pass_context
+def rescue(ctx: click.Context, as_json: bool) -> None:
+    """List the prompts that wait or were rejected.
+
+    Their text is kept in the rescue log, because Claude Code deletes transcripts after 30 days.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with connect_or_run() as call:
+        kept = call("rescued")["kept"]
+    if as_json:
+        echo_json(kept)
+        return
+    for one in kept:
+        click.echo(f"{one['id']}  {one['project']}  {one['reason']}")
+        click.echo(f"    {one['text'][:200]!r}")
+    if not kept:
+        echo_message("nothing waits here")
+
+
+@rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
+@click.argument("ids", nargs=-1, required=True)
+def drop(ids: tuple[str, ...]) -> None:
+    """Delete these prompts from the rescue log."""
+    with connect_or_run() as call:
+        dropped = call("drop", ids=list(ids))["dropped"]
+    if not dropped:
+        raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
+    echo_message(f"dropped {dropped}")
+
+
+@rescue.command(epilog="\b\nExample: tacitd rescue retry --all")
+@click.argument("ids", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Everything that was rejected or is parked.")
+@click.pass_context
+def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
+    """Try these prompts again. Each may cost up to two more calls, within the budget.
+
+    Prints the result. Ends with 75 if something is still parked.
+    """
+    if everything == bool(ids):
+        raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
+    with connect_or_run() as call:
+        said = call("retry", all=True) if everything else call("retry", ids=list(ids))
+        after = call("sync") if said["retried"] or everything else None
+    if ids and not said["retried"] and not said["gone"]:
+        hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
+        raise UsageError("nothing was rejected under these ids", hint)
+    echo_message(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
+    for id in said["gone"]:
+        echo_message(
+            f"{id}: its transcript was deleted; copy its text from `tacitd rescue` and type it again in a session"
+        )
+    if after is not None:
+        echo_sync(after)
+        ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
+
+
+def _count_tried(prompts: int, parked: int, *, everything: bool) -> str:
+    """`tried again: 1 rejected prompt, 2 parked work items`."""
+    if everything and not prompts and not parked:
+        return "nothing was rejected, and nothing is parked that can be tried now"
+    tried = f"tried again: {prompts} rejected prompt{'' if prompts == 1 else 's'}"
+    return f"{tried}, {parked} parked work item{'' if parked == 1 else 's'}" if everything else tried

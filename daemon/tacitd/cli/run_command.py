@@ -1,0 +1,141 @@
+"""`tacitd run`: the daemon in the foreground, under a service manager, detached, or once."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from contextlib import suppress
+from functools import partial
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from tacitd.cli.common import echo_message, get_paths
+from tacitd.cli.parked_lines import parked_lines
+from tacitd.errors import PARKED, TacitdError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tacitd.app import App
+
+Mode = Literal["foreground", "service", "detached"]
+
+
+@click.command(
+    epilog="\b\nExample: tacitd run\nExample: tacitd run --once   (from cron, or to try tacitd out)"
+)
+@click.option("--once", is_flag=True, help="Handle everything that waits, sessions that ended too, then end.")
+@click.option("--quiet", is_flag=True, help="Print errors and warnings only.")
+@click.option(
+    "--service",
+    is_flag=True,
+    help="Run under systemd or launchd: report the status to it, and log for it.",
+)
+@click.option("--detached", type=int, hidden=True, default=None)
+@click.pass_context
+def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: int | None) -> None:
+    """Watch the transcripts that Claude Code writes, and learn from them.
+
+    It prints what it watches, what it may cost and what is missing. It ends with Ctrl-C, SIGTERM or `tacitd stop`.
+    Transcripts that exist at the very first start are taken as read: they cost nothing unless you run `tacitd scan`.
+    """
+    if detached is not None:
+        ctx.exit(_run_detached(detached))
+    ctx.exit(_run_once(quiet) if once else _run_until_stopped("service" if service else "foreground", quiet))
+
+
+def _run_once(quiet: bool) -> int:
+    from tacitd.cli.in_process import open_app
+    from tacitd.dispatch.notices import notice_line
+    from tacitd.methods import build_methods
+
+    with open_app(get_paths()) as app:
+        table = build_methods(app)
+        table["sync"]({})
+        for job in dict.fromkeys(j.name for s in app.found.plugins for j in s.jobs if j.at_start):
+            table["due"]({"job": job})  # the schedule would start it some time later
+        said = table["sync"]({})
+    if not quiet:
+        for notice in app.notices.list_since(0):
+            echo_message(notice_line(notice))
+    for text, hint in parked_lines(said["parked"]):
+        echo_message(f"parked: {text}")
+        if hint:
+            echo_message(f"hint: {hint}")
+    return PARKED if said["parked"] else 0
+
+
+def _run_detached(fd: int) -> int:
+    """`fd`: the pipe to the parent process, which receives the exit code."""
+    from tacitd.cli import echo_error
+    from tacitd.service.detach import run_detached
+
+    def work() -> int:
+        return _run_until_stopped("detached", quiet=True)
+
+    return run_detached(get_paths().state_dir, fd, work, echo_error)
+
+
+def _run_until_stopped(mode: Mode, quiet: bool) -> int:
+    from loguru import logger
+
+    from tacitd.app import build_app
+    from tacitd.control.server import Server
+    from tacitd.methods import build_methods
+    from tacitd.service.banner import banner_lines
+    from tacitd.service.notify import Notifier
+    from tacitd.service.signals import SignalReactions, handle_signals, stacks_on_usr1
+    from tacitd.service.supervision import Supervision
+
+    if mode != "foreground":
+        faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
+    places = get_paths()
+    notifier = Notifier.from_env(os.environ) if mode == "service" else Notifier()
+    signals = [SIGTERM, SIGINT, SIGHUP]
+    if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
+        signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
+    reactions = SignalReactions(held=[] if mode == "foreground" else [SIGHUP])
+    # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
+    with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
+        app = build_app(places, os.environ, longer=notifier.extend_timeout)
+        app.server = Server(places.socket, build_methods(app))
+        log = _start_logging(mode, quiet, app, places.state_dir / "tacitd.log")
+        with app, stacks_on_usr1(log):
+            life = Supervision(app, notifier)
+            hup = life.request_stop if mode == "foreground" else life.reload_or_keep
+            reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
+            try:
+                app.listen()  # last: a client that receives an answer may send a signal at once
+                life.announce_ready()
+            except TacitdError as error:
+                logger.error("the daemon cannot start: {}", error)
+                if mode != "detached":
+                    return error.code
+                raise  # the parent process reads stderr, to which a detached daemon does not log
+            if mode == "foreground" and not quiet:  # only now: the banner names the socket
+                for text in banner_lines(app):
+                    echo_message(text)
+            app.run()
+    return 0
+
+
+def _start_logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
+    """Begin to log; a reload changes the level. Returns the log file; None if the journal keeps the log."""
+    from tacitd.logging_setup import to_file, to_journal, to_stderr
+
+    journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
+
+    def begin(level: str) -> None:
+        if journal:
+            to_journal(level)
+            return
+        with suppress(OSError):  # the daemon runs on with a full disk
+            to_file(file, level)
+        if mode == "foreground":
+            to_stderr("WARNING" if quiet else level)
+
+    begin(app.config.log.level)
+    app.set_log_level = begin
+    return None if journal else file

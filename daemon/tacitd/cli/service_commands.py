@@ -1,0 +1,222 @@
+"""The commands `service`, `start`, `restart`, `reload` and `uninstall`. What they do is in `tacitd.service`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli.common import connect_daemon, echo_message, get_paths
+from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from tacitd.handler import Footprint
+    from tacitd.service.managers import Manager
+    from tacitd.service.units import ServiceFacts
+    from tacitd.state.paths import Paths
+
+
+@click.group(epilog="\b\nExample: tacitd service install")
+def service() -> None:
+    """Run tacitd at every login, under systemd (Linux) or launchd (macOS)."""
+
+
+@service.command(epilog="\b\nExample: tacitd service install --dry-run")
+@click.option("--now/--no-now", default=True, show_default=True, help="Start the service at once.")
+@click.option("--dry-run", is_flag=True, help="Print the service's file, and change nothing.")
+def install(now: bool, dry_run: bool) -> None:
+    """Write the service's file, enable the service and start it. A second time changes only what differs."""
+    places = get_paths()
+    manager, facts = _manager(places), _facts(places)
+    if dry_run:
+        click.echo(manager.render_file(facts), nl=False)
+        return
+    _check_would_run(places, manager, facts, now)
+    for text in manager.install(facts, now=now):
+        echo_message(text)
+    if sys.platform.startswith("linux"):
+        echo_message(
+            "the service runs while you are logged in; after `loginctl enable-linger` it also runs without a login"
+        )
+
+
+def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: bool) -> None:
+    """Raise a TacitdError for what would make the service fail at once, before anything is written."""
+    from tacitd.config.settings import load_config
+    from tacitd.plugins import find_plugins
+    from tacitd.service.detach import ping_daemon
+
+    why = manager.why_unavailable()
+    if why:
+        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    found = find_plugins()
+    load_config(places.config_file, facts.environment, found.collect_sections(), broken=bool(found.failed))
+    if now and not manager.file.exists() and (pid := ping_daemon(places.socket)) is not None:
+        raise UnavailableError(
+            f"a daemon is running already (process {pid})", "run `tacitd stop`, then `tacitd service install`"
+        )
+
+
+@service.command(epilog="\b\nExample: tacitd service uninstall")
+def uninstall() -> None:
+    """Stop the service and remove its file. What was learned stays."""
+    done = _manager(get_paths()).uninstall()
+    for text in done or ["there was nothing to remove"]:
+        echo_message(text)
+
+
+@service.command(epilog="\b\nExample: tacitd service status")
+@click.pass_context
+def status(ctx: click.Context) -> None:
+    """Show the service manager's status of the service."""
+    manager = _manager(get_paths())
+    why = manager.why_unavailable()
+    if why:
+        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    click.echo(manager.status())
+    ctx.exit(0 if manager.file.exists() else UNAVAILABLE)
+
+
+@service.command("restart", epilog="\b\nExample: tacitd service restart")
+def restart_service() -> None:
+    """Restart the service through the service manager."""
+    _manager(get_paths()).restart()
+    echo_message("restarted")
+
+
+@service.command(epilog='\b\nExample: tacitd service logs --since "1 hour ago"')
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines.")
+@click.option("--since", default="", help='A time as journalctl takes it: "1 hour ago", today. Linux only.')
+@click.pass_context
+def logs(ctx: click.Context, follow: bool, since: str) -> None:
+    """Show the service's log."""
+    places = get_paths()
+    manager = _manager(places)
+    if not manager.file.exists():
+        log = places.state_dir / "tacitd.log"
+        raise UnavailableError(
+            "no service is installed", f"a daemon that runs without a service logs to {log}"
+        )
+    ctx.exit(subprocess.run(manager.logs_command(follow, since), check=False).returncode)
+
+
+@click.command(epilog="\b\nExample: tacitd start")
+@click.option(
+    "--detach/--foreground", default=True, show_default=True, help="In the background, or as `tacitd run`."
+)
+@click.pass_context
+def start(ctx: click.Context, detach: bool) -> None:
+    """Start tacitd in the background, on a machine with neither systemd nor launchd, and wait until it answers."""
+    if not detach:
+        from tacitd.cli.run_command import run
+
+        ctx.invoke(run)
+        return
+    places = get_paths()
+    from tacitd.service.detach import spawn_daemon
+
+    if (file := _installed(places)) is not None:
+        raise UsageError(
+            f"tacitd is installed as a service ({file})",
+            "run `tacitd service restart`, or `tacitd service uninstall` first",
+        )
+    pid = spawn_daemon(places, os.environ)
+    echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+
+
+@click.command(epilog="\b\nExample: tacitd restart --when-idle")
+@click.option("--when-idle", is_flag=True, help="First wait until no handler is busy, for at most 10 min.")
+@click.pass_context
+def restart(ctx: click.Context, when_idle: bool) -> None:
+    """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
+    from tacitd.cli.control_commands import stop
+
+    places = get_paths()
+    if when_idle and not _idle(places):
+        raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
+    if _installed(places) is not None:
+        _manager(places).restart()
+        echo_message("restarted")
+        return
+    ctx.invoke(stop)
+    ctx.invoke(start, detach=True)
+
+
+@click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
+def reload() -> None:
+    """Reload the daemon's configuration. If the new one is wrong, the old one stays in force."""
+    said = connect_daemon(get_paths().socket)("reload")
+    echo_message("changed: " + (", ".join(said["changed"]) or "nothing"))
+
+
+@click.command(epilog="\b\nExample: tacitd uninstall --purge")
+@click.option("--purge", is_flag=True, help="Also remove positions, budget, history, log, locks and marks.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def uninstall_all(purge: bool, yes: bool) -> None:
+    """Remove service, daemon and socket; with --purge also everything that only tacitd needs.
+
+    What was learned stays, and is named.
+    """
+    from tacitd.plugins import find_plugins
+    from tacitd.service.uninstall import collect_footprints, uninstall_daemon
+
+    if purge and not yes:
+        click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
+    places = get_paths()
+    manager = _manager(places)
+
+    def footprints() -> dict[str, Footprint]:
+        return collect_footprints(find_plugins().plugins, os.environ)
+
+    installed = manager if manager.file.exists() else None
+    for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):
+        echo_message(text)
+    echo_message("to remove the program itself, delete the virtual environment that it is installed in")
+
+
+def _idle(places: Paths, seconds: float = 600.0) -> bool:
+    """Wait until no handler is busy, for at most `seconds`. Raises UnavailableError if no daemon runs."""
+    deadline = time.monotonic() + seconds
+    while any(one["busy"] for one in connect_daemon(places.socket)("status")["handlers"].values()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.5)
+    return True
+
+
+def _manager(places: Paths) -> Manager:
+    from tacitd.service.managers import find_manager
+
+    return find_manager(os.environ, places.home, places.state_dir / "tacitd.log")
+
+
+def _facts(places: Paths) -> ServiceFacts:
+    from tacitd.model.environment import account_environment
+    from tacitd.model.locate import find_command
+    from tacitd.service.detach import own_command
+    from tacitd.service.units import collect_facts
+
+    command = os.environ.get("TACITD_CLAUDE__COMMAND", "claude")
+    claude = find_command(command, os.environ)
+    return collect_facts(
+        tuple(own_command()),
+        os.environ,
+        account_environment(os.environ),
+        claude,
+        places.state_dir / "tacitd.log",
+    )
+
+
+def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
+    """This system's service manager and the facts for it. Raises UnavailableError if there is none."""
+    return _manager(places), _facts(places)
+
+
+def _installed(places: Paths) -> Path | None:
+    manager = _manager(places)
+    return manager.file if manager.file.exists() and not manager.why_unavailable() else None

@@ -1,0 +1,1 @@
+"""The configuration: the settings, their types, and spans of time as people write them."""

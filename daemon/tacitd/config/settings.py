@@ -1,0 +1,222 @@
+"""The configuration: the settings, their defaults, and the errors for wrong values.
+
+No configuration is needed. It comes from `config.toml` and from `TACITD_*` variables with `__` between levels
+(`TACITD_EXTRACTION__SETTLE=2s`); a variable overrides the file. Slices add sections. Paths (`TACITD_STATE_DIR`,
+`TACITD_CONFIG`, `TACITD_SOCKET`) do not belong here: `paths.py` finds them without pydantic, for the fast commands.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
+
+from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
+from tacitd.config.types import Duration, Names
+from tacitd.errors import ConfigError
+
+PREFIX = "TACITD_"
+ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
+"""Variables with the prefix that are not settings: `paths.py`, `verbs.py`, the model's child process and tests use them."""
+
+
+class Section(BaseModel):
+    """A part of the configuration. Unknown keys are refused, because they are probably misspelt."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionSettings(Section):
+    """When a session counts as over."""
+
+    idle: Duration = Field(
+        default=1800.0, gt=0, description="A session without a new record for this time has ended."
+    )
+
+
+class ProjectSettings(Section):
+    """Where tacitd may write."""
+
+    write: Literal["local", "shared", "off"] = Field(
+        default="local",
+        description="local: written files are hidden from git by .git/info/exclude. shared: they are not hidden. "
+        "off: nothing is written in any project.",
+    )
+    exclude: Names = Field(
+        default=(), description="Directories that are not projects: paths or patterns, `~` allowed."
+    )
+
+
+class DispatchSettings(Section):
+    """How failed work is tried again."""
+
+    first_pause: Duration = Field(
+        default=30.0, gt=0, description="The back-off after a first failure; each next one is 4 times longer."
+    )
+    longest_pause: Duration = Field(default=21600.0, gt=0, description="The longest back-off.")
+
+
+class LogSettings(Section):
+    """tacitd's own log."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="The lowest level that is logged."
+    )
+
+
+class Config(BaseSettings):
+    """The engine's sections. `load` adds the slices' sections. Frozen."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    claude: ClaudeSettings = Field(default_factory=ClaudeSettings)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    session: SessionSettings = Field(default_factory=SessionSettings)
+    projects: ProjectSettings = Field(default_factory=ProjectSettings)
+    dispatch: DispatchSettings = Field(default_factory=DispatchSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+    directives: Names = Field(
+        default=(
+            "~/.agents/docs/development/coding-directives.md",
+            "~/.agents/docs/development/testing-directives.md",
+        ),
+        description="Documents that apply to every project: their content is known and never learned again.",
+    )
+
+    @field_validator("directives")
+    @classmethod
+    def _absolute(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not (name.startswith(("/", "~"))):
+                raise ValueError(f"{name!r} is not an absolute path (it may begin with ~)")
+        return names
+
+    def get_section(self, name: str) -> Any:
+        """The section of this name: an instance of the slice's settings model."""
+        return getattr(self, name)
+
+
+class _Lenient(EnvSettingsSource):
+    """The environment as a source; a list may be written `A,B` as well as in JSON."""
+
+    def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
+        try:
+            return json.loads(value)
+        except (ValueError, TypeError):
+            return value
+
+
+def load_config(
+    file: Path,
+    environ: Mapping[str, str],
+    sections: Mapping[str, type[BaseModel]] | None = None,
+    *,
+    broken: bool = False,
+) -> Config:
+    """Read the file and the variables, and return the whole configuration. A missing file is empty.
+
+    `sections`: the slices' settings models by section name. `broken`: a slice could not be loaded, so an unknown section
+    may be its own and is ignored.
+
+    Raises ConfigError, which names the key, the value, and what is allowed.
+    """
+    table, known = _toml(file), {*Config.model_fields, *(sections or {})}
+    if broken:
+        table = {name: value for name, value in table.items() if name in known}
+    else:
+        _refuse_unknown(environ, known)
+    made: type[Config] = _config_class(environ, table)
+    if sections:
+        fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
+        made = create_model("Config", __base__=made, **fields)
+    try:
+        config = made()
+    except ValidationError as error:
+        raise _refused(error, file, environ) from None
+    return config
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{file} is not TOML: {error}", "fix the line that it names, or remove the file"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
+
+
+def _config_class(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
+    """A Config that reads these variables and this table instead of the process's environment."""
+
+    class Sourced(Config):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            lenient = _Lenient(settings_cls)
+            lenient.env_vars = {k.lower(): v for k, v in environ.items() if k.upper().startswith(PREFIX)}
+            return (lenient, lambda: dict(table))  # type: ignore[return-value]
+
+    return Sourced
+
+
+def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
+    """Raise ConfigError for a variable whose section is unknown: a misspelt one would silently have no effect."""
+    for name in environ:
+        if not name.startswith(PREFIX) or name[len(PREFIX) :] in ELSEWHERE:
+            continue
+        if name[len(PREFIX) :].split("__")[0].lower() not in known:
+            allowed = ", ".join(sorted(PREFIX + k.upper() for k in known))
+            raise ConfigError(f"{name} is not a setting of tacitd", f"the sections are: {allowed}")
+
+
+def _refused(error: ValidationError, file: Path, environ: Mapping[str, str]) -> ConfigError:
+    """The first error as a ConfigError, with the value as it was written, and the variable or file."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    variable = next((name for name in environ if name.upper() == _variable(key)), None)
+    value = repr(environ[variable]) if variable is not None else repr(first["input"])
+    where, named = (variable, f"{variable} ({key})") if variable is not None else (str(file), key)
+    if first["type"] == "extra_forbidden":
+        return ConfigError(
+            f"{named} = {value} is not a setting of tacitd",
+            f"`tacitd config show` lists all settings; correct {where}",
+        )
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "model_type":
+        message = "this is a section, not a setting"
+    hint = (
+        f"correct it in {where}" if variable is not None else f"correct it in {file}, or set {_variable(key)}"
+    )
+    return ConfigError(f"{named} = {value} is not allowed: {message}", hint)
+
+
+def _variable(key: str) -> str:
+    return PREFIX + key.upper().replace(".", "__")
+
+
+def list_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Yield every setting as (key, value, description); keys have the form `section.name`."""
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            yield from list_settings(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value, field.description or ""

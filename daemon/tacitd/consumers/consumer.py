@@ -1,0 +1,445 @@
+"""One handler's place in the log that the transcripts are: its positions, what it has seen, what it did.
+
+A consumer owns one log, `handlers/<name>/log.jsonl` in the state directory. Each record in it is a commit, written
+once: how far the handler got in one transcript, and the data of what it did, together. Nothing here decides
+when something is offered (`dispatch.py`), reads a transcript (`transcripts/`), or makes a long log short
+(`compaction.py`).
+
+Records of the log, all with `at` (seconds since 1970, UTC). A transcript `t` has a session `s`, a directory `w`, the
+position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `Stream.acted`,
+`.ended`, `.floor` and `.only`:
+
+    {"k":"base","p":{path:[offset,mark],…}}         taken as read without being read
+    {"k":"born"}                                    the first start is complete: what is older is not paid for
+    {"k":"done","ev","t","s","w","o","c","a","e","ids","d"}   handled; `ids` are the prompts, `d` the handler's data
+    {"k":"at","t","s","w","o","c","a","e","f"}      nothing more of interest up to `o`
+    {"k":"rewind","t","floor","only"}               `scan` asked for the past
+    {"k":"retry","t","ids"}                         a person has these prompts tried again
+    {"k":"ids"}, {"k":"job"}, {"k":"told"}, {"k":"kept"}   what a compaction wrote
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from tacitd.clock import Clock
+from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.events import Prompt, Record
+from tacitd.files.log import Log
+from tacitd.handler import Commit, Handler, Plugin
+from tacitd.sources.dedupe import SeenPrompts
+from tacitd.sources.position import Position
+from tacitd.state.pathnames import decode_path, encode_path
+
+GRACE = 60.0
+"""Seconds by which a record may be older than the first start and still count as new: a record bears the time
+at which Enter was pressed, and appears in the file later."""
+
+
+FREQUENT = 3600.0
+"""Seconds: a run of a job with a shorter interval leaves no record if it did nothing. `save_jobs` keeps the last one."""
+MESSAGES_KEY = "tell"
+"""The key of a commit's data under which findings for other handlers stand, by their names."""
+_NOWHERE = Position(-1, 0)
+
+
+@dataclass(slots=True)
+class Cursor:
+    """One transcript, as one handler sees it. Changed under its consumer's lock only."""
+
+    path: Path
+    offset: int = 0
+    crc: int = 0
+    session: str = ""
+    cwd: str = ""
+    handled_upto: int = -1
+    """The offset up to which the handler did something; -1: all of it was only ever taken as read."""
+    end_handled_upto: int = -1
+    """The value of `acted` for which the end of the session was handled."""
+    scan_since: float | None = None
+    """`scan` asked for what is younger than this; None: what is younger than the first start counts."""
+    scan_projects: tuple[str, ...] = ()
+    """Roots of the projects that `scan` asked for; empty: of all."""
+    copies_history: bool = False
+    """Its client copies histories with new uuids (up to 1.0.83): known words are known by their text."""
+    epoch: int = 0
+    """Counts how often the position was set back: an answer to what was offered before must not move it."""
+    logged_at: float = 0.0
+    """When the log last spoke of it: seconds since 1970, UTC."""
+    saved_state: tuple[int, int, int] = (0, 0, -1)
+    """(offset, mark, acted) as the log knows them."""
+
+    @property
+    def position(self) -> Position:
+        """Where the handler stands."""
+        return Position(self.offset, self.crc)
+
+    @property
+    def has_unhandled_end(self) -> bool:
+        """Whether the handler did something since it last heard of the session's end."""
+        return self.handled_upto > self.end_handled_upto
+
+    def get_state(self) -> tuple[int, int, int]:
+        """What `saved` is compared with."""
+        return self.offset, self.crc, self.handled_upto
+
+    def reset_to_start(self) -> None:
+        """Read it from its first byte again."""
+        self.offset = self.crc = 0
+        self.handled_upto = self.end_handled_upto = -1
+        self.epoch += 1
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A handler with its log. Its methods may be called from any thread."""
+
+    plugin: Plugin
+    handler: Handler
+    log: Log
+    clock: Clock
+    cursors: dict[Path, Cursor] = field(default_factory=dict)
+    seen: SeenPrompts = field(default_factory=SeenPrompts)
+    first_start: float | None = None
+    last_job_runs: dict[str, float] = field(default_factory=dict)
+    """When each job last succeeded: seconds since 1970, UTC."""
+    handled_messages: set[str] = field(default_factory=set)
+    """Findings of others that were handled, by id."""
+    retried_keys: set[str] = field(default_factory=set)
+    """`Seen.key` of prompts that were rejected and that a person has tried again: new until they are handled."""
+    message_commits: list[Commit] = field(default_factory=list)
+    """Commits, as they were read, that have findings for others."""
+    skipped_records: int = 0
+    """Records of the log that could not be understood."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _commits: Commits = field(default_factory=Commits)
+    _first_start_saved: bool = True
+    _job_runs_saved: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The slice's."""
+        return self.plugin.name
+
+    # from the log
+
+    def replay_log(self) -> Iterator[Commit]:
+        """Fold the log, and hand out the commits that carry data, oldest first. Call once, before all else, and
+        exhaust it: what is not read is not known."""
+        for record in self.log.read():
+            try:
+                commit = self._fold(record)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                self.skipped_records += 1
+                logger.warning("{}: a record is left out: {}", self.log.path, type(error).__name__)
+                continue
+            if commit is not None and commit.data:
+                if MESSAGES_KEY in commit.data:
+                    self.message_commits.append(commit)
+                yield commit
+
+    def _fold(self, record: Mapping[str, Any]) -> Commit | None:
+        match record.get("k"):
+            case "born":
+                self.first_start = float(record["at"])
+            case "base":
+                for name, (offset, crc) in record["p"].items():
+                    self._set_baseline(decode_path(name), int(offset), int(crc), float(record["at"]))
+            case "rewind":
+                only = tuple(map(str, record.get("only", ())))
+                self._apply_rewind(
+                    decode_path(record["t"]), float(record["floor"]), only, float(record["at"])
+                )
+            case "at":
+                self._apply_position(record)
+            case "ids":
+                self._note_handled(record["ids"])
+            case "retry":
+                self.retried_keys.update(map(str, record["ids"]))
+                if record.get("t"):
+                    self._reset_at(decode_path(record["t"]), float(record["at"]))
+            case "job":
+                self.last_job_runs[str(record["s"])] = self._job_runs_saved[str(record["s"])] = float(
+                    record["at"]
+                )
+            case "told":
+                self.handled_messages.update(map(str, record["ids"]))
+            case "kept":
+                return parse_commit(record)
+            case "done":
+                return self._fold_done(record)
+            case _:
+                pass  # a newer version's record: what it says is not ours to judge
+        return None
+
+    def _fold_done(self, record: Mapping[str, Any]) -> Commit:
+        commit = parse_commit(record)
+        self._note_handled(record.get("ids", ()))
+        if commit.event == "Due":
+            self.last_job_runs[commit.session] = commit.at
+        if commit.event == "Told":
+            self.handled_messages.add(commit.session)
+        if commit.transcript:
+            self._apply_position(record)
+        return commit
+
+    def _note_handled(self, keys: Sequence[str]) -> None:
+        self.seen.load_keys(keys)
+        self.retried_keys.difference_update(keys)
+
+    def _apply_position(self, record: Mapping[str, Any]) -> Cursor:
+        """What a record says of its transcript. One that lies before what was known means: read again."""
+        stream = self.get_cursor(decode_path(record["t"]))
+        offset = int(record["o"])
+        if offset < stream.offset:
+            stream.reset_to_start()
+        stream.offset, stream.crc, stream.logged_at = offset, int(record.get("c", 0)), float(record["at"])
+        stream.session = record.get("s") or stream.session
+        stream.cwd = record.get("w") or stream.cwd
+        stream.handled_upto = int(record.get("a", stream.handled_upto))
+        stream.end_handled_upto = int(record.get("e", stream.end_handled_upto))
+        stream.scan_since = record.get("f", stream.scan_since)
+        stream.scan_projects = tuple(map(str, record.get("fo", stream.scan_projects)))
+        stream.saved_state = stream.get_state()
+        return stream
+
+    def is_frequent_job(self, job: str) -> bool:
+        """Whether a job comes round so often that its last time is not worth a record: a start begins it anew."""
+        return any(one.name == job and one.every < FREQUENT for one in self.plugin.jobs)
+
+    # positions
+
+    def record_first_start(self, positions: Mapping[Path, Position]) -> None:
+        """The first start: take what is there as read, and keep the time. Durable when it returns; a crash before
+        that leaves no first start at all."""
+        with self.lock:
+            now = self.clock.now()
+            items = list(positions.items())
+            for i in range(0, len(items), 500):
+                part = {encode_path(path): [p.offset, p.crc] for path, p in items[i : i + 500]}
+                self.log.append({"k": "base", "at": now, "p": part})
+            self.log.append({"k": "born", "at": now})
+            self.log.flush()
+            self.first_start = now
+            for path, p in items:
+                self._set_baseline(path, p.offset, p.crc, now)
+
+    def correct_first_start(self) -> None:
+        """The clock says that the first start is yet to come: it was wrong then, or is wrong now. What is typed from now
+        on counts as new, because else nothing would be learned any more, and nobody would know why.
+
+        Raises OSError, LogDamagedError.
+        """
+        with self.lock:
+            now = self.clock.now()
+            if self.first_start is not None and now < self.first_start:
+                # At once: what is typed while it cannot be written down would be passed by as too old.
+                self.first_start, self._first_start_saved = now, False
+            self._save_first_start()
+
+    def _save_first_start(self) -> None:
+        if not self._first_start_saved:
+            self.log.append({"k": "born", "at": self.first_start})
+            self.log.flush()
+            self._first_start_saved = True
+
+    def _set_baseline(self, path: Path, offset: int, crc: int, at: float) -> None:
+        self.cursors[path] = Cursor(path, offset, crc, logged_at=at, saved_state=(offset, crc, -1))
+
+    def get_cursor(self, path: Path) -> Cursor:
+        """The stream of a transcript; a new one starts at its first byte."""
+        with self.lock:
+            return self.cursors.setdefault(path, Cursor(path))
+
+    def get_offset(self, path: Path) -> int:
+        """The offset up to which a transcript is handled, without remembering that it was asked for."""
+        stream = self.cursors.get(path)
+        return stream.offset if stream is not None else 0
+
+    def is_too_old(self, one: Prompt | Record, stream: Cursor) -> bool:
+        """Whether a handler that pays must skip this, because it is from before the first start."""
+        if not self.plugin.uses_model or one.time is None:
+            return False
+        floor = stream.scan_since if stream.scan_since is not None else self._new_since
+        return one.time < floor
+
+    def is_outside_scan(self, prompt: Prompt, stream: Cursor, root: str) -> bool:
+        """Whether a prompt is from before the first start, and no `scan` asked for its project's."""
+        old = self.plugin.uses_model and prompt.time is not None and prompt.time < self._new_since
+        return old and bool(stream.scan_projects) and root not in stream.scan_projects
+
+    @property
+    def _new_since(self) -> float:
+        return (self.first_start or 0.0) - GRACE
+
+    def wants_prompt(self, prompt: Prompt, stream: Cursor) -> bool:
+        """Whether a prompt is new to the handler, and may be paid for."""
+        again = bool(self.retried_keys) and SeenPrompts.encode_id(prompt.id) in self.retried_keys
+        return (again or not self.seen.has_prompt(prompt, stream.copies_history)) and not self.is_too_old(
+            prompt, stream
+        )
+
+    def has_handled(self, id: str) -> bool:
+        """Whether the prompt with this id was handled or rejected, and nobody has it tried again."""
+        return self.seen.has_id(id) and SeenPrompts.encode_id(id) not in self.retried_keys
+
+    def retry_prompts(self, path: Path, ids: Sequence[str]) -> None:
+        """Offer these prompts of a transcript again, which is read from its first byte for that. Durable when it returns.
+
+        Raises OSError, LogDamagedError: then nothing has changed.
+        """
+        with self.lock:
+            keys, now = list(map(SeenPrompts.encode_id, ids)), self.clock.now()
+            self.log.append({"k": "retry", "at": now, "t": encode_path(path), "ids": keys})
+            self.log.flush()
+            self.retried_keys.update(keys)
+            self._reset_at(path, now)
+
+    def _reset_at(self, path: Path, at: float) -> None:
+        stream = self.get_cursor(path)
+        stream.reset_to_start()
+        stream.logged_at, stream.saved_state = at, stream.get_state()
+
+    def skip_to(self, stream: Cursor, position: Position) -> None:
+        """Nothing up to there is for this handler. Moves in memory; `save` writes it: reading again costs nothing."""
+        with self.lock:
+            stream.offset, stream.crc = position.offset, position.crc
+
+    def drop_prompts(self, ids: Sequence[str]) -> None:
+        """These prompts count as handled, because a person said so. Durable when it returns."""
+        with self.lock:
+            keys = list(map(SeenPrompts.encode_id, ids))
+            self.log.append({"k": "ids", "at": self.clock.now(), "ids": keys})
+            self.log.flush()
+            self._note_handled(keys)
+
+    def reset_cursor(self, stream: Cursor) -> None:
+        """The file is another one: read it from its first byte. What is known of its prompts stays known."""
+        with self.lock:
+            stream.reset_to_start()
+
+    def commit(
+        self,
+        stream: Cursor,
+        position: Position,
+        prompts: Sequence[Prompt],
+        data: Mapping[str, Any],
+        epoch: int | None = None,
+    ) -> Commit | None:
+        """The handler is done up to `position`. With data or prompts, a record is durable when this returns, and only
+        then does anything change; without, the position moves in memory and `save` writes it some time later.
+
+        `epoch` is the stream's when the work was offered: where it was set back since, what was done is kept and the
+        position stays. Raises OSError, LogDamagedError: then nothing was committed.
+        """
+        with self.lock:
+            stays = epoch not in (None, stream.epoch)
+            at = stream.position if stays else position
+            commit = None
+            if data or prompts:
+                keys = SeenPrompts.encode_prompts(prompts, stream.copies_history)
+                record = self._make_record("TranscriptGrew", stream, at) | {
+                    "a": at.offset,
+                    "ids": keys,
+                    "d": dict(data),
+                }
+                commit = self._commits.append_once(self.log, record)
+                self._note_handled(keys)
+            stream.offset, stream.crc, stream.handled_upto = at.offset, at.crc, at.offset
+            if commit is not None:
+                stream.saved_state, stream.logged_at = stream.get_state(), commit.at
+            return commit
+
+    def commit_event(
+        self, event: str, stream: Cursor | None, name: str, data: Mapping[str, Any], mark: int | None = None
+    ) -> Commit:
+        """An event without records is handled: an ended session (`mark`: what the handler had done of it when it was
+        told), a job (`name` is the job's). Raises OSError, LogDamagedError: then nothing was committed."""
+        with self.lock:
+            record = self._make_record(event, stream, stream.position if stream else _NOWHERE)
+            record |= {"s": name, "d": dict(data)}
+            if event == "SessionEnded" and stream is not None:
+                record["e"] = max(stream.end_handled_upto, stream.handled_upto if mark is None else mark)
+            commit = self._commits.append_once(self.log, record)
+            if stream is not None and event == "SessionEnded":
+                stream.end_handled_upto = record["e"]
+                stream.saved_state, stream.logged_at = stream.get_state(), commit.at
+            if event == "Due":
+                self.last_job_runs[name] = commit.at
+            if event == "Told":
+                self.handled_messages.add(name)
+            return commit
+
+    def _make_record(self, event: str, stream: Cursor | None, at: Position) -> dict[str, Any]:
+        now = self.clock.now()
+        if stream is None:
+            return {"k": "done", "at": now, "ev": event, "t": "", "o": -1}
+        return {**make_position_record(stream, now), "k": "done", "ev": event, "o": at.offset, "c": at.crc}
+
+    def save_positions(self) -> None:
+        """Write positions that moved past things of no interest. Raises OSError, LogDamagedError."""
+        with self.lock:
+            self._save_first_start()
+            now = self.clock.now()
+            moved = [stream for stream in self.cursors.values() if stream.get_state() != stream.saved_state]
+            for stream in moved:
+                self.log.append(make_position_record(stream, now))
+            self.log.flush()
+            for stream in moved:
+                stream.saved_state, stream.logged_at = stream.get_state(), now
+
+    def save_jobs(self) -> None:
+        """Write when the jobs without a record of their own last succeeded, so that the next start continues their
+        intervals. For the end of the daemon: a crash begins those intervals anew. Raises OSError, LogDamagedError."""
+        with self.lock:
+            ran = {name: at for name, at in list(self.last_job_runs.items()) if self.is_frequent_job(name)}
+            ran = {name: at for name, at in ran.items() if self._job_runs_saved.get(name) != at}
+            for name, at in ran.items():
+                self.log.append({"k": "job", "at": at, "s": name})
+            self.log.flush()
+            self._job_runs_saved |= ran
+
+    def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> None:
+        """Read these transcripts from their first byte again, for prompts not older than `floor` (`scan`), of the
+        projects with these roots; empty: of all.
+
+        Where an earlier `scan` asked for more, that still counts.
+        """
+        with self.lock:
+            now = self.clock.now()
+            for path in paths:
+                self.log.append(
+                    {"k": "rewind", "at": now, "t": encode_path(path), "floor": floor, "only": list(only)}
+                )
+            self.log.flush()
+            for path in paths:
+                self._apply_rewind(path, floor, tuple(only), now)
+
+    def _apply_rewind(self, path: Path, floor: float, only: tuple[str, ...], at: float) -> None:
+        stream = self.get_cursor(path)
+        stream.reset_to_start()
+        everything = not only or (stream.scan_since is not None and not stream.scan_projects)
+        stream.scan_projects = () if everything else tuple(sorted({*stream.scan_projects, *only}))
+        stream.scan_since = floor if stream.scan_since is None else min(floor, stream.scan_since)
+        stream.logged_at, stream.saved_state = at, stream.get_state()
+
+
+def make_position_record(stream: Cursor, at: float) -> dict[str, Any]:
+    """The record of where a handler stands in one transcript."""
+    return {
+        "k": "at",
+        "at": at,
+        "t": encode_path(stream.path),
+        "s": stream.session,
+        "w": stream.cwd,
+        "o": stream.offset,
+        "c": stream.crc,
+        "a": stream.handled_upto,
+        "e": stream.end_handled_upto,
+    } | ({"f": stream.scan_since, "fo": list(stream.scan_projects)} if stream.scan_since is not None else {})

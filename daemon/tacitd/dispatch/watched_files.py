@@ -1,0 +1,57 @@
+"""Files that handlers named as sources of their own: noticed when they change, once a minute and at `sync`.
+
+A change while no daemon ran is not noticed here: a handler compares contents when it next uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from loguru import logger
+
+from tacitd.consumers.consumer import Consumer
+from tacitd.events import NoProject, Project, SourceChanged
+
+FileStamp = tuple[int, int] | None
+
+
+class WatchedFiles:
+    """What the sources looked like when they were last seen. Engine thread only."""
+
+    def __init__(self, consumers: Mapping[str, Consumer]) -> None:
+        self._consumers = consumers
+        self._stamps: dict[tuple[str, Path, Path], FileStamp] = {}
+        self.projects: dict[Path, Project] = {}
+
+    def watch_project(self, project: Project | NoProject) -> None:
+        """Work happens in this project: its sources count from now on, and what `git init` added to them."""
+        if isinstance(project, Project) and self.projects.get(project.root) != project:
+            self.projects[project.root] = project
+            for name, consumer in self._consumers.items():
+                for path in _list_sources(consumer, project):
+                    self._stamps.setdefault((name, project.root, path), _read_stamp(path))
+
+    def poll_changes(self) -> Iterator[tuple[str, SourceChanged]]:
+        """Yield (handler, event) for each source that looks different from before."""
+        for (name, root, path), before in list(self._stamps.items()):
+            now = _read_stamp(path)
+            if now != before:
+                self._stamps[name, root, path] = now
+                yield name, SourceChanged(self.projects[root], path)
+
+
+def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path]:
+    try:
+        return list(consumer.handler.sources(project))
+    except Exception as error:  # noqa: BLE001  one failing handler never touches another
+        logger.opt(exception=error).warning("{} cannot name its sources", consumer.name)
+        return []
+
+
+def _read_stamp(path: Path) -> FileStamp:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

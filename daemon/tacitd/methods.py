@@ -1,0 +1,181 @@
+"""The methods of the control socket. Commands that run an engine in their own process use the same table.
+
+Each method takes named parameters and returns a JSON value. docs/socket.md lists them; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tacitd import __version__
+from tacitd.app import App
+from tacitd.consumers.retries import retry_rejected
+from tacitd.dispatch.notices import STORED, notice_line
+from tacitd.dispatch.pauses import Pause
+from tacitd.engine import Engine
+from tacitd.errors import UsageError
+from tacitd.events import Due, NoProject, Project
+from tacitd.plugins import find_job_owners
+from tacitd.reload import reload_config
+from tacitd.status_snapshot import build_status
+
+RpcMethod = Callable[[Mapping[str, Any]], Any]
+
+
+def build_methods(app: App) -> dict[str, RpcMethod]:
+    """The table of methods by name."""
+    table: dict[str, RpcMethod] = {
+        "ping": lambda _: {"version": __version__, "pid": os.getpid()},
+        "status": lambda _: app.engine.call(lambda: take_status(app)),
+        "sync": lambda params: _sync(app, params),
+        "pause": lambda params: _set_pause(app, params, held=True),
+        "resume": lambda params: _set_pause(app, params, held=False),
+        "due": lambda params: _run_job(app, params),
+        "scan": lambda params: _scan(app, params),
+        "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
+        "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.list_entries()]},
+        "retry": lambda params: _retry(app, params),
+        "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
+        "reload": lambda _: {"changed": reload_config(app)},
+        "stop": lambda _: _stop(app),
+    }
+    if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
+        table["debug.wedge"] = lambda _: _wedge(app)
+    return table
+
+
+def _wedge(app: App) -> dict[str, Any]:
+    """Block the engine's loop for ever."""
+
+    def stay() -> None:
+        threading.Event().wait()
+
+    app.engine.call_soon(stay)
+    return {"wedged": True}
+
+
+def take_status(app: App) -> dict[str, Any]:
+    """The whole status document. Engine thread."""
+    return build_status(app)
+
+
+def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Wait until everything that exists now is handled or parked. Return what is parked, what waits, what was made.
+
+    `timeout`: maximum seconds, none waits without a limit. `due`: jobs (`{"job", "project"}`) to run after that, and to
+    wait for. `write`: also run the jobs of everything that waits. Raises UsageError for a wrong timeout, job or project.
+    """
+    timeout = params.get("timeout")
+    seconds = float(timeout) if timeout is not None else None
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(
+            f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
+        )
+    deadline = None if seconds is None else app.clock.monotonic() + seconds
+    mark, waited, jobs = app.notices.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    done = _wait_until_handled(app, deadline)
+    if done and (params.get("write") or params.get("due")):
+        waited = app.engine.call(lambda: take_status(app))["waits"]
+        asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
+        jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
+        done = _wait_until_handled(app, deadline)
+    document = app.engine.call(lambda: take_status(app))
+    said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
+    rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.list_since(mark)]
+    made = {"made": [row for row in rows if row["did"] == STORED]}
+    made["unmade"] = [row for row in rows if row["did"] != STORED]
+    return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
+
+
+def _wait_until_handled(app: App, deadline: float | None) -> bool:
+    """Wait until everything is handled or parked; return False at the deadline (monotonic seconds; None: no limit)."""
+    left = None if deadline is None else max(0.0, deadline - app.clock.monotonic())
+    try:
+        app.engine.sync(left if left is None else min(left, threading.TIMEOUT_MAX))
+    except TimeoutError:
+        return False
+    return True
+
+
+def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
+    hold = Pause("all")
+    if "" in (params.get("session"), params.get("project")):
+        raise UsageError("the name is empty", "leave it out for everything")
+    if params.get("session"):
+        hold = Pause("session", str(params["session"]))
+    elif params.get("project"):
+        hold = Pause("project", str(_project(app, params["project"]).root))
+    changed = app.engine.call(lambda: app.engine.set_pause(hold, held=held))
+    return {"scope": hold.scope, "name": hold.name, "held": held, "changed": changed}
+
+
+def _project(app: App, directory: object) -> Project:
+    place = app.engine.project_of(str(directory))
+    if isinstance(place, NoProject):
+        raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
+    return place
+
+
+def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Start a job now, for one project or for all. Returns at once: `sync` waits for it."""
+    job = str(params["job"])
+    owners = find_job_owners(app.found.plugins, job)
+    if not owners:
+        raise UsageError(f"no handler has a job {job!r}")
+    project = _project(app, params["project"]) if params.get("project") else None
+
+    def post() -> None:
+        for name in owners:
+            app.engine.dispatcher.post_event(Due(job, project), only=name)
+
+    app.engine.call(post)
+    return {"job": job, "project": str(project.root) if project else None}
+
+
+def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Read these transcripts again from their first byte.
+
+    Only prompts that are not older than `since` (seconds since 1970) and belong to `projects` (roots; none: all) count.
+    """
+    since, paths = float(params["since"]), [Path(str(name)) for name in params["transcripts"]]
+    only = [str(root) for root in params.get("projects", ())]
+    return {"transcripts": app.engine.call(lambda: app.engine.rewind_transcripts(paths, since, only), None)}
+
+
+def _drop(app: App, params: Mapping[str, Any]) -> int:
+    """Delete texts from the rescue log, and stop their parked work. Returns how many were deleted. Engine thread."""
+    ids = [str(id) for id in params["ids"]]
+    dropped = sum(app.engine.dispatcher.rescue.drop_prompt(id) for id in ids)
+    app.engine.dispatcher.drop_prompts(ids)
+    return dropped
+
+
+def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Try rejected prompts again: `ids`, or `all`. Raises UsageError without either, or with both."""
+    if bool(params.get("all")) == bool(params.get("ids")):
+        raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
+    ids = None if params.get("all") else {str(id) for id in params["ids"]}
+    return app.engine.call(lambda: retry_rejected(app, ids), None)
+
+
+def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:
+    """The handled and the total bytes of these transcripts, for the handlers that call the model."""
+    done = total = 0
+    for path in map(Path, params["transcripts"]):
+        stamp = engine.follower.stamps.get(path)
+        if stamp is not None:
+            total += stamp.size
+            done += min(
+                [stamp.size, *(c.get_offset(path) for c in engine.consumers.values() if c.plugin.uses_model)]
+            )
+    return {"done": done, "total": total}
+
+
+def _stop(app: App) -> dict[str, Any]:
+    app.engine.call_soon(app.request_stop)
+    return {"stopping": True}

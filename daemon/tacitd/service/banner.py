@@ -1,0 +1,41 @@
+"""The banner of `tacitd run`: what it watches, what it may cost, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tacitd import __version__
+from tacitd.app import App
+from tacitd.config.durations import format_duration
+from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.status import list_waits
+from tacitd.status_snapshot import list_session_rows
+
+
+def banner_lines(app: App) -> Iterator[str]:
+    """The lines of the banner."""
+    budget = app.config.budget
+    stamps = app.engine.follower.stamps
+    yield f"tacitd {__version__} watches {app.paths.config_dir / 'projects'} ({len(stamps)} transcripts)"
+    first = [
+        name for name, c in app.engine.consumers.items() if (c.first_start or 0.0) >= app.engine.started_at
+    ]
+    if first:
+        yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
+    yield (
+        f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
+        f"{budget.calls_per_day} calls a day"
+    )
+    yield (
+        f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
+        f"its client has ended"
+    )
+    waits = list_waits(app.engine)
+    for text in describe_waiting(waits, list_session_rows(app, waits)):
+        yield f"waits: {text}"
+    yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
+    for one in app.engine.list_degradations():
+        yield f"missing: {one.what}"
+        if one.hint:
+            yield f"  hint: {one.hint}"
+    yield "Press Ctrl-C to stop; no work is lost"

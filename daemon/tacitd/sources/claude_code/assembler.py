@@ -1,0 +1,370 @@
+"""The assembler: the records of one transcript, in file order, turned into what handlers get. No file, no clock.
+
+What a record needs from its neighbours belongs here: its session and directory, the assistant's text before it, whether a
+queued message was taken back, whether the same words came before. The verdict on a single record is in person.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tacitd.clock import parse_utc
+from tacitd.events import Prompt, Record
+from tacitd.sources.claude_code.assistant import CONTEXT, HELD, RecentSpeech, classify_speech, spoken_record
+from tacitd.sources.claude_code.prompt_text import command_name
+from tacitd.sources.claude_code.prompts import (
+    OwnCalls,
+    PersonWords,
+    PromptVerdict,
+    is_headless,
+    is_plain_tool_result,
+    judge_line,
+)
+from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
+from tacitd.sources.claude_code.records import (
+    KNOWN_TYPES,
+    TEXT_LIMIT,
+    LineHeader,
+    LineMessage,
+    TranscriptLine,
+    text_of,
+)
+from tacitd.sources.dedupe import SeenPrompts
+from tacitd.sources.record_buffer import RecordBuffer
+
+_SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
+
+_UNKNOWN = 100
+"""How many unknown record types are counted by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """A line that might contain a person's words, with its verdict and its prompts."""
+
+    start: int
+    """Byte offset of the line."""
+    type: str
+    uuid: str
+    session: str
+    time: float | None
+    """Seconds since 1970, UTC."""
+    cwd: str
+    verdict: PromptVerdict
+    """Without `words` if they were left out; `reason` has the cause."""
+    prompts: tuple[Prompt, ...]
+
+
+class RecordAssembler:
+    """The state after the records taken so far."""
+
+    def __init__(self, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
+        self.own = own
+        self.start = start
+        self.session = ""
+        self.cwd = ""
+        self.stamp = ""
+        self.is_headless = False
+        self.has_prompts = False
+        """Whether any prompt was found, also before `start`."""
+        self.counts: Counter[str] = Counter()
+        self.buffer = RecordBuffer(own, start)
+        self.judged: list[JudgedLine] | None = [] if explain else None
+        self._queue = PromptQueue()
+        self._seen = SeenPrompts()
+        self.copies_history = False
+        self._speech = RecentSpeech(own)
+        self._entrypoint: str | None = None
+        self._own_cwd = False
+        self._skipped_header: LineHeader | None = None
+
+    @property
+    def pinned_offset(self) -> int | None:
+        """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
+        return self._queue.find_pin(self.start)
+
+    def try_fast_path(self, start: int, raw: memoryview, line: LineHeader) -> bool:
+        """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `take`.
+
+        This is the fast path: nine of ten lines end here, so it does only what it must. An assistant's line is kept undecoded
+        and decoded on request.
+        """
+        kind = line.type
+        if line.cwd is None or line.session_id is None:
+            if kind in _SPEAKING or kind not in KNOWN_TYPES:
+                return False
+            self.catch_up(line)
+            return True
+        if kind == "user":
+            if self.judged is not None or not is_plain_tool_result(line):
+                return False
+        elif kind == "assistant":
+            said = classify_speech(line)
+            if said:
+                if len(raw) > HELD:
+                    return False
+                held = bytes(raw)
+                if said == "text":
+                    self._speech.add_speech(held)
+                self.buffer.hold_line(start, start + len(held) + 1, held)
+        elif kind == "attachment":
+            attachment = line.attachment
+            if attachment is None or attachment.type == "queued_command":
+                return False
+        elif kind == "queue-operation" or kind not in KNOWN_TYPES:
+            return False
+        self._skipped_header = line
+        return True
+
+    def catch_up(self, line: LineHeader | TranscriptLine | None = None) -> None:
+        """Take the session, directory and time from the last line of the fast path, then from this one."""
+        passed, self._skipped_header = self._skipped_header, None
+        if passed is not None:
+            self._take_context(passed)
+        if line is not None:
+            self._take_context(line)
+
+    def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
+        """Take the next record. `start` and `end` are the offsets of its line."""
+        self.catch_up(line)
+        driven = is_headless(line)
+        if driven is not None:
+            self.is_headless = driven
+        if line.is_sidechain or line.agent_id:
+            self._judge_only(start, line)
+        elif line.type == "assistant":
+            self._assistant(start, end, line)
+        elif line.type == "user":
+            self._user(start, end, line)
+        elif line.type == "attachment":
+            self._attachment(start, end, line)
+        elif line.type == "queue-operation":
+            self._queue_operation(start, end, line)
+        elif line.type not in KNOWN_TYPES and start >= self.start:
+            self._count_unknown(line.type)
+
+    def release_queued(self) -> None:
+        """The session is over or idle: messages that still wait in the queue count as said."""
+        gone, said = self._queue.release_all()
+        for entry in gone:
+            self._drop(entry, "delivered as a prompt of its own")
+        for entry in said:
+            self._give_out(entry, "typed while the model worked, and left in the queue")
+
+    # --- context ---------------------------------------------------------------------------------------
+
+    def _take_context(self, line: LineHeader | TranscriptLine) -> None:
+        if line.session_id is not None:
+            self.session = line.session_id
+        if line.cwd is not None and line.cwd != self.cwd:
+            self.cwd = line.cwd
+            self._own_cwd = self.own.is_own_record("", line.cwd)
+        if line.timestamp is not None:
+            self.stamp = line.timestamp
+        if line.entrypoint is not None and line.entrypoint != self._entrypoint:
+            self._entrypoint = line.entrypoint
+            self.is_headless = line.entrypoint.startswith("sdk")
+
+    def _is_own(self, session: str) -> bool:
+        return self._own_cwd or session in self.own.sessions
+
+    def _count_unknown(self, kind: str | None) -> None:
+        name = f"unknown type: {kind[:60]}" if kind else "no type"
+        if name not in self.counts and len(self.counts) >= _UNKNOWN:
+            name = "unknown type: others"
+        self.counts[name] += 1
+
+    # --- records ---------------------------------------------------------------------------------------
+
+    def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
+        record = spoken_record(start, end, line, self.session, self.cwd, self.own)
+        if record.text:
+            self._speech.add_speech(record.text[-CONTEXT:])
+        if record.text or record.tools:
+            self.buffer.add_record(record)
+
+    def _user(self, start: int, end: int, line: TranscriptLine) -> None:
+        verdict = judge_line(line, self.own)
+        given = False
+        # A typed line delivers a queued message; the client's lines (rule 6) and tools' results (rule 8) do not.
+        if verdict.rule not in (6, 8) and not self._queue.is_empty:
+            delivered = self._queue.take_delivered(_raw_text(line))
+            given = any(entry.given_out for entry in delivered)
+            for entry in delivered:
+                self._drop(entry, "delivered as a prompt of its own")
+        if given and verdict.words:
+            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
+        if line.is_compact_summary and verdict.rule == 6:
+            self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[:TEXT_LIMIT]))
+        self._judge(start, end, line, verdict, line.uuid or "")
+
+    def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
+        attachment = line.attachment
+        if attachment is None or attachment.type != "queued_command":
+            return
+        waited = None if self._queue.is_empty else self._queue.take_attached(text_of(attachment.prompt))
+        if waited is not None:
+            self._drop(waited, "delivered as an attachment")
+        verdict = judge_line(line, self.own)
+        if waited is not None and waited.given_out and verdict.words:
+            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
+        self._judge(start, end, line, verdict, attachment.source_uuid or line.uuid or "")
+
+    def _queue_operation(self, start: int, end: int, line: TranscriptLine) -> None:
+        text = text_of(line.content)
+        if line.operation == "enqueue":
+            entry = self._entry(start, end, line, text, judge_line(line, self.own))
+            for late in self._queue.enqueue(entry):
+                self._give_out(late, "typed while the model worked")
+            if not entry.verdict.words:
+                self._explain(start, line, entry.verdict)
+            return
+        self._explain(start, line, judge_line(line, self.own))
+        if line.operation == "popAll":
+            for taken in self._queue.pop_all(text):
+                self._drop(taken, "taken back for editing")
+        elif line.operation == "dequeue":
+            named = self._queue.dequeue(text)
+            if named is not None:
+                self._drop(named, "delivered as a prompt of its own")
+        elif line.operation == "remove":
+            self._removed(start, end, line, text)
+
+    def _removed(self, start: int, end: int, line: TranscriptLine, text: str) -> None:
+        entry = self._queue.remove_delivered(text)
+        if entry is None and text:
+            # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
+            # and may be nowhere else, so they are taken from this record. `Seen` drops them if they are.
+            typed = TranscriptLine(type="queue-operation", operation="enqueue", content=line.content)
+            entry = self._entry(start, end, line, text, judge_line(typed, self.own))
+        if entry is not None and not entry.given_out:
+            entry.uuid = line.command_uuid or ""
+            self._give_out(entry, "typed while the model worked, delivered in mid-turn")
+
+    # --- prompts ---------------------------------------------------------------------------------------
+
+    def _entry(
+        self, start: int, end: int, line: TranscriptLine, text: str, verdict: PromptVerdict
+    ) -> QueuedPrompt:
+        session, stamp = line.session_id or self.session, line.timestamp or ""
+        return QueuedPrompt(start, end, text, verdict, session, stamp, self._speech.get_context())
+
+    def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
+        if not entry.verdict.words:
+            return
+        line = TranscriptLine(
+            type="queue-operation",
+            session_id=entry.session,
+            timestamp=entry.stamp,
+            cwd=self.cwd,
+            uuid=entry.uuid,
+        )
+        verdict = replace(entry.verdict, reason=reason)
+        if self._is_own(entry.session):
+            verdict = PromptVerdict(3, (), "tacitd's own call")
+        elif self.is_headless:
+            verdict = PromptVerdict(3, (), "queued in a program's session")
+        self._judge(entry.start, entry.end, line, verdict, entry.uuid, entry.context)
+
+    def _drop(self, entry: QueuedPrompt, reason: str) -> None:
+        if entry.verdict.words and not entry.given_out:
+            line = TranscriptLine(type="queue-operation", session_id=entry.session, timestamp=entry.stamp)
+            self._explain(entry.start, line, PromptVerdict(4, (), reason))
+
+    def _judge(
+        self,
+        start: int,
+        end: int,
+        line: TranscriptLine,
+        verdict: PromptVerdict,
+        uuid: str,
+        context: str | None = None,
+    ) -> None:
+        """Make prompts of a verdict's words, without those that came before, and keep them."""
+        command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
+        if not verdict.words:
+            if command:
+                self.buffer.add_record(self._record(start, end, line, command=command))
+            self._explain(start, line, verdict)
+            return
+        context = self._speech.get_context() if context is None else context
+        time = parse_utc(line.timestamp)
+        made = tuple(self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words))
+        fresh = tuple(prompt for prompt in made if self._seen.add_if_new(prompt))
+        if fresh:
+            self.copies_history = _copies(line.version or "")
+            self._speech.mark_answered()
+            self.has_prompts = True
+            self.buffer.add_record(self._record(start, end, line, prompts=fresh, command=command))
+        else:
+            verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
+        self._explain(start, line, verdict, fresh)
+
+    def _prompt(
+        self, words: PersonWords, n: int, line: TranscriptLine, uuid: str, time: float | None, context: str
+    ) -> Prompt:
+        return Prompt(
+            kind=words.kind,
+            text=words.text,
+            session=line.session_id or self.session,
+            uuid=f"{uuid}#{n}" if uuid and n else uuid,
+            time=time,
+            cwd=line.cwd or self.cwd,
+            context=context if words.context is None else words.context[:CONTEXT],
+            pasted=words.pasted,
+        )
+
+    def _judge_only(self, start: int, line: TranscriptLine) -> None:
+        if self.judged is not None and line.type in ("user", "attachment"):
+            self._explain(start, line, judge_line(line, self.own))
+
+    def _explain(
+        self, start: int, line: TranscriptLine, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()
+    ) -> None:
+        if self.judged is None:
+            return
+        session, cwd, time = line.session_id or self.session, line.cwd or self.cwd, parse_utc(line.timestamp)
+        self.judged.append(
+            JudgedLine(start, line.type or "", line.uuid or "", session, time, cwd, verdict, prompts)
+        )
+
+    # --- keeping ---------------------------------------------------------------------------------------
+
+    def _record(
+        self,
+        start: int,
+        end: int,
+        line: TranscriptLine,
+        prompts: tuple[Prompt, ...] = (),
+        summary: str = "",
+        command: str = "",
+    ) -> Record:
+        return Record(
+            start=start,
+            end=end,
+            type=line.type or "",
+            uuid=line.uuid or "",
+            session=line.session_id or self.session,
+            time=parse_utc(line.timestamp or self.stamp),
+            cwd=line.cwd or self.cwd,
+            prompts=prompts,
+            summary=summary,
+            command=command,
+        )
+
+
+def _raw_text(line: TranscriptLine) -> str:
+    content = line.message.content if isinstance(line.message, LineMessage) else None
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content or () if block.type == "text")
+
+
+@lru_cache(maxsize=64)
+def _copies(version: str) -> bool:
+    """Whether this client copied histories with new uuids: up to 1.0.83."""
+    parts = version.split(".")[:3]
+    # int() refuses more than 4300 digits, and a version can be any text.
+    return all(part.isdecimal() and len(part) < 9 for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)

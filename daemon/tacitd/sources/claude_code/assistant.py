@@ -1,0 +1,126 @@
+"""The assistant's text and tool calls. Nothing here ever counts as a person's words.
+
+An assistant's line is kept undecoded, and decoded on request: most readers need only the prompts, each with the end of the
+text before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from msgspec import Struct
+
+from tacitd.clock import parse_utc
+from tacitd.events import Record, ToolUse
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.claude_code.records import (
+    TEXT_LIMIT,
+    HeaderMessage,
+    LineHeader,
+    LineMessage,
+    TranscriptLine,
+    called_tools,
+    decode_damaged,
+    spoken_text,
+)
+
+CONTEXT = 300
+"""How many characters of the assistant's text go with a prompt."""
+
+HELD = 300 << 10
+"""A line of up to this many bytes is kept undecoded; a longer one is reduced at once."""
+
+_RECENT = 6
+"""How many assistant records the context of a prompt is taken from."""
+
+
+class AssistantLine(Struct, gc=False):
+    """An assistant's line that is not decoded yet. It contains its session and directory."""
+
+    start: int
+    end: int
+    raw: bytes
+
+
+def classify_speech(line: LineHeader) -> str:
+    """`text` or `tool_use` if the assistant says or calls something in this record, otherwise ""."""
+    message = line.message
+    if line.is_sidechain or not isinstance(message, HeaderMessage):
+        return ""
+    if isinstance(message.content, str):
+        return "text"
+    found = ""
+    for block in message.content or ():
+        if block.type == "text":
+            return "text"
+        if block.type == "tool_use":
+            found = "tool_use"
+    return found
+
+
+def decode_spoken(spoken: AssistantLine, own: OwnCalls) -> Record:
+    """Given a kept line, return its record; an empty one if the daemon or the client wrote the message."""
+    line = decode_damaged(spoken.raw) or TranscriptLine()
+    return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
+
+
+def spoken_record(
+    start: int, end: int, line: TranscriptLine, session: str, cwd: str, own: OwnCalls
+) -> Record:
+    """Given an assistant's line, return its text and tool calls, at most `TEXT_LIMIT` characters."""
+    text = ""
+    tools: tuple[ToolUse, ...] = ()
+    message = line.message
+    if (
+        isinstance(message, LineMessage)
+        and not _synthetic(line, message)
+        and not own.is_own_record(session, cwd)
+    ):
+        text, tools = spoken_text(message)[:TEXT_LIMIT], called_tools(message)
+    time = parse_utc(line.timestamp)
+    return Record(start, end, "assistant", line.uuid or "", session, time, cwd, (), text, tools)
+
+
+def _synthetic(line: TranscriptLine, message: LineMessage) -> bool:
+    """Whether the client wrote this in the assistant's name, as it does for API errors."""
+    return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
+
+
+class RecentSpeech:
+    """The end of the assistant's text in the turn that a prompt answers."""
+
+    def __init__(self, own: OwnCalls) -> None:
+        self._own = own
+        self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
+        self._answered = False
+
+    def add_speech(self, said: bytes | str) -> None:
+        """Add an assistant's message: an undecoded line, or its text."""
+        if self._answered:
+            self._recent.clear()
+            self._answered = False
+        self._recent.append(said)
+
+    def mark_answered(self) -> None:
+        """A person said something, so the assistant's next message begins another turn."""
+        self._answered = True
+
+    def get_context(self) -> str:
+        """At most the last `CONTEXT` characters of the assistant's text since the last prompt, or before it."""
+        end = ""
+        for at in range(len(self._recent) - 1, -1, -1):
+            said = self._recent[at]
+            if isinstance(said, bytes):
+                said = self._recent[at] = self._text(said)
+            end = f"{said}\n{end}" if end and said else said or end
+            if len(end) >= CONTEXT:
+                break
+        return end[-CONTEXT:]
+
+    def _text(self, raw: bytes) -> str:
+        line = decode_damaged(raw)
+        message = line.message if line is not None else None
+        if line is None or not isinstance(message, LineMessage) or _synthetic(line, message):
+            return ""
+        own = self._own.is_own_record(line.session_id or "", line.cwd or "")
+        return "" if own else spoken_text(message)[-CONTEXT:]

@@ -1,0 +1,280 @@
+"""What a person said in one record: the fourteen rules of CLAUDE_CODE section 6; the first match decides (S-05).
+
+`judge` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
+queued message taken back?) is in person_queue.py; what depends on earlier ones (was it said before?) is in dedupe.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd.events import PromptKind
+from tacitd.sources.claude_code.prompt_text import (
+    CONTEXT_TAGS,
+    MACHINE_STARTS,
+    NOTIFICATIONS,
+    PLAN_START,
+    bash_command,
+    command_args,
+    own_words,
+    said_in_rejection,
+)
+from tacitd.sources.claude_code.records import (
+    Attachment,
+    Block,
+    HeaderMessage,
+    HeaderResult,
+    LineHeader,
+    LineMessage,
+    Origin,
+    ToolResult,
+    TranscriptLine,
+    is_present,
+    object_of,
+    text_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCalls:
+    """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
+
+    cwd: str = ""
+    """The private directory that its calls run in; "" for none."""
+    sentinel: str = ""
+    """The beginning of all its prompts; "" for none."""
+    sessions: Container[str] = field(default_factory=frozenset)
+    """Its own session ids; may be a set that grows."""
+
+    def is_own_record(self, session: str, cwd: str) -> bool:
+        """Whether a record of this session, from this directory, is the daemon's own."""
+        if session and session in self.sessions:
+            return True
+        return bool(self.cwd) and (cwd == self.cwd or cwd.startswith(self.cwd + "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonWords:
+    """A person's words in one record."""
+
+    kind: PromptKind
+    text: str
+    pasted: int = 0
+    """Length in characters of the marked pastes that were removed from `text`."""
+    context: str | None = None
+    """The question that they answer. None: the assistant's text before is the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVerdict:
+    """The number of the rule that decided, the words, and the reason in a sentence for a person."""
+
+    rule: int
+    words: tuple[PersonWords, ...]
+    reason: str
+
+
+def _no_words(rule: int, reason: str) -> PromptVerdict:
+    return PromptVerdict(rule, (), reason)
+
+
+_SIDECHAIN = _no_words(1, "a sub-agent's record: its prompts are the main model's")
+_OTHER_TYPE = _no_words(2, "a record type without a person's words, or with copies of them")
+_TOOL_RESULT = _no_words(8, "a tool's result")
+_NO_TEXT = _no_words(14, "no text in it")
+
+_PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
+
+
+def judge_line(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    """Given a record and what identifies the daemon's own calls, return what the person said in it."""
+    if line.is_sidechain or line.agent_id:
+        return _SIDECHAIN
+    if line.type not in _PERSON_TYPES:
+        return _OTHER_TYPE
+    program = _program(line, own)
+    if program:
+        return _no_words(3, program)
+    if line.type == "queue-operation":
+        return _queued(line, own)
+    if line.type == "attachment":
+        return _attached(line, own)
+    return _flagged(line) or _user(line, own)
+
+
+def is_plain_tool_result(line: LineHeader) -> bool:
+    """Whether a user record is certainly one tool's result and nothing else (rule 8). 86 % of them are."""
+    message, result = line.message, line.tool_use_result
+    if isinstance(result, HeaderResult) and is_present(result.answers):
+        return False
+    content = message.content if isinstance(message, HeaderMessage) else None
+    if not isinstance(content, list) or len(content) != 1:
+        return False
+    block = content[0]
+    return block.type == "tool_result" and not block.is_error
+
+
+def is_headless(line: TranscriptLine) -> bool | None:
+    """Whether a program wrote this session's prompts (rule 3); None if the record does not tell."""
+    if line.entrypoint:
+        return line.entrypoint.startswith("sdk")
+    if line.prompt_source or line.turn_origin:
+        return "sdk" in (line.prompt_source, line.turn_origin)
+    return None
+
+
+def _program(line: TranscriptLine, own: OwnCalls) -> str:
+    if own.is_own_record(line.session_id or "", line.cwd or ""):
+        return "tacitd's own call"
+    if is_headless(line):
+        return f"a program's prompt ({line.entrypoint or line.prompt_source or line.turn_origin})"
+    return ""
+
+
+def _queued(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    if line.operation != "enqueue":
+        return _no_words(4, f"the queue's bookkeeping: {line.operation}")
+    return _mid_turn(4, text_of(line.content), own)
+
+
+def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    attachment = line.attachment
+    if attachment is None or attachment.type != "queued_command":
+        return _no_words(5, "an attachment that the client made")
+    if (attachment.command_mode or "prompt") != "prompt":
+        return _no_words(5, f"queued by the client: {attachment.command_mode}")
+    if line.is_meta or attachment.is_meta:
+        return _no_words(5, "queued by the client: isMeta")
+    kind = _origin(attachment) or _origin(line)
+    if kind not in ("", "human"):
+        return _no_words(5, f"not from a person: {kind}")
+    return _mid_turn(5, text_of(attachment.prompt), own)
+
+
+def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
+    if own.sentinel and text.startswith(own.sentinel):
+        return _no_words(3, "tacitd's own call")
+    if text.lstrip().startswith(NOTIFICATIONS):
+        return _no_words(rule, "a task's notification")
+    return _words(rule, "queued", text, "typed while the model worked")
+
+
+def _flagged(line: TranscriptLine) -> PromptVerdict | None:
+    flag = _flag(line)
+    if flag:
+        return _no_words(6, f"not typed: {flag}")
+    kind = _origin(line)
+    if kind not in ("", "human"):
+        return _no_words(7, f"not from a person: {kind}")
+    return _no_words(7, "not from a person: system") if line.prompt_source == "system" else None
+
+
+def _flag(line: TranscriptLine) -> str:
+    if line.is_meta:
+        return "isMeta"
+    if line.is_compact_summary:
+        return "isCompactSummary"
+    if line.is_visible_in_transcript_only:
+        return "isVisibleInTranscriptOnly"
+    if line.is_virtual:
+        return "isVirtual"
+    if is_present(line.text_not_typed):
+        return "textNotTyped"
+    if is_present(line.handed_off):
+        return "handedOff"
+    if is_present(line.wakeup_source):
+        return "wakeupSource"
+    return "scheduledTaskId" if is_present(line.scheduled_task_id) else ""
+
+
+def _origin(holder: TranscriptLine | Attachment) -> str:
+    origin = holder.origin
+    return (origin.kind or "") if isinstance(origin, Origin) else origin or ""
+
+
+def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    content = line.message.content if isinstance(line.message, LineMessage) else None
+    if isinstance(content, str):
+        return _typed([content], line, own)
+    blocks = content or []
+    texts = [block.text for block in blocks if block.type == "text" and block.text]
+    if any(block.type == "tool_result" for block in blocks):
+        return _beside_tools(blocks, texts, line)
+    return _typed(texts, line, own)
+
+
+def _beside_tools(blocks: list[Block], texts: list[str], line: TranscriptLine) -> PromptVerdict:
+    """Rule 8. One record may contain words of all three kinds; each kind is kept."""
+    words: list[PersonWords] = []
+    for block in blocks:
+        if block.type == "tool_result" and block.is_error:
+            words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
+    words += _answers(line)
+    for text in texts:
+        if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
+            words += _words(8, "steer", text, "").words
+    return (
+        PromptVerdict(8, tuple(words), "a person's words beside a tool's result") if words else _TOOL_RESULT
+    )
+
+
+def _answers(line: TranscriptLine) -> list[PersonWords]:
+    result = line.tool_use_result
+    if not isinstance(result, ToolResult) or not is_present(result.answers):
+        return []
+    notes = object_of(result.annotations)
+    words: list[PersonWords] = []
+    for question, answer in object_of(result.answers).items():
+        text, pasted = own_words("\n".join(filter(None, (_choice(answer), _note(notes.get(question))))))
+        if text:
+            words.append(PersonWords("answers", text, pasted, question))
+    return words
+
+
+def _choice(answer: Any) -> str:
+    if isinstance(answer, list):
+        return ", ".join(part for part in answer if isinstance(part, str))
+    return answer if isinstance(answer, str) else ""
+
+
+def _note(annotation: Any) -> str:
+    note = annotation.get("notes") if isinstance(annotation, dict) else None
+    return note if isinstance(note, str) else ""
+
+
+def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+    """Rules 9 to 14: the first block that is not context decides."""
+    texts = [text for text in texts if text and not text.isspace()]
+    if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
+        return _no_words(3, "tacitd's own call")
+    said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
+    if not said:
+        return _no_words(9, "context that the client added") if texts else _NO_TEXT
+    first = said[0].lstrip()
+    if first.startswith(("<", "[")):
+        args, shell = command_args(first), bash_command(first)
+        if args is not None:
+            return _words(10, "command", args, "the arguments of a command", "a command without arguments")
+        if shell is not None:
+            return _words(11, "bash", shell, "a shell command")
+    if first.startswith(MACHINE_STARTS):
+        return _no_words(12, f"written by the client: {first[:40].splitlines()[0]}")
+    if first.startswith(PLAN_START) or is_present(line.plan_content):
+        return _no_words(13, "a plan that the model wrote and the person accepted")
+    if len(said) > 1:
+        said = [text for text in said if not text.lstrip().startswith(MACHINE_STARTS)]
+    return _words(14, "typed", "\n".join(said), "typed at the prompt")
+
+
+def _words(
+    rule: int, kind: PromptKind, text: str, reason: str, without: str = "no text in it"
+) -> PromptVerdict:
+    """The verdict on a person's text, after pastes and private parts are removed."""
+    own, pasted = own_words(text)
+    if own:
+        return PromptVerdict(rule, (PersonWords(kind, own, pasted),), reason)
+    if not text.strip():
+        return _no_words(rule, without)
+    return _no_words(rule, "only a marked paste" if pasted else "only a private part")

@@ -1,0 +1,244 @@
+"""Which transcripts changed, vanished or are new. Correct even if every hint was lost (DESIGN "Sources").
+
+When which file is compared belongs here. Stamps are in listing.py, what was known before in known.py, and hints come from
+watch.py. Nothing here opens a file.
+
+A hinted file is compared in the next poll. Files that changed within the hour are compared every 2 s, all files every
+60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. Directories without a watch
+are listed every 2 to 4 s.
+
+One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
+the kernel's clock (4 ms) keeps its stamp.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacitd.clock import Clock
+from tacitd.handler import Degradation
+from tacitd.sources.listing import SUFFIX, Listing, Stamp, odd_kind, scan_below, stamp_of, top_of
+from tacitd.sources.stamps import FileChanges, KnownStamps, StampView
+from tacitd.sources.watch import Watcher, limit_hint
+
+HOT_EVERY = 2.0
+"""Seconds between two comparisons of the hot files."""
+DEAF_AT_MOST = 4.0
+"""Longest time in seconds until a change below an unwatched directory is seen, however slow listing is."""
+ALL_EVERY = 60.0
+"""Seconds between two comparisons of all files."""
+JUMP = 5.0
+"""Seconds by which the two clocks may differ, or a poll may be late, before everything is compared."""
+
+
+@dataclass(slots=True)
+class _Root:
+    """One watched root and the state of its watches."""
+
+    top: str
+    watcher: Watcher
+    there: bool = False
+    unwatched: dict[str, int] = field(default_factory=dict)
+    """The directories without a watch, with how many times in a row they were found so."""
+
+
+class Follower:
+    """Follows all transcripts below some roots (`~/.claude`).
+
+    Call it from one thread, at `next_in` or when `wake` is called; `degradations` may be read from other threads.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        clock: Clock,
+        watcher_for: Callable[[Path, Callable[[], None]], Watcher],
+        wake: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._roots = [_Root(top_of(root), watcher_for(root, wake)) for root in roots]
+        self._known = KnownStamps()
+        self._odd: Mapping[str, str] = {}
+        self._unreadable: Mapping[str, str] = {}
+        self._first = True
+        self._last = (0.0, 0.0)
+        self._full_at = self._hot_at = self._deaf_at = 0.0
+
+    def start(self) -> None:
+        """Start watching. The first `poll` afterwards compares everything, so that no change between the two is missed."""
+        for root in self._roots:
+            root.watcher.start()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        for root in self._roots:
+            root.watcher.stop()
+
+    def poll(self, *, full: bool = False) -> FileChanges:
+        """Compare what may have changed (everything with `full`), and return the changes."""
+        now = self._clock.monotonic()
+        lost = [root.watcher.repair_watching() for root in self._roots]
+        hints = [{str(hint) for hint in root.watcher.drain_hints()} for root in self._roots]
+        # Hints are drained before the comparison: one that comes during it stays for the next poll.
+        if full or self._first or any(lost) or self._jumped(now) or now >= self._full_at:
+            self._compare_all(now)
+        else:
+            self._compare_some(hints, now)
+        self._last = (self._clock.now(), now)
+        return self._known.take_changes()
+
+    def next_in(self) -> float:
+        """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
+        due = self._full_at
+        if self._known.has_hot:
+            due = min(due, self._hot_at)
+        if any(root.unwatched or not root.there for root in self._roots):
+            due = min(due, self._deaf_at)
+        return max(0.0, due - self._clock.monotonic())
+
+    @property
+    def is_well(self) -> bool:
+        """Whether each root gives hints, or the reason is known: it is missing, or the system refused the watch."""
+        return all(
+            root.watcher.alive or not root.there or bool(root.watcher.list_problems()) for root in self._roots
+        )
+
+    @property
+    def stamps(self) -> Mapping[Path, Stamp]:
+        """Every known transcript with its last stamp. A live view."""
+        return StampView(self._known.stamps)
+
+    def list_degradations(self) -> list[Degradation]:
+        """The present problems, each with a hint."""
+        found = [problem for root in self._roots for problem in root.watcher.list_problems()]
+        for root in self._roots:
+            found += _root_problems(root, first=self._first)
+        found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
+        found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
+        return found
+
+    def _jumped(self, now: float) -> bool:
+        """Whether the machine slept, its clock was set, or this process was stopped since the last poll.
+
+        Time in sleep, and a set clock, move the wall clock and the monotonic clock differently; a stopped process polls late.
+        In each case hints may have been lost or times may be wrong, so everything is compared.
+        """
+        wall, monotonic = self._last
+        late = now - max(
+            monotonic, min(self._full_at, self._hot_at if self._known.has_hot else self._full_at)
+        )
+        return abs((self._clock.now() - wall) - (now - monotonic)) > JUMP or late > JUMP
+
+    def _compare_all(self, now: float) -> None:
+        """List and compare everything below all roots."""
+        whole = Listing()
+        for root in self._roots:
+            listing = scan_below([root.top], top=root.top)
+            root.there = root.top in listing.directories or root.top in listing.unreadable
+            self._note_unwatched(root, listing.directories, afresh=True)
+            whole.stamps.update(listing.stamps)
+            whole.odd.update(listing.odd)
+            whole.unreadable.update(listing.unreadable)
+        self._known.compare_listing(whole, now, wall=self._clock.now() if self._first else None)
+        self._odd, self._unreadable, self._first = whole.odd, whole.unreadable, False
+        self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
+
+    def _compare_some(self, hints: Sequence[Iterable[str]], now: float) -> None:
+        """Compare the hinted files and those that are due."""
+        deaf_due = now >= self._deaf_at
+        for root, paths in zip(self._roots, hints, strict=True):
+            folders = [path for path in paths if self._compare_path(path, now)]
+            if folders or (deaf_due and root.unwatched):
+                self._list_again(root, {*folders, *(root.unwatched if deaf_due else ())}, now)
+        if now >= self._hot_at:
+            self._hot_at = now + HOT_EVERY
+            for path in self._known.next_hot():
+                if not self._is_same(path):
+                    self._compare_path(path, now)
+        if deaf_due:
+            # The slower the listing, the less often it is done, so that unwatched directories cost little CPU time.
+            took = self._clock.monotonic() - now
+            self._deaf_at = now + min(DEAF_AT_MOST, max(HOT_EVERY, 40 * took))
+
+    def _is_same(self, path: str) -> bool:
+        """Whether a file has its known stamp. An idle engine does only this, for up to two thousand files every 2 s."""
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return False
+        known = self._known.stamps.get(path)
+        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return known == now and stat.S_ISREG(status.st_mode)
+
+    def _compare_path(self, path: str, now: float) -> bool:
+        """Compare one path. Returns whether it is a directory."""
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._known.note_gone(path)
+            return False
+        except OSError:  # unknown, which does not mean gone; the next full comparison reports the reason
+            return False
+        if stat.S_ISREG(status.st_mode) and path.endswith(SUFFIX):
+            self._known.note_stamp(path, stamp_of(status), now)
+        elif not stat.S_ISREG(status.st_mode):
+            self._known.note_gone(path)
+            if not stat.S_ISDIR(status.st_mode):
+                self._odd = {**self._odd, path: odd_kind(status.st_mode)}
+        return stat.S_ISDIR(status.st_mode)
+
+    def _list_again(self, root: _Root, directories: set[str], now: float) -> None:
+        """List directories that are new or have no watch, with everything below."""
+        listing = scan_below([root.top] if root.top in directories else sorted(directories), top=root.top)
+        for path, stamp in listing.stamps.items():
+            self._known.note_stamp(path, stamp, now)
+        self._note_unwatched(root, listing.directories, afresh=False)
+
+    def _note_unwatched(self, root: _Root, directories: set[str], *, afresh: bool) -> None:
+        """Record which of these directories give no hints; `afresh`: replace the records of all directories."""
+        before = root.unwatched
+        kept = {} if afresh else {path: n for path, n in before.items() if path not in directories}
+        root.unwatched = kept | {
+            path: before.get(path, 0) + 1 for path in root.watcher.list_unwatched(directories)
+        }
+
+
+_UNREADABLE_HINT = "Make them readable for the user that runs tacitd; reading then continues by itself."
+_ODD_HINT = (
+    "If these are not transcripts, nothing is lost; otherwise put the real file or folder in their place."
+)
+
+
+def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
+    """The problems of a root: it is missing, or partly without watches.
+
+    A directory is reported only after it was found unwatched twice, because a new one may get its watch a moment later.
+    """
+    if not root.there:
+        if first:
+            return []
+        what = f"{root.top} does not exist: there is no transcript yet"
+        return [Degradation("transcripts.absent", what, "Use Claude Code once, or set CLAUDE_CONFIG_DIR.")]
+    deaf = sum(1 for times in list(root.unwatched.values()) if times > 1)
+    if not deaf or root.watcher.list_problems():
+        return []
+    what = f"{deaf} folder(s) below {root.top} have no watch and are polled every few seconds instead"
+    return [Degradation("watch.limit", what, limit_hint(28))]
+
+
+def _list_problem(id: str, verb: str, items: Mapping[str, str], hint: str) -> list[Degradation]:
+    """One degradation for a list of paths with reasons; [] if the list is empty."""
+    if not items:
+        return []
+    shown = [f"{_printable(path)}: {why}" for path, why in list(items.items())[:3]]
+    more = f", and {len(items) - 3} more" if len(items) > 3 else ""
+    return [Degradation(id, f"{len(items)} {verb} ({'; '.join(shown)}{more})", hint)]
+
+
+def _printable(path: str) -> str:
+    """Given a path that may contain undecodable bytes, return text that can be printed anywhere."""
+    return path.encode(errors="backslashreplace").decode()

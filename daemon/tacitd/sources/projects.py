@@ -1,0 +1,163 @@
+"""From a record's working directory to its project, or to the reason why it has none (S-10).
+
+The rule of DESIGN "Where it writes" belongs here: only this module decides what is never a project. It starts no process
+and writes nothing. Questions about a known repository are answered by `tacitd.files.git`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tacitd.clock import Clock
+from tacitd.events import NoProject, Project
+from tacitd.files import git
+
+TTL = 10.0
+"""Seconds for which an answer is kept. `git init` and a removed directory are noticed after that."""
+KEPT = 1024
+"""How many answers are kept."""
+NEVER_INSIDE = (".git", "node_modules")
+_UNIX = "/etc /usr /bin /sbin /var /opt /lib /lib32 /lib64 /libx32 /boot /dev /proc /sys /run /snap /nix"
+_MAC = "/System /Library /Applications /private/etc /private/var /cores /usr /bin /sbin /etc /var /opt /dev"
+SYSTEM = tuple((_MAC if sys.platform == "darwin" else _UNIX).split())
+"""System directories: they and everything below are not projects, except for a home directory below them."""
+
+
+def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Given an environment, return all directories for temporary files, with their links resolved."""
+    named = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm", env.get("TMPDIR", "")]
+    mac = ["/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"]
+    every = [*named, *(mac if sys.platform == "darwin" else [])]
+    return tuple(dict.fromkeys(Path(os.path.realpath(one)) for one in every if one.startswith("/")))
+
+
+class ProjectFinder:
+    """Finds projects with `of(cwd)`; answers are cached.
+
+    `excludes`: paths (with everything below) and globs; `~` is allowed; a pattern without `/` matches the name of any
+    folder on the path. `private`: `~/.claude` and the daemon's own directories.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        clock: Clock,
+        *,
+        excludes: Sequence[str] = (),
+        private: Sequence[Path] = (),
+        tmpdirs: Sequence[Path] | None = None,
+        system: Sequence[str] = SYSTEM,
+    ) -> None:
+        self._home = _real(home)
+        self._clock = clock
+        self._given = home
+        self._excludes = [_pattern(text, home) for text in excludes]
+        self._private = [_real(path) for path in private]
+        found = temporary_directories(os.environ) if tmpdirs is None else tmpdirs
+        self._tmpdirs = [_real(path) for path in found]
+        self._system = [Path(path) for path in system]
+        self._answers: dict[str, tuple[float, Project | NoProject]] = {}
+
+    def set_excludes(self, excludes: Sequence[str]) -> None:
+        """Replace the configured exclusions."""
+        self._excludes = [_pattern(text, self._given) for text in excludes]
+        self._answers = {}
+
+    def find_project(self, cwd: str) -> Project | NoProject:
+        """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
+        now = self._clock.monotonic()
+        kept = self._answers.get(cwd)
+        if kept is not None and now - kept[0] < TTL:
+            return kept[1]
+        if len(self._answers) >= KEPT:
+            self._answers.clear()
+        answer = self._find(cwd)
+        self._answers[cwd] = (now, answer)
+        return answer
+
+    def _find(self, cwd: str) -> Project | NoProject:
+        if not cwd:
+            return NoProject(cwd, "the record names no working directory")
+        if not cwd.startswith("/") or "\0" in cwd:
+            return NoProject(cwd, "the working directory is no absolute path")
+        place = _real(Path(cwd))
+        try:
+            there, standing = place.is_dir(), _existing(place)
+            repository = git.find_repository(standing)
+        except OSError as error:
+            return NoProject(cwd, f"the working directory cannot be looked at ({error.strerror})")
+        if not there and (repository is None or (reason := self._refusal(standing, repository.top, True))):
+            return NoProject(cwd, "the working directory does not exist", gone=True)
+        root = repository.top if repository is not None else place
+        reason = self._refusal(place, root, repository is not None)
+        return NoProject(cwd, reason) if reason else Project(root, repository is not None)
+
+    def _refusal(self, place: Path, root: Path, is_git: bool) -> str:
+        """Why neither this directory nor its top level may be a project; "" if it may."""
+        for name in NEVER_INSIDE:
+            if name in place.parts:
+                return f"it is inside a {name} directory"
+        for own in self._private:
+            if place.is_relative_to(own) or root.is_relative_to(own):
+                return f"it belongs to Claude Code or to tacitd itself ({own})"
+        for pattern in self._excludes:
+            if _matches(place, pattern) or _matches(root, pattern):
+                return f"the configuration excludes it (projects.exclude: {pattern})"
+        return self._refused_root(root, is_git)
+
+    def _refused_root(self, root: Path, is_git: bool) -> str:
+        """Why this directory is too general to be a project; "" if it is not."""
+        if root == self._home:
+            return "it is the home directory"
+        if self._home.is_relative_to(root):
+            return "it contains home directories"
+        for tmpdir in self._tmpdirs:
+            if root == tmpdir:
+                return "it is a directory for temporary files"
+            if root.is_relative_to(tmpdir):
+                return (
+                    ""
+                    if is_git or self._at_home(root, than=tmpdir)
+                    else "it is a temporary folder without git"
+                )
+        if root == Path("/") or (self._in_system(root) and not self._at_home(root)):
+            return "it is a system directory"
+        return ""
+
+    def _at_home(self, root: Path, than: Path = Path("/")) -> bool:
+        """Whether it is in the home directory, and that is below `than`."""
+        return root.is_relative_to(self._home) and self._home != than and self._home.is_relative_to(than)
+
+    def _in_system(self, root: Path) -> bool:
+        return any(root.is_relative_to(one) for one in self._system)
+
+
+def _existing(place: Path) -> Path:
+    """The nearest existing directory on the way up."""
+    return next(one for one in (place, *place.parents) if one.is_dir())
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _pattern(text: str, home: Path) -> str:
+    """Given an exclusion as configured, return it with `~` resolved and, for a plain path, its links too."""
+    whole = os.fspath(home) + text[1:] if text == "~" or text.startswith("~/") else text
+    plain = whole.startswith("/") and not any(mark in whole for mark in "*?[")
+    return os.path.realpath(whole) if plain else whole.rstrip("/")
+
+
+def _matches(path: Path, pattern: str) -> bool:
+    """Whether a pattern matches this path or any folder above it."""
+    if "/" not in pattern:
+        return any(fnmatchcase(part, pattern) for part in path.parts)
+    return any(
+        str(one) == pattern or fnmatchcase(str(one), pattern.removesuffix("/**"))
+        for one in (path, *path.parents)
+    )

@@ -1,0 +1,88 @@
+"""A buffer of one transcript's records that handlers may still need, in file order. No file, no rules."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+
+from tacitd.events import Prompt, Record
+from tacitd.sources.claude_code.assistant import AssistantLine, decode_spoken
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.claude_code.records import TEXT_LIMIT
+
+_OVERHEAD = 400
+"""Bytes that a kept record needs besides its text."""
+
+
+class RecordBuffer:
+    """Records from `start` on, until `forget`."""
+
+    def __init__(self, own: OwnCalls, start: int) -> None:
+        self.held_bytes = 0
+        """Roughly the memory they use: little more than the size of their lines."""
+        self._own = own
+        self._start = start
+        self._records: list[Record | AssistantLine] = []
+
+    def hold_line(self, start: int, end: int, raw: bytes) -> None:
+        """Keep an assistant's line undecoded. Lines come in file order."""
+        if start >= self._start:
+            self.held_bytes += end - start + _OVERHEAD
+            self._records.append(AssistantLine(start, end, raw))
+
+    def add_record(self, record: Record) -> None:
+        """Insert a record at its place. Two records of one damaged line at the same offset become one."""
+        if record.start < self._start:
+            return
+        at = bisect_left(self._records, record.start, key=_start)
+        old = self._records[at] if at < len(self._records) else None
+        if isinstance(old, Record) and old.start == record.start:
+            self._records[at] = _merged(old, record)
+        else:
+            self.held_bytes += _size(record)
+            self._records.insert(at, record)
+
+    def list_records(self, after: int, upto: int) -> tuple[Record, ...]:
+        """The kept records with start >= after and end <= upto. Decodes the assistant's lines among them."""
+        first, last = self._between(after, upto)
+        for at in range(first, last):
+            spoken = self._records[at]
+            if isinstance(spoken, AssistantLine):
+                self._records[at] = decode_spoken(spoken, self._own)
+        held = (one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto)
+        return tuple(one for one in held if not one.is_empty)
+
+    def list_prompts(self, after: int, upto: int) -> tuple[Prompt, ...]:
+        """The prompts of these records. Does not decode the assistant's lines."""
+        first, last = self._between(after, upto)
+        held = (one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto)
+        return tuple(prompt for record in held for prompt in record.prompts)
+
+    def forget_before(self, before: int) -> None:
+        """Drop the records that begin before this offset."""
+        last = bisect_left(self._records, before, key=_start)
+        self.held_bytes -= sum(map(_size, self._records[:last]))
+        del self._records[:last]
+
+    def _between(self, after: int, upto: int) -> tuple[int, int]:
+        first = bisect_left(self._records, after, key=_start)
+        return first, bisect_left(self._records, upto, lo=first, key=_start)
+
+
+def _start(kept: Record | AssistantLine) -> int:
+    return kept.start
+
+
+def _size(kept: Record | AssistantLine) -> int:
+    return kept.end - kept.start + _OVERHEAD
+
+
+def _merged(old: Record, new: Record) -> Record:
+    return replace(
+        old,
+        prompts=old.prompts + new.prompts,
+        text="\n".join(filter(None, (old.text, new.text)))[:TEXT_LIMIT],
+        tools=old.tools + new.tools,
+        summary=old.summary or new.summary,
+        command=old.command or new.command,
+    )

@@ -1,0 +1,320 @@
+"""Hints that a transcript changed. A hint may be late, repeated or lost; follow.py does not depend on them.
+
+Everything that knows watchdog belongs here; reading and comparing files does not. How watchdog 7.1 behaves on Linux, and
+what follows:
+
+- Its default mask reports its own reads and uses a whole core from about 4,100 directories up. So an event filter is
+  always passed. It includes `DirCreatedEvent` because the kernel's mask has IN_CREATE anyway, and because otherwise a new
+  directory that could not be watched (the limit) would go unnoticed.
+- It warns with its whole watch table as text. That warning is filtered.
+- An exception in a callback ends the thread silently, a deleted root stops its emitter, and a renamed root is still watched
+  at its old place. `check` detects all three and builds the observer again.
+- A directory below the root that cannot be watched is skipped silently. `unwatched` compares with its table. Lost events
+  (a full kernel queue) are only reported in its log, so a handler is added to its logger.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tacitd.clock import Clock, SystemClock
+from tacitd.handler import Degradation
+from tacitd.sources.listing import SUFFIX, top_of
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver
+
+RETRY = 60.0
+"""Seconds until the next attempt to watch after the system refused it."""
+REBUILD = 300.0
+"""Seconds after which everything is watched again if directories were left out, because the limit may be higher now."""
+
+
+_REFUSALS = (OSError, RuntimeError, SystemError)
+"""The errors by which backends refuse: inotify with OSError, FSEvents and thread creation with the others."""
+
+
+class Watcher(Protocol):
+    """A source of hints for `follow.Follower`. All methods are called by the follower's thread."""
+
+    def start(self) -> None:
+        """Start watching. Never raises for a root that is missing or cannot be watched: see `problems`."""
+        ...
+
+    def stop(self) -> None:
+        """Stop all threads. May be called twice."""
+        ...
+
+    def drain_hints(self) -> set[Path]:
+        """Transcripts that may have changed, and new directories, since the last call."""
+        ...
+
+    def repair_watching(self) -> bool:
+        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
+        ...
+
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
+        """Those of the directories that give no hints."""
+        ...
+
+    def list_problems(self) -> list[Degradation]:
+        """The present problems, each with a hint."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether hints can come at all."""
+        ...
+
+
+class SilentWatcher:
+    """Gives no hints: for tests, and where only comparing is wanted."""
+
+    def __init__(self, root: Path, wake: Callable[[], None]) -> None:
+        self.alive = True
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Set `alive` to False."""
+        self.alive = False
+
+    def drain_hints(self) -> set[Path]:
+        """Always empty."""
+        return set()
+
+    def repair_watching(self) -> bool:
+        """Always False: no hints can be lost."""
+        return False
+
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
+        """Always empty, so that comparing keeps its ordinary pace."""
+        return []
+
+    def list_problems(self) -> list[Degradation]:
+        """Always empty."""
+        return []
+
+
+class WatchdogWatcher:
+    """Watches `projects` below one root with watchdog.
+
+    `wake` is called from watchdog's thread for each hint. It must be quick and must not raise.
+    """
+
+    def __init__(self, root: Path, wake: Callable[[], None], clock: Clock | None = None) -> None:
+        self._top = top_of(root)
+        self._real = self._top
+        self._wake = wake
+        self._clock = clock or SystemClock()
+        self._observer: BaseObserver | None = None
+        self._identity: tuple[int, int] | None = None
+        self._failed: Exception | None = None
+        self._retry_at = 0.0
+        self._missing: set[str] = set()
+        self._rebuild_at = 0.0
+        self._hints: set[str] = set()
+        self._lock = threading.Lock()
+        self._complaints = _Complaints()
+
+    def start(self) -> None:
+        """Start watching, or waiting for the directory to appear."""
+        logging.getLogger("watchdog").addHandler(self._complaints)
+        self._build()
+
+    def stop(self) -> None:
+        """Stop watchdog's threads."""
+        self._take_down()
+        logging.getLogger("watchdog").removeHandler(self._complaints)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the observer and all its threads run."""
+        return self._observer is not None and all(thread.is_alive() for thread in _threads(self._observer))
+
+    def drain_hints(self) -> set[Path]:
+        """The hints since the last call."""
+        with self._lock:
+            hints, self._hints = self._hints, set()
+        return {Path(self._as_asked(hint)) for hint in hints}
+
+    def repair_watching(self) -> bool:
+        """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
+        stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
+        if self.alive and not stale and _identity(self._top) == self._identity:
+            return self._complaints.take_warning()
+        had = self._observer is not None
+        self._take_down()
+        return self._build() or had
+
+    def list_unwatched(self, directories: Collection[str]) -> list[str]:
+        """The directories without a watch; all of them if nothing is watched."""
+        if self._observer is None:
+            return list(directories)
+        table = _watch_table(self._observer)
+        if table is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
+            return []
+        missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
+        self._remember(missing, directories)
+        return missing
+
+    def list_problems(self) -> list[Degradation]:
+        """The degradation while the root cannot be watched; [] otherwise."""
+        if self._failed is None:
+            return []
+        what = f"{self._top} cannot be watched ({self._failed}); it is polled instead"
+        return [Degradation("watch.failed", what, limit_hint(getattr(self._failed, "errno", None)))]
+
+    def _build(self) -> bool:
+        """Watch the root if it exists and the system allows it. Returns whether it is watched now."""
+        identity = _identity(self._top)
+        if identity is None or (self._failed is not None and self._clock.monotonic() < self._retry_at):
+            return False
+        self._real = os.path.realpath(self._top)
+        try:
+            self._observer = _observe(self._real, self._add)
+        except _REFUSALS as error:
+            self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
+            return False
+        self._failed, self._identity = None, identity
+        self._missing.clear()
+        return True
+
+    def _remember(self, missing: Collection[str], looked_at: Collection[str]) -> None:
+        """Record which directories have no watch, and when to watch all of them again."""
+        if missing and not self._missing:
+            self._rebuild_at = self._clock.monotonic() + REBUILD
+        self._missing = (self._missing - set(looked_at)) | set(missing)
+
+    def _take_down(self) -> None:
+        """Stop the observer, if there is one."""
+        observer, self._observer, self._identity = self._observer, None, None
+        if observer is not None:
+            _stop_observer(observer)
+
+    def _add(self, path: str) -> None:
+        """Called by watchdog's thread. Nothing here may raise, because that would end the thread."""
+        with self._lock:
+            self._hints.add(path)
+        self._wake()
+
+    def _as_asked(self, path: str) -> str:
+        """Given a path as watchdog reports it (links in the root resolved), return it below the root as given."""
+        return self._top + path.removeprefix(self._real) if self._real != self._top else path
+
+    def _as_watched(self, path: str) -> str:
+        """The inverse of `_as_asked`."""
+        return self._real + path.removeprefix(self._top) if self._real != self._top else path
+
+
+class _Complaints(logging.Handler):
+    """Handles watchdog's log: hints may have been lost after any warning, for example about an overflowed queue."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._heard = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Record that there was a warning."""
+        self._heard.set()
+
+    def take_warning(self) -> bool:
+        """Whether there was a warning since the last call."""
+        heard = self._heard.is_set()
+        self._heard.clear()
+        return heard
+
+
+def limit_hint(number: int | None) -> str:
+    """Given an `errno` of watching, return the hint that fixes it."""
+    name = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}.get(number or 0)
+    if name is None:
+        return "Nothing is lost; changes are noticed some seconds later."
+    wanted = 524288 if name == "max_user_watches" else 1024
+    try:
+        now = f" (now {Path(f'/proc/sys/fs/inotify/{name}').read_text().strip()})"
+    except OSError:
+        now = ""
+    return f"Raise the limit{now}: sudo sysctl fs.inotify.{name}={wanted}"
+
+
+def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
+    """Start an observer on a directory and everything below. Raises one of `_REFUSALS` if the system refuses."""
+    from watchdog.events import (
+        DirCreatedEvent,
+        FileCreatedEvent,
+        FileModifiedEvent,
+        FileMovedEvent,
+        FileSystemEventHandler,
+    )
+    from watchdog.observers import Observer
+
+    class Collect(FileSystemEventHandler):
+        def dispatch(self, event: FileSystemEvent) -> None:
+            for name in (event.src_path, event.dest_path):
+                hint = os.fsdecode(name)
+                if hint and (event.is_directory or hint.endswith(SUFFIX)):
+                    add(hint)
+
+    # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.
+    warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)
+    observer = Observer()
+    wanted: list[type[FileSystemEvent]] = [
+        FileModifiedEvent,
+        FileCreatedEvent,
+        FileMovedEvent,
+        DirCreatedEvent,
+    ]
+    try:
+        observer.schedule(Collect(), path, recursive=True, event_filter=wanted)
+        observer.start()
+    except _REFUSALS:
+        _stop_observer(observer)
+        raise
+    return observer
+
+
+def _stop_observer(observer: BaseObserver) -> None:
+    """Stop an observer, also one that never ran or failed at its start."""
+    observer.stop()
+    if observer.is_alive():
+        observer.join(5.0)
+
+
+def _threads(observer: BaseObserver) -> list[threading.Thread]:
+    """All threads that hints depend on: the observer, its emitters, and the reader of the kernel's queue."""
+    reader = getattr(observer, "_inotify_fd", None)
+    return [observer, *observer.emitters, *([reader] if isinstance(reader, threading.Thread) else [])]
+
+
+def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
+    """Path to watch, as watchdog keeps it for inotify; None if the backend has no such table.
+
+    It has no public name; the tests of the watcher fail if a release of watchdog moves it.
+    """
+    table: dict[bytes, int] = {}
+    for emitter in observer.emitters:
+        group: Any = getattr(emitter, "_inotify", None)
+        found = getattr(group, "_active_callbacks_by_path", None)
+        if found is None:
+            return None
+        table.update(found)
+    return table
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """The device and inode of the directory at a path; None if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - text on purpose, see `listing.py`
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,1 @@
+"""Where tacitd keeps its state: the paths, the layout and schema of the state directory, and the write modes."""

@@ -1,0 +1,79 @@
+"""The parser of the model's answer about a session: a summary of at most three sentences, and the decisions. Pure.
+
+An answer is untrusted data: it must be one JSON object; its texts are shortened, cleaned and stripped of secrets; an
+echo of the prompt is refused (SPEC S-35, S-67). The prompt itself belongs to `material`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacitd.clock import utc_millis
+from tacitd_handlers.continuity.session_progress import SUMMARY
+from tacitd_handlers.continuity.stored_text import clean_text, first_sentences
+
+DECISIONS = 10
+"""Decisions of one answer. Further ones are left out."""
+ALTERNATIVES = 6
+"""Alternatives of one decision. Further ones are left out."""
+_TEXT = 300
+_PLACEHOLDER = "at most three sentences"
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAnswer:
+    """The usable part of an answer."""
+
+    summary: str
+    decisions: tuple[Mapping[str, Any], ...]
+
+
+def parse_answer(text: str, at: float, instructions: Iterable[str]) -> SummaryAnswer | str:
+    """Given an answer, return its usable part, or the reason why there is none.
+
+    `at`: the time of its decisions, seconds since 1970, UTC. `instructions`: sentences of the prompt.
+    """
+    if any(sentence in text for sentence in instructions):
+        return "the answer repeats the prompt"
+    found = _object(text)
+    if found is None:
+        return "the answer is not a JSON object"
+    summary = first_sentences(clean_text(found.get("summary"), SUMMARY), 3)
+    if not summary or summary.startswith(_PLACEHOLDER):
+        return "the answer has no summary"
+    raw = found.get("decisions")
+    made = (_decision(one, at) for one in (raw if isinstance(raw, list) else [])[:DECISIONS])
+    return SummaryAnswer(summary, tuple(one for one in made if one is not None))
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    """The first JSON object in the text. Models write fences and sentences around it."""
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found, _ = json.JSONDecoder().raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _decision(raw: Any, at: float) -> Mapping[str, Any] | None:
+    given = raw if isinstance(raw, dict) else {"decision": raw}
+    decision = clean_text(given.get("decision"), _TEXT)
+    if not decision or decision == "what was decided":
+        return None
+    made: dict[str, Any] = {"timestamp": utc_millis(at), "decision": decision}
+    if rationale := clean_text(given.get("rationale"), _TEXT):
+        made["rationale"] = rationale
+    others = given.get("alternatives")
+    kept = [
+        one
+        for each in (others if isinstance(others, list) else [])[:ALTERNATIVES]
+        if (one := clean_text(each, _TEXT))
+    ]
+    return made | ({"alternatives": kept} if kept else {})

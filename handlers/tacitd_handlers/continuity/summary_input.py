@@ -1,0 +1,104 @@
+"""The prompt about a session: what the person typed, the ends of the assistant's turns, the client's own summaries.
+
+The texts are read from the transcript when the session ends, because they are not stored before. The answer belongs to
+`answer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+from tacitd.events import Record
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.transcript import Tail
+from tacitd_handlers.continuity.stored_text import clean_text, fence_text
+from tacitd_handlers.continuity.tasks import Items
+
+TOTAL = 20_000
+"""Characters of a session that are sent to the model at most."""
+_TYPED, _SAID, _COMPACTED = 600, 400, 4000
+_FIRST = 3
+"""Parts that are kept from the beginning of a session that is too long: they contain its topic."""
+
+
+def read_records(path: Path, start: int, upto: int) -> list[Record]:
+    """Return the records between two byte offsets of a transcript; none if it is gone or cannot be read."""
+    made: list[Record] = []
+    tail = Tail(path, start, OwnCalls())
+    try:
+        while tail.read_end < upto:
+            step = tail.read_next_slice()
+            # A step may return records of an earlier one again.
+            made += (
+                record for record in tail.list_records(start) if not made or record.start > made[-1].start
+            )
+            tail.forget_before(tail.safe_end)
+            if not step.more or step.shrunk:
+                break
+        tail.take_unterminated()
+    except (OSError, FileRefusedError):
+        return made
+    tail.release_queued()
+    made += (record for record in tail.list_records(start) if not made or record.start > made[-1].start)
+    return [record for record in made if record.end <= upto]
+
+
+def excerpt_parts(found: Iterable[Record]) -> list[str]:
+    """Return the session in short: each prompt, and the end of the assistant's last text before the next one."""
+    made: list[str] = []
+    said = ""
+    for record in found:
+        said = record.text or said
+        if record.summary:
+            made.append(f"Summary so far: {clean_text(record.summary, _COMPACTED)}")
+        if record.prompts:
+            if said:
+                made.append(f"Assistant: {_end(said)}")
+                said = ""
+            made += (f"Person: {clean_text(prompt.text, _TYPED)}" for prompt in record.prompts)
+    return [*made, f"Assistant: {_end(said)}"] if said else made
+
+
+def _end(text: str) -> str:
+    whole = clean_text(text, 100_000)
+    return whole if len(whole) <= _SAID else "…" + whole[-_SAID:]
+
+
+def cut_parts(made: Sequence[str], total: int = TOTAL) -> list[str]:
+    """Return the first few parts, and as many of the last ones as `total` characters allow."""
+    if sum(len(part) + 1 for part in made) <= total:
+        return list(made)
+    first, last = list(made[:_FIRST]), list[str]()
+    room = total - sum(len(part) + 1 for part in first)
+    for part in reversed(made[_FIRST:]):
+        room -= len(part) + 1
+        if room < 0:
+            break
+        last.append(part)
+    return [*first, "[…]", *reversed(last)]
+
+
+def build_prompt(found: Sequence[str], items: Items) -> str:
+    """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
+    tasks = "\n".join(f"- [{one.status}] {one.title}" for one in items)
+    template = _template()
+    before, _, rest = template.partition("{tasks}")
+    between, _, after = rest.partition("{session}")
+    return f"{before}{fence_text(tasks) if tasks else '(none)'}{between}{fence_text(chr(10).join(cut_parts(found)))}{after}"
+
+
+@cache
+def _template() -> str:
+    return (files("tacitd_handlers.continuity") / "prompts" / "summary.md").read_text("utf-8")
+
+
+@cache
+def list_instructions() -> tuple[str, ...]:
+    """Return the prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
+    return tuple(
+        line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")
+    )

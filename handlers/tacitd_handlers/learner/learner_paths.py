@@ -1,0 +1,87 @@
+"""The paths of the learner's files, from the environment and the configuration.
+
+Without pydantic, because a session start waits for `tacitd learner context`. Nothing is opened but the configuration
+file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd.state import paths
+
+PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
+SESSION_STATE = "leetcode-session-state.md"
+PREFIX = "TACITD_LEARNER__"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerPaths:
+    """The paths of the learner's files, all absolute."""
+
+    profile: Path
+    ledger: Path
+    session_state: Path
+    """Written at a compaction."""
+    home: Path
+    """The directory of tacitd's own state about the two files."""
+    user: Path
+    """The person's home directory, for `~`."""
+
+
+def resolve_paths(
+    environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
+) -> LearnerPaths:
+    """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
+    base, user = paths.config_dir(environ), paths.find_home(environ)
+    return LearnerPaths(
+        _named(profile, user) or base / PROFILE,
+        _named(ledger, user) or base / LEDGER,
+        base / SESSION_STATE,
+        home or paths.state_dir(environ) / "handlers" / "learner",
+        user,
+    )
+
+
+def load_paths(environ: Mapping[str, str]) -> LearnerPaths:
+    """The paths with the configuration file and the `TACITD_LEARNER__` variables applied."""
+    given = read_section(environ)
+    return resolve_paths(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
+
+
+def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The section `learner` of the configuration, unvalidated; variables override the file.
+
+    A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
+    it.
+    """
+    found = dict(_section(paths.config_file(environ)))
+    for name, value in environ.items():
+        if name.upper().startswith(PREFIX):
+            found[name[len(PREFIX) :].lower()] = value
+    return found
+
+
+def shorten_path(path: Path, user: Path) -> str:
+    """The path with `~/` for the person's home directory."""
+    return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
+
+
+def _section(file: Path) -> Mapping[str, Any]:
+    try:
+        section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
+    except (OSError, ValueError):
+        return {}
+    return section if isinstance(section, dict) else {}
+
+
+def _named(text: str, user: Path) -> Path | None:
+    if not text:
+        return None
+    whole = os.fspath(user) + text[1:] if text.startswith("~/") else text
+    return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are

@@ -1,0 +1,134 @@
+"""Which list a weakness belongs to: active, resolved, pending or dropped (SPEC L-09, L-26 to L-29).
+
+Pure; lists of tags. No entry is removed from the active list to make room, and none is promoted without proof. A
+weakness that finds the active list full waits in `pending` until there is room. How a status changes is in
+`lifecycle.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from tacitd_handlers.learner.rules.lifecycle import Weakness
+from tacitd_handlers.learner.rules.resolution import longest_untested, most_resolved
+from tacitd_handlers.learner.rules.vocabulary import LONG, SHORT
+
+MAX_ACTIVE: Final = 20
+MAX_RESOLVED: Final = 10
+
+
+@dataclass(slots=True)
+class WeaknessLists:
+    """The tags of each list. `active` and `resolved` are in the order of the profile, `pending` is a FIFO queue."""
+
+    active: list[str] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    """Tags removed from a full `### Resolved`. The ledger keeps their history."""
+    others_active: int = 0
+    """The number of active entries without a tag: a person wrote them.
+
+    They count towards the cap and are never changed.
+    """
+    others_resolved: int = 0
+
+    def find_list(self, tag: str) -> list[str] | None:
+        """The list that contains a tag, or None."""
+        lists = (self.active, self.resolved, self.pending, self.dropped)
+        return next((each for each in lists if tag in each), None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the active list is at its cap."""
+        return len(self.active) + self.others_active >= MAX_ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A change of list, for the log and the output of `record`."""
+
+    tag: str
+    what: Literal["enters", "waits", "promoted", "makes room", "returns", "dropped"]
+
+
+def move_tags(
+    seats: WeaknessLists,
+    tags: dict[str, Weakness],
+    touched: Iterable[str],
+    removed: Collection[str],
+    proved: Callable[[Weakness], bool],
+) -> list[Move]:
+    """Apply the caps after a session touched these tags.
+
+    Changes `seats`, and in `tags` the weaknesses that it promotes. `removed` are tags that a person took out (SPEC
+    L-30); they are not placed. `proved` checks the four weeks of a promotion (SPEC L-25). Returns the moves in order.
+    """
+    moves: list[Move] = []
+    for tag in touched:
+        if tag not in removed:
+            moves += _by_status(seats, tags[tag])
+    moves += _overflow(seats, tags)
+    # The queue is FIFO: if its head finds no room, nothing behind it does.
+    while seats.pending:
+        if seats.is_full and not _make_room(seats, tags, proved, moves):
+            break
+        tag = seats.pending.pop(0)
+        seats.active.append(tag)
+        # It was queued and admitted in one call: report only that it entered.
+        moves = [move for move in moves if move != Move(tag, "waits")]
+        moves.append(Move(tag, "enters"))
+    return moves
+
+
+def _by_status(seats: WeaknessLists, weakness: Weakness) -> list[Move]:
+    tag, at = weakness.tag, seats.find_list(weakness.tag)
+    if weakness.status == LONG:
+        if at is seats.resolved or at is seats.dropped:
+            return []
+        if at is not None:
+            at.remove(tag)
+        seats.resolved.append(tag)
+        return [Move(tag, "promoted")]
+    if at is seats.active or at is seats.pending:
+        return []
+    if at is not None:
+        at.remove(tag)
+    seats.pending.append(tag)
+    return [Move(tag, "returns"), Move(tag, "waits")] if at is seats.resolved else [Move(tag, "waits")]
+
+
+def _overflow(seats: WeaknessLists, tags: dict[str, Weakness]) -> list[Move]:
+    """Drop the entries of a full `### Resolved` that were tested longest ago (SPEC L-28)."""
+    moves = []
+    known = [tags[tag] for tag in seats.resolved if tag in tags]
+    while known and len(seats.resolved) + seats.others_resolved > MAX_RESOLVED:
+        oldest = longest_untested(known)
+        known.remove(oldest)
+        gone = oldest.tag
+        seats.resolved.remove(gone)
+        seats.dropped.append(gone)
+        moves.append(Move(gone, "dropped"))
+    return moves
+
+
+def _make_room(
+    seats: WeaknessLists, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
+) -> bool:
+    """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
+    able = [tags[tag] for tag in seats.active if tag in tags and tags[tag].status == SHORT]
+    for weakness in most_resolved(able):
+        if proved(weakness):
+            tags[weakness.tag] = replace(weakness, status=LONG)
+            moves.append(Move(weakness.tag, "makes room"))
+            moves += _by_status(seats, tags[weakness.tag])
+            moves += _overflow(seats, tags)
+            return True
+    return False
+
+
+def suggest_archiving(seats: WeaknessLists, tags: dict[str, Weakness], count: int = 3) -> list[Weakness]:
+    """The entries to suggest for archiving, most resolved first (SPEC L-27)."""
+    return most_resolved([tags[tag] for tag in seats.active if tag in tags])[:count]

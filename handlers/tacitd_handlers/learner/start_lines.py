@@ -1,0 +1,66 @@
+"""The notices of a session start besides the profile, and the lines for `tacitd status`. Pure.
+
+The wording of [REPAIRED], [SYNC] and [FIRST SESSION] is the seed's and must not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tacitd_handlers.learner.formats.profile_md import LearnerProfile
+from tacitd_handlers.learner.rules.capacity import MAX_ACTIVE
+from tacitd_handlers.learner.rules.lifecycle import Weakness
+from tacitd_handlers.learner.rules.resolution import most_resolved
+
+FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
+SUGGESTED = 3
+"""Entries suggested for archiving."""
+
+
+def format_repairs(names: Iterable[str]) -> list[str]:
+    """The notices for restored sections (SPEC L-02)."""
+    return [
+        f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
+        for name in names
+    ]
+
+
+def format_synced(stamps: Iterable[str]) -> list[str]:
+    """The notices for rows that the ledger lacked (SPEC L-38)."""
+    return [f"[SYNC] Appended missing ledger row for {stamp} session (pattern=unknown)." for stamp in stamps]
+
+
+def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
+    """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
+    if not waiting:
+        return []
+    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting)}."
+    offered = (
+        ", ".join(f"{w.tag} ({w.status})" for w in list_archivable(profile)) if profile is not None else ""
+    )
+    return [f"{text} To archive, if the learner agrees, most resolved first: {offered}." if offered else text]
+
+
+def list_archivable(profile: LearnerProfile) -> list[Weakness]:
+    """The active entries to suggest, in order."""
+    entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
+    active = [
+        Weakness(e.label, e.status, e.first or "", e.tested or "", e.failed or "", clean=e.clean or 0)
+        for e in entries
+        if e.status is not None
+    ]
+    return most_resolved(active)[:SUGGESTED]
+
+
+def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
+    """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
+    if shown.get("rows"):
+        counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
+        yield f"{shown['rows']} reviews in the ledger, {counts}"
+    if shown.get("retests"):
+        yield f"retests due: {', '.join(shown['retests'])}"
+    if shown.get("waiting_for_room"):
+        yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+    for text in shown.get("refused", ()):
+        yield f"! refused a report of practice: {text}"

@@ -1,0 +1,152 @@
+"""Which facts and lines were said: the grounding rule, applied to the two stages (SPEC S-67). No disk, no model.
+
+A fact is judged by the messages of its batch, a line by the facts of its plan and by the lines that it merges or
+replaces. What is not grounded becomes a refusal, which keeps its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tacitd_handlers.learning.headings import GROUPS, group_of
+from tacitd_handlers.learning.prompt_templates import PromptMessage
+from tacitd_handlers.learning.raw_facts import RawLine
+from tacitd_handlers.learning.refusals import RefusedText
+from tacitd_handlers.learning.stage2.place import PlacedLine
+from tacitd_handlers.shared.answer_screening import strip_marks
+from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.shared.grounding import (
+    Grounded,
+    GroundingSources,
+    GroundingVerdict,
+    Undecided,
+    Ungrounded,
+    explain_verdict,
+    judge_grounding,
+    read_sources,
+    was_typed_verbatim,
+)
+
+_MERGED = 0.5
+"""Of the words of a line that is there, the part that a new line must repeat to count as made from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrigins:
+    """What the lines of one plan are made from."""
+
+    facts: tuple[str, ...]
+    """Facts that were found grounded in typed words."""
+    unverified_facts: tuple[str, ...]
+    """Facts of other tools, whose words nobody has."""
+    words: tuple[str, ...]
+    """The beginnings of the messages."""
+    folders: tuple[str, ...]
+    """The project's folders that were worked in: a line may name its folder."""
+    existing: Mapping[str, Sequence[str]]
+    """By file, the lines in it."""
+
+    def build_sources(self, replaced: Sequence[str] = (), merged: Sequence[str] = ()) -> GroundingSources:
+        """What a line is judged by."""
+        return read_sources(
+            [*self.facts, *self.words, *replaced], [*self.unverified_facts, *self.folders, *merged]
+        )
+
+
+def message_sources(messages: Sequence[PromptMessage], times: Sequence[float | None]) -> GroundingSources:
+    """Return what the facts of a batch are judged by: its messages, and what they answer."""
+    return read_sources([one.text for one in messages], [one.context for one in messages], times)
+
+
+def sift_facts(facts: Iterable[str], sources: GroundingSources) -> tuple[list[str], list[RefusedText]]:
+    """Return the facts that were said, and a refusal for each of the others."""
+    kept: list[str] = []
+    refused: list[RefusedText] = []
+    for fact in facts:
+        match judge_grounding(fact, sources):
+            case Grounded():
+                kept.append(fact)
+            case (Ungrounded() | Undecided()) as verdict:
+                refused.append(make_refusal("fact", fact, verdict))
+    return kept, refused
+
+
+def sift_raw(
+    lines: Iterable[RawLine], ours: Mapping[str, Sequence[str]]
+) -> tuple[list[str], list[str], list[RefusedText]]:
+    """Return the facts of a raw file that are ours, those of other tools, and a refusal for each dangerous one of these.
+
+    `ours`: by batch, the facts that were judged when they were extracted. A line that only bears a batch's id, or a fact
+    that somebody changed in the file, has no words.
+    """
+    worded: list[str] = []
+    unworded: list[str] = []
+    refused: list[RefusedText] = []
+    judged = {id: {normalise_text(fact) for fact in facts} for id, facts in ours.items()}
+    for line in lines:
+        for fact in line.facts:
+            if normalise_text(fact) in judged.get(line.batch, ()):
+                worded.append(fact)
+                continue
+            verdict = judge_grounding(fact, read_sources([], [fact]))
+            if isinstance(verdict, Grounded):
+                unworded.append(fact)
+            else:
+                refused.append(make_refusal("fact", fact, verdict))
+    return worded, unworded, refused
+
+
+def sift_lines(
+    placed: Iterable[PlacedLine], origins: LineOrigins
+) -> tuple[list[PlacedLine], list[RefusedText]]:
+    """Return the lines that the facts say, and a refusal for each of the others.
+
+    A heading that the facts do not say is replaced by the line's group, and refused too.
+    """
+    kept: list[PlacedLine] = []
+    refused: list[RefusedText] = []
+    sources = origins.build_sources()
+    for one in placed:
+        verdict = judge_grounding(one.line, sources)
+        if not isinstance(verdict, Grounded):
+            verdict = judge_grounding(one.line, _wider_sources(one, origins))
+        if not isinstance(verdict, Grounded):
+            refused.append(make_refusal("line", one.line, verdict))
+            continue
+        heading = Grounded() if one.heading in GROUPS else judge_grounding(one.heading, sources)
+        if isinstance(heading, Grounded):
+            kept.append(one)
+        else:
+            refused.append(make_refusal("section", one.heading, heading))
+            kept.append(replace(one, heading=group_of(one.line)))
+    return kept, refused
+
+
+def is_typed_fact(fact: str, origins: LineOrigins) -> bool:
+    """Whether a person typed a line's own words in one sentence, not negated and not in a question."""
+    return was_typed_verbatim(fact, read_sources(origins.words))
+
+
+def make_refusal(kind: str, text: str, verdict: GroundingVerdict) -> RefusedText:
+    """Return the refusal of a text that is not grounded."""
+    match verdict:
+        case Ungrounded() | Undecided():
+            return RefusedText(kind, text, explain_verdict(verdict), isinstance(verdict, Undecided))
+        case Grounded():
+            raise ValueError("a grounded text is not refused")
+
+
+def _wider_sources(one: PlacedLine, origins: LineOrigins) -> GroundingSources:
+    """The facts, the line that REPLACES names if there is one, and the lines that this one merges."""
+    lines = [line for lines in origins.existing.values() for line in lines]
+    named = strip_marks(one.item.replaces)
+    replaced = find_equal(named, lines) if named else None
+    words = set(normalise_text(one.line).split())
+    merged = [line for line in lines if _is_merged(line, words)]
+    return origins.build_sources([replaced] if replaced else [], merged)
+
+
+def _is_merged(line: str, words: set[str]) -> bool:
+    theirs = set(normalise_text(line).split())
+    return bool(theirs) and len(theirs & words) >= len(theirs) * _MERGED

@@ -1,0 +1,58 @@
+"""What learning left in projects, for `uninstall --purge`: the lines and what shows them stay, the summary goes.
+
+Facts in a raw file have no line yet, and other tools may have appended some: they stay as well, and are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacitd.clock import SystemClock
+from tacitd.events import Project
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
+from tacitd.handler import Footprint
+from tacitd.state.paths import state_dir
+from tacitd_handlers.learning.inventory import state_of
+from tacitd_handlers.learning.store import ProjectPaths, text_of
+from tacitd_handlers.learning.visibility import POINTER, exclude_file, hidden_by_us
+
+
+def learning_footprint(environ: Mapping[str, str]) -> Footprint:
+    """In every project in which tacitd wrote. Reads the state directory, so it is asked before that is removed."""
+    state = state_dir(environ)
+    history = History(Log(state / "history.jsonl"), SystemClock())
+    removed: list[Path] = []
+    kept: list[Path] = []
+    places: list[Path] = []
+    own: list[Path] = []
+    reasons: dict[Path, str] = {}
+    for root in state_of(state).first_written_at:
+        files = ProjectPaths(root)
+        written = list(dict.fromkeys(path for path, _ in history.list_lines(root)))
+        if _is_a_file_of_the_project(files.summary_file, root):
+            removed.append(files.summary_file)
+        raw = [files.raw_file, *sorted(files.tmp_dir.glob("learning-raw.*.jsonl"))]
+        kept += [*dict.fromkeys([files.learned_file, *written]), root / POINTER, *raw]
+        places += [root, files.tmp_dir, (root / POINTER).parent, *(path.parent for path in written)]
+        exclude = _find_exclude_file_with_our_lines(history, root)
+        if exclude is not None:
+            kept.append(exclude)
+            reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
+        own.append(files.tmp_dir)
+    return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons)
+
+
+def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | None:
+    """`.git/info/exclude` of the project's repository, where a line of tacitd is still in it."""
+    project = Project(root, git=True)
+    path = exclude_file(project)
+    if path is None:
+        return None
+    return path if hidden_by_us(history, project) & set(text_of(path).splitlines()) else None
+
+
+def _is_a_file_of_the_project(path: Path, root: Path) -> bool:
+    """Not a link, and not reached through one: what a stranger's repository put there is not ours to remove."""
+    return not path.is_symlink() and path.is_file() and path.resolve().is_relative_to(root.resolve())

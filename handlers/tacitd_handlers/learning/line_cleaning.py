@@ -1,0 +1,130 @@
+"""May this text become a line that agents read? Cleans it, or says why it may not (SPEC S-67).
+
+A learned line is loaded into every later session. So it must not break out of its bullet, not pull in other
+files (Claude Code expands `@path` wherever it stands outside backticks), not hide anything from the person who
+reads the file, and not give orders about safety. Prohibitions ("never use --no-verify") are what people want
+kept, and pass.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tacitd.text.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.shared.tidy import tidy_fact
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Text that is not stored, and why."""
+
+    reason: str
+
+
+_TEXT_LIMIT = 2000
+"""Characters: up to here a fact is shortened, beyond it is no fact."""
+_ALWAYS = (
+    (r"<!--|-->", "it holds an HTML comment, which hides text"),
+    (r"!\[[^\]]*\]\(", "it holds an image, which is fetched when shown"),
+    (r"^\[[^\]]+\]:\s", "it is a link definition, which hides text"),
+    (
+        r"</?(?:system|system-reminder|instructions?|tool_use|tool_result|function_calls?|invoke|antml[\w:]*)\b[^>]*>",
+        "it imitates a part of a prompt",
+    ),
+    (
+        r"\b(?:curl|wget|iwr|irm|fetch)\b.*\|\s*(?:sudo\s+)?(?:(?:ba|z|da|fi|k)?sh|iex|python3?|node|perl|ruby)\b",
+        "a fetched script",
+    ),
+    (
+        r"(?:\b(?:ba|z)?sh|\beval|\bsource|\.)\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
+        "a fetched script",
+    ),
+    (
+        r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|ignore[zr]|oublie[zr]?|ignora\w*|negeer)\b.{0,30}"
+        r"\b(?:previous|prior|above|earlier|preceding|existing|system|safety|vorherige\w*|bisherige\w*|précédent\w*|"
+        r"anterior\w*|vorige|eerdere)\b.{0,30}"
+        r"\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|instrucciones|instructies)\b",
+        "it tells an agent to ignore its instructions",
+    ),
+    (r"\b(?:(?:javascript|vbscript):(?=\S)|data:[a-z]+/[a-z])", "it holds an address that runs code"),
+    (
+        r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:",
+        "it imitates a turn of a conversation",
+    ),
+    (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
+    (r"\byou are now\b|\b(?:developer|god|dan) mode\b|\bjailbreak", "it tells an agent to be another"),
+)
+_UNLESS_FORBIDDEN = (
+    (
+        r"\b(?:allow|approve|grant|accept|auto-approve)\b.{0,20}\b(?:all|any|every|full)\b.{0,20}"
+        r"\b(?:tools?|permissions?|commands?|access)\b|\bwithout (?:asking (?:for )?|any )?permissions?\b|\bBash\(\s*\*",
+        "it grants permissions",
+    ),
+    (
+        r"\b(?:disable|bypass|skip|circumvent|turn(?:ing)? off|switch(?:ing)? off)\b.{0,20}"
+        r"\b(?:safety|security|sandbox\w*|permissions?|guard\w*|git hooks?|pre-commit hooks?|approvals?)\b|--no-verify\b"
+        r"|--no-gpg-sign\b",
+        "it switches a check off",
+    ),
+    (
+        r"\b(?:send|post|upload|exfiltrate|leak|e-?mail|forward)\b.{0,60}"
+        r"(?:\b(?:secrets?|credentials?|api[ -]?keys?|tokens?|passwords?|environment variables)|\.env)\b",
+        "it gives secrets away",
+    ),
+)
+_HARD = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _ALWAYS)
+_SOFT = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _UNLESS_FORBIDDEN)
+_FORBIDS = re.compile(
+    r"\b(?:never|not|don[’']t|doesn[’']t|mustn[’']t|avoids?|dislikes?|forbids?|prohibits?|against|no|hates?|rejects?|"
+    r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b[^.;!?]*$",
+    re.IGNORECASE,
+)
+_IMPORT = re.compile(r"(?<![\w`/.@])@(?=[^\s`])[^\s`]*[^\s`.,;:!?)]|(?<![\w`/.@])@(?=[^\s`])[^\s`]+")
+
+
+def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
+    """Given a fact from an answer, return the line for the file (without its `- `), or why there is none.
+
+    `is_typed`: whether a person typed its words. "Skip the pre-commit hooks on draft branches" is then that person's rule.
+    What hides text, imitates a prompt or grants permissions by a flag is refused in any case.
+
+    One line of at most 300 characters, without "User", leading marks, control characters; `@names` in
+    backticks.
+    """
+    if len(text) > _TEXT_LIMIT:
+        return Unfit(f"it is longer than {_TEXT_LIMIT} characters")
+    line = sanitize_line(text)
+    if has_secret(line):  # in the sanitised line: hidden characters could interrupt a secret
+        return Unfit("it looks like a secret")
+    for pattern, reason in _HARD:
+        if pattern.search(line):
+            return Unfit(reason)
+    for pattern, reason in () if is_typed else _SOFT:
+        if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
+            return Unfit(reason)
+    line = _imports_quoted(_plain_marks(tidy_fact(line)))
+    if not any(char.isalnum() for char in line):
+        return Unfit("nothing is left of it")
+    return line
+
+
+def _plain_marks(line: str) -> str:
+    """No block of code can be opened, and every backtick has its partner."""
+    line = re.sub(r"~{3,}", "", line)
+    if line.count("`") % 2 or "``" in line:
+        line = line.replace("`", "")
+    return re.sub(r"^(?:(?:[-*+>#|=]+|\d+[.)])\s+)+", "", line.strip()).strip()
+
+
+def _imports_quoted(line: str) -> str:
+    """Given balanced backticks, put every `@name` that stands outside them into some."""
+    parts = line.split("`")
+    for at in range(0, len(parts), 2):
+        parts[at] = _IMPORT.sub(lambda found: f"`{found[0]}`", parts[at])
+        if at and parts[at].startswith("`"):
+            parts[at] = " " + parts[at]
+        if at < len(parts) - 1 and parts[at].endswith("`"):
+            parts[at] += " "
+    return "`".join(parts)

@@ -1,0 +1,156 @@
+"""Stage 2's answer: FILE and FACT, with SECTION and REPLACES where they apply (SPEC S-24 to S-26, S-35).
+
+Reads text, returns a plan. Whether a plan's file may be written is decided in `placement`, whether its line is
+new in `plan`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
+from tacitd_handlers.shared.answer_screening import (
+    Unusable,
+    is_fence,
+    is_none,
+    is_refusal,
+    repeats_prompt,
+    strip_marks,
+)
+from tacitd_handlers.shared.equality import normalise_text, same_fact
+from tacitd_handlers.shared.lexicon import fold_word
+
+ANSWER_LIMIT = 65_536
+EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook communication")
+"""The facts of the prompt's own example."""
+_KEY = re.compile(
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+)
+_PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact existing line")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLine:
+    """One FILE/FACT pair, as the model wrote it and not yet checked."""
+
+    file: str
+    fact: str
+    section: str = ""
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisPlan:
+    """What the model proposes to write. Empty: nothing is new."""
+
+    items: tuple[ProposedLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The block that is being read; `None` is "not said yet"."""
+
+    file: str = ""
+    fact: str | None = None
+    section: str | None = None
+    replaces: str | None = None
+
+    def build_item(self) -> ProposedLine | None:
+        if not self.file or not self.fact or is_none(self.fact):
+            return None
+        replaces = self.replaces or ""
+        return ProposedLine(self.file, self.fact, self.section or "", "" if is_none(replaces) else replaces)
+
+
+def parse_plan(
+    answer: str, given: Sequence[str] = (), besides: Sequence[str] = ()
+) -> SynthesisPlan | Unusable:
+    """Given the answer, the raw facts and existing lines that were asked about, and what else was asked, return its items.
+
+    NONE and an empty answer are an empty plan. Text without any FILE/FACT pair, a refusal, and an echo of the
+    prompt or of its example are Unusable, so that the raw facts are kept (SPEC S-23).
+    """
+    if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
+        return SynthesisPlan()
+    if len(answer) > ANSWER_LIMIT:
+        return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
+    pairs, items = _read(answer)
+    if not pairs:
+        return Unusable(
+            "the model declined or asked back" if is_refusal(answer) else "no FILE and FACT in the answer"
+        )
+    if _is_echo(answer, items, given, besides):
+        return Unusable("the answer repeats the prompt")
+    return SynthesisPlan(tuple(dict.fromkeys(items)))
+
+
+def _read(answer: str) -> tuple[int, list[ProposedLine]]:
+    """How many FILE/FACT pairs there are, NONE among them, and the items that say something."""
+    drafts = [draft for draft in _drafts(answer.splitlines()) if draft.file and draft.fact]
+    return len(drafts), [item for draft in drafts if (item := draft.build_item()) is not None]
+
+
+def _drafts(lines: Iterable[str]) -> list[_Draft]:
+    drafts: list[_Draft] = []
+    current, continues = _Draft(), False
+    for line in lines:
+        found = _KEY.match(line)
+        if found:
+            value = strip_marks(re.sub(r"(?:\*\*|__)\s*$", "", found[2]))
+            current = _add_key(current, found[1], value, drafts)
+            continues = found[1] == "FACT"
+        elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
+            current = replace(current, fact=f"{current.fact} {line.strip()}".strip())
+            continues = False
+        else:
+            continues = False
+    return [*drafts, current]
+
+
+def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
+    """Given the block so far and a key, return the block with it; a key said already begins the next block."""
+    if key == "FILE":
+        done.append(draft)
+        return _Draft(file=value)
+    field = {"FACT": "fact", "SECTION": "section", "REPLACES": "replaces"}[key]
+    if getattr(draft, field) is not None:
+        done.append(draft)
+        draft = _Draft(file=draft.file, section=draft.section if key == "FACT" else None)
+    match field:
+        case "fact":
+            return replace(draft, fact=value)
+        case "section":
+            return replace(draft, section=value)
+        case _:
+            return replace(draft, replaces=value)
+
+
+def _is_echo(
+    answer: str, items: Sequence[ProposedLine], given: Sequence[str], besides: Sequence[str]
+) -> bool:
+    data = "\n".join(given)
+    if repeats_prompt(answer, [*list_instructions("synthesis"), *sentences_of(besides)], data):
+        return True
+    if any(
+        mark in item.file + "\n" + item.fact + "\n" + item.replaces
+        for item in items
+        for mark in _PLACEHOLDERS
+    ):
+        return True
+    return any(_is_unsupported_example(item.fact, given) for item in items)
+
+
+def _is_unsupported_example(fact: str, given: Sequence[str]) -> bool:
+    """Whether the fact is one of the example's, and nothing that was given speaks of it."""
+    example = next((example for example in EXAMPLES if same_fact(example, fact)), None)
+    if example is None:
+        return False
+    words = _content(example)
+    return not any(len(words & _content(text)) >= min(2, len(words)) for text in given)
+
+
+def _content(text: str) -> frozenset[str]:
+    small = {"over", "for", "not", "the", "and", "use", "pattern"}
+    return frozenset(fold_word(word) for word in normalise_text(text).split()) - small

@@ -1,0 +1,93 @@
+"""The text forms of lessons: the table of `list`, the YAML of `show` (SPEC E-13, E-14). Pure text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tacitd_handlers.lessons.lesson_fold import Lesson
+from tacitd_handlers.lessons.pattern import measure_width
+
+_PLAIN = re.compile(r"[a-z][a-z0-9_./+-]*")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+
+
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table.
+
+    Each column is as wide as its longest entry plus two; the last is never cut (SPEC E-13). "" without rows.
+    """
+    lines = [tuple(header), *map(tuple, rows)]
+    if len(lines) == 1:
+        return ""
+    widths = [max(measure_width(line[at]) for line in lines) + 2 for at in range(len(header) - 1)]
+    return "".join(_padded(line, widths) + "\n" for line in lines)
+
+
+def format_list(lessons: Iterable[Lesson], *, status: bool = False) -> str:
+    """The table of `lesson list`. `status` adds the column for deleted and promoted lessons."""
+    if not status:
+        return format_table(
+            ("ID", "SCOPE", "FROM", "PATTERN"), ((x.id, x.scope, x.source, x.text) for x in lessons)
+        )
+    rows = ((x.id, x.scope, x.source, x.status, x.text) for x in lessons)
+    return format_table(("ID", "SCOPE", "FROM", "STATUS", "PATTERN"), rows)
+
+
+def format_lesson(lesson: Lesson, origin: Mapping[str, Any] | None = None) -> str:
+    """The output of `lesson show`: the seed's YAML, then the origin, if known.
+
+    `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
+    """
+    said = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
+    said += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
+    said += _scalar("updated", lesson.updated)
+    said += [f"reason: {quote_yaml(lesson.reason)}"] if lesson.reason else []
+    said += _scalar("promoted_to", lesson.promoted_to)
+    said += [f"pattern: {quote_yaml(lesson.text)}", "parsed:", f"  when: {quote_yaml(lesson.parts.when)}"]
+    said += [f"  action: {lesson.parts.action}", f"  do: {quote_yaml(lesson.parts.do)}"]
+    said += [f"  because: {quote_yaml(lesson.parts.because)}", *_origin(origin)]
+    return "\n".join(said) + "\n"
+
+
+def build_document(lesson: Lesson) -> dict[str, Any]:
+    """One lesson for `--json`: its record, its pattern, and the pattern's parts."""
+    parts = {"when": lesson.parts.when, "action": lesson.parts.action}
+    parts |= {"do": lesson.parts.do, "because": lesson.parts.because}
+    return lesson.to_record() | {"pattern": lesson.text, "parsed": parts}
+
+
+def quote_yaml(text: str) -> str:
+    """A double-quoted YAML scalar: JSON's escapes, and further ones that YAML requires."""
+    said = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+
+
+def _origin(origin: Mapping[str, Any] | None) -> list[str]:
+    if not origin:
+        return []
+    said = ["origin:"]
+    said += [
+        f"  {key}: {quote_yaml(str(origin[key]))}"
+        for key in ("session", "project", "date")
+        if origin.get(key)
+    ]
+    words = origin.get("words", ())
+    return [*said, "  words:", *(f"    - {quote_yaml(each)}" for each in words)] if words else said
+
+
+def _scalar(key: str, value: str) -> list[str]:
+    """The line `key: value`, quoted if YAML would read another value; [] for an empty value."""
+    if not value:
+        return []
+    plain = (_PLAIN.fullmatch(value) and value not in _WORDS) or _DATE.fullmatch(value)
+    return [f"{key}: {value if plain else quote_yaml(value)}"]
+
+
+def _padded(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [cell + " " * (wide - measure_width(cell)) for cell, wide in zip(line, widths, strict=False)]
+    return "".join([*cells, line[-1]])

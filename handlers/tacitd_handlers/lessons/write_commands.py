@@ -1,0 +1,246 @@
+"""`lesson add`, `edit`, `wrong`, `promote`, `import`: the commands that change lessons.
+
+Options and output only; wrong use writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import click
+
+from tacitd.errors import LogDamagedError, TacitdError, UsageError
+from tacitd_handlers.lessons import lesson_operations, pattern
+from tacitd_handlers.lessons.command_support import (
+    ID,
+    SCOPE,
+    Command,
+    echo_error,
+    json_option,
+    load_settings,
+    open_store,
+    print_document,
+)
+from tacitd_handlers.lessons.lesson_fold import DELETED, Lesson
+from tacitd_handlers.lessons.lesson_operations import AddedLesson
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.render import build_document as as_document
+from tacitd_handlers.lessons.scopes import GLOBAL
+from tacitd_handlers.lessons.store import LessonStore
+
+SESSION = "CLAUDE_CODE_SESSION_ID"
+"""The variable in which Claude Code passes the session id to its children."""
+
+
+@click.command(
+    "add",
+    cls=Command,
+    epilog='\b\nExample: lesson add -w "editing config" -d "read first" -b "know what is there"',
+)
+@click.argument("text", metavar="[PATTERN]", required=False)
+@click.option("-w", "--when", help="The case.")
+@click.option("-d", "--do", "do", help="What to do.")
+@click.option("--dont", help="What not to do; not together with --do.")
+@click.option("-b", "--because", help="The reason.")
+@click.option(
+    "-s",
+    "--scope",
+    type=SCOPE,
+    default=GLOBAL,
+    show_default=True,
+    help="The tool, skill or project it is for.",
+)
+@click.option("--firm", is_flag=True, help="A person stated it.")
+@click.option("--force", is_flag=True, help="Add it even if it exists or is marked wrong.")
+@json_option
+def add_(
+    text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
+    scope: str, firm: bool, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts with -w, -d or --dont, and -b. It is active at
+    once.
+    """
+    parts = _parts(text, when, do, dont, because)
+    if parts is None:
+        raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
+    at = open_store()
+    done = lesson_operations.add_lesson(at, parts, scope, "user" if firm else "ai", force=force)
+    if not isinstance(done, AddedLesson):
+        _report_known(done.lesson, as_json)
+        return
+    _note_session(at, done.lesson)
+    for one in done.opposites:
+        echo_error(f"warning: lesson {one.id} says the opposite: {one.text}")
+    _report_change(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
+
+
+def _note_session(at: LessonStore, lesson: Lesson) -> None:
+    """Note the calling session as the origin, so that the correction behind the lesson is not counted again."""
+    session = os.environ.get(SESSION, "")
+    if session:
+        with suppress(OSError, LogDamagedError):  # the lesson is added; only its origin is missing
+            LessonOrigins(at.state_dir).add(lesson.id, Provenance(session, at.clock.now()))
+
+
+def _report_known(lesson: Lesson, as_json: bool) -> None:
+    if lesson.status == DELETED:
+        why = f": {lesson.reason}" if lesson.reason else ""
+        raise TacitdError(
+            f"a person marked that wrong (lesson {lesson.id}{why})",
+            "to add it again, a person runs: lesson add --firm",
+        )
+    _report_change(lesson, f"lesson {lesson.id} already says that", as_json, changed=False)
+
+
+@click.command("edit", cls=Command, epilog='\b\nExample: lesson edit 005 --do "wait 2s"')
+@click.argument("id", type=ID)
+@click.argument("text", metavar="[PATTERN]", required=False)
+@click.option("-w", "--when", help="The new case.")
+@click.option("-d", "--do", "do", help="The new action.")
+@click.option("--dont", help="The new action, as something not to do.")
+@click.option("-b", "--because", help="The new reason.")
+@click.option("-s", "--scope", type=SCOPE, help="The new scope.")
+@click.option("--firm", is_flag=True, help="Mark it as stated by a person.")
+@click.option("--force", is_flag=True, help="Change it even if another lesson says the same.")
+@json_option
+def edit_(
+    id: str, text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
+    scope: str | None, firm: bool, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Change an active lesson. Parts that are not given stay; without any option your editor opens."""
+    at = open_store()
+    old = lesson_operations.get_active(at.read_lessons(), id)
+    if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
+        text = _edited(old)
+    parts = _parts(text, when, do, dont, because, old)
+    new, changed = lesson_operations.edit_lesson(at, id, parts, scope, "user" if firm else None, force=force)
+    _report_change(
+        new,
+        f"Changed lesson {new.id}" if changed else f"lesson {new.id} is unchanged",
+        as_json,
+        changed=changed,
+    )
+
+
+def _edited(old: Lesson) -> str:
+    text = click.edit(old.text + "\n")
+    return old.text if text is None else text
+
+
+@click.command("wrong", cls=Command, epilog='\b\nExample: lesson wrong 002 --reason "too specific"')
+@click.argument("id", type=ID)
+@click.option("--reason", default="", help="The reason; it is stored.")
+@json_option
+def wrong_(id: str, reason: str, as_json: bool) -> None:
+    """Mark a lesson wrong: it is not loaded or drafted again. It stays in the log."""
+    lesson, changed = lesson_operations.mark_wrong(open_store(), id, reason)
+    if as_json:
+        print_document({"changed": changed, **as_document(lesson)})
+    elif changed:
+        click.echo(f"Deleted lesson {lesson.id}")
+    else:
+        echo_error(f"lesson {lesson.id} was already deleted")
+
+
+@click.command("promote", cls=Command, epilog="\b\nExample: lesson promote 002 --to=skill/config-edit")
+@click.argument("id", type=ID)
+@click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The target skill or tool.")
+@click.option("--reason", default="", help="The reason; it is stored.")
+@click.option("--create", is_flag=True, help="Create the file if it does not exist.")
+@json_option
+def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None:
+    """Move a lesson into a skill or a tool file. It is not loaded from here any more. Nothing is promoted automatically."""
+    from tacitd_handlers.lessons.promote import parse_target, promote_lesson
+
+    skills, tools = _directories()
+    into = parse_target(to, skills, tools)
+    lesson, changed = promote_lesson(open_store(), id, into, reason=reason, create=create)
+    said = (
+        f"Promoted lesson {lesson.id} to {into.file}"
+        if changed
+        else f"lesson {lesson.id} is already in {into.file}"
+    )
+    _report_change(lesson, said, as_json, changed=changed)
+
+
+def _directories() -> tuple[Path, Path]:
+    """The directories of skills and of tools, in this order.
+
+    They are as configured (`lessons.skills`, `lessons.tools`), otherwise in Claude Code's directory.
+    """
+    from tacitd.state.paths import config_dir, find_home
+
+    root, said = config_dir(os.environ), load_settings()
+    named = [
+        str(find_home(os.environ)) + each[1:] if each.startswith("~/") else each
+        for each in (said.skills, said.tools)
+    ]
+    return Path(named[0] or root / "skills"), Path(named[1] or root / "tools")
+
+
+@click.command("import", cls=Command, epilog="\b\nExample: lesson import lessons.jsonl --dry-run")
+@click.argument("file", type=click.File("rb"))
+@click.option("--dry-run", "dry", is_flag=True, help="Print what would be added, and write nothing.")
+@json_option
+def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
+    """Add the lessons of an export (`-`: from stdin). They get new ids. Lessons that exist here, or are marked wrong
+    here, are left out. If a line is not a lesson, nothing is added.
+    """
+    from tacitd_handlers.lessons.import_export import import_lessons, parse_export
+
+    lessons, bad = parse_export(file.read())
+    if bad:
+        said = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
+        raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{said}", "nothing was added")
+    done = import_lessons(open_store(), lessons, dry=dry)
+    if as_json:
+        print_document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
+        return
+    echo_error(f"{'would add' if dry else 'added'} {len(done.added)}, already known {len(done.known)}")
+    if done.wrong:
+        echo_error(f"left out, marked wrong here: {', '.join(done.wrong)}")
+
+
+def _parts(
+    text: str | None,
+    when: str | None,
+    do: str | None,
+    dont: str | None,
+    because: str | None,
+    old: Lesson | None = None,
+) -> Pattern | None:
+    """The pattern given as text or as options (SPEC E-10), merged into that of `old`; None if neither is given.
+
+    Raises UsageError.
+    """
+    flags = {"-w": when, "-d or --dont": do if do is not None else dont, "-b": because}
+    given = [name for name, value in flags.items() if value is not None]
+    if do is not None and dont is not None:
+        raise UsageError("--do and --dont exclude each other")
+    if text is not None:
+        if given:
+            raise UsageError("give the pattern or its parts, not both")
+        return pattern.parse_pattern(text)
+    if not given:
+        return None
+    if old is None and len(given) < len(flags):
+        missing = ", ".join(name for name in flags if name not in given)
+        raise UsageError(f"a part of the lesson is missing: {missing}")
+    base = old.parts if old is not None else Pattern("", "do", "", "")
+    action: Literal["do", "dont"] = "do" if do is not None else "dont" if dont is not None else base.action
+    what = do if do is not None else dont if dont is not None else base.do
+    return pattern.build_pattern(
+        base.when if when is None else when, action, what, base.because if because is None else because
+    )
+
+
+def _report_change(lesson: Lesson, said: str, as_json: bool, *, changed: bool) -> None:
+    """Print the result on stderr, because the seed prints nothing on stdout after `add` and `promote`."""
+    if as_json:
+        print_document({"changed": changed, **as_document(lesson)})
+    else:
+        echo_error(said)

@@ -1,0 +1,139 @@
+"""The plans of all changes to a profile, made before anything is written: learn, set, remove, clear, decay. Pure.
+
+A plan is data: operations on the profile, the new meta document, and the changelog's entry. Writing it belongs to
+`store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacitd.clock import utc_millis
+from tacitd_handlers.profile import dot_paths
+from tacitd_handlers.profile import own_writes as besides
+from tacitd_handlers.profile import profile_confidence as metas
+from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.merge import PartialProfile, merge_partial
+from tacitd_handlers.profile.own_writes import ProfileMemory
+from tacitd_handlers.profile.profile_operations import Op, apply_ops
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSnapshot:
+    """The current documents, and the time."""
+
+    profile: Json
+    meta: Json
+    beside: ProfileMemory
+    at: float
+    """The clock's time: seconds since 1970, UTC."""
+    credible: float
+    """The same, or the newest known time if the clock is not trusted: nothing decays then."""
+
+    @property
+    def own_paths(self) -> frozenset[str]:
+        """The person's own paths (SPEC P-17)."""
+        return besides.find_own_paths(self.profile, self.meta, self.beside)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """The changes to write."""
+
+    ops: tuple[Op, ...]
+    meta: Json
+    """The new profile-meta.json."""
+    entry: Mapping[str, Any] | None
+    """The changelog's entry; None: no value changed, so there is none."""
+    id: str = ""
+    """The id of the finding, which must not be applied twice; "" for other changes."""
+    kept: tuple[str, ...] = ()
+    """Paths where a person's own value was kept against a finding."""
+    removed: tuple[str, ...] = ()
+    """Paths that leave the profile."""
+
+
+def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: str) -> ProfilePlan:
+    """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
+    made = merge_partial(now.profile, said, now.own_paths)
+    meta = metas.add_sightings(_tidied(now, apply_ops(now.profile, made.ops)), made.seen, now.credible)
+    entry = None
+    if made.changes or made.removed:
+        entry = _entry(now.at, "extract", "minimal/hook", made.changes, made.removed, session)
+    return ProfilePlan(made.ops, meta, entry, id, made.kept, made.removed)
+
+
+def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:
+    """Return the plan for a value that a person sets. It becomes their own and does not decay (SPEC P-17)."""
+    ops: tuple[Op, ...] = ({"op": "put", "path": path, "value": value},)
+    after = apply_ops(now.profile, ops)
+    # There may be learned leaves below the path; the new value replaces them.
+    theirs = {one for one in metas.read_confidences(now.meta) if one == path or one.startswith(f"{path}.")}
+    meta = metas.remove_paths(_tidied(now, after), theirs)
+    if after == now.profile and meta == now.meta:
+        return ProfilePlan((), now.meta, None)
+    return ProfilePlan(ops, meta, _entry(now.at, "update", "mcp/tool", dot_paths.nest_values({path: value})))
+
+
+def plan_removal(now: ProfileSnapshot, path: str, element: str | None = None) -> ProfilePlan:
+    """Return the plan for a person's removal of a leaf, of everything below a path, or of one element of an array."""
+    have = dot_paths.get_value(now.profile, path)
+    ops: tuple[Op, ...] = ({"op": "drop", "path": path},)
+    if element is not None:
+        ops = ({"op": "take", "path": path, "values": [element]},)
+    after = apply_ops(now.profile, ops)
+    if have is None or after == now.profile:
+        return ProfilePlan((), now.meta, None)
+    gone = [one for one in dot_paths.list_leaves(now.profile) if one not in dot_paths.list_leaves(after)]
+    changes = {
+        one: value
+        for one, value in dot_paths.list_leaves(after).items()
+        if value != dot_paths.get_value(now.profile, one)
+    }
+    entry = _entry(now.at, "remove", "mcp/tool", dot_paths.nest_values(changes), gone)
+    return ProfilePlan(ops, _tidied(now, after), entry, removed=tuple(gone))
+
+
+def plan_clearing(now: ProfileSnapshot) -> ProfilePlan:
+    """Return the plan that removes every value."""
+    gone = list(dot_paths.list_leaves(now.profile))
+    if not gone:
+        return ProfilePlan((), now.meta, None)
+    ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in gone)
+    meta = metas.remove_paths(now.meta, set(metas.read_confidences(now.meta)))
+    return ProfilePlan(ops, meta, _entry(now.at, "clear", "mcp/tool", {}, gone), removed=tuple(gone))
+
+
+def plan_decay(now: ProfileSnapshot) -> ProfilePlan:
+    """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14)."""
+    meta = metas.clamp_future(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
+    done = metas.decay_metadata(meta, now.credible)
+    if done.meta == now.meta:
+        return ProfilePlan((), now.meta, None)
+    ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in done.forgotten)
+    entry = _entry(now.at, "decay", "system", {}, done.forgotten) if done.forgotten else None
+    return ProfilePlan(ops, done.meta, entry, removed=done.forgotten)
+
+
+def _tidied(now: ProfileSnapshot, after: Json) -> Json:
+    """The meta document without paths that a person edited since, and without those that are gone from the profile."""
+    own = now.own_paths
+    gone = {
+        one
+        for one in metas.read_confidences(now.meta)
+        if one in own or dot_paths.find_target(after, one) is None
+    }
+    return metas.remove_paths(now.meta, gone)
+
+
+def _entry(
+    at: float, action: str, source: str, changes: Json, gone: Iterable[str] = (), session: str = ""
+) -> dict[str, Any]:
+    """An entry of the changelog: keys in the seed's order, absent ones left out (SPEC P-18, P-19)."""
+    made: dict[str, Any] = {"timestamp": utc_millis(at)}
+    if session:
+        made["session_id"] = session
+    made |= {"action": action, "source": source, "changes": changes}
+    return made | ({"removed": list(gone)} if gone else {})

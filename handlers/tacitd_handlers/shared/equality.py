@@ -1,0 +1,184 @@
+"""Do two lines say the same? Deterministic, and careful: order, numbers and negations always count.
+
+A false "different" costs a line that is said twice. A false "same" loses what a person said, and so nothing
+here guesses: two lines are the same where their words are, in the same order, after spelling, bullets, case,
+plural and third person, articles, and the way of saying "prefers" or "avoids" are folded; beside that only a
+doubled or a transposed letter in a long word is forgiven. Paraphrases are the model's work.
+
+    Prefers functions over classes.  =  Prefer functions over classes  =  Use functions instead of classes
+    use pnpm, not npm  ≠  use npm, not pnpm          Use tabs  ≠  Use tabs in Makefiles
+
+Text without spaces between words (Chinese, Japanese) is compared as runs of one script, exactly.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from rapidfuzz.distance import OSA
+
+from tacitd_handlers.shared.answer_screening import strip_marks
+from tacitd_handlers.shared.lexicon import (
+    AUXILIARY,
+    CONTRAST,
+    JOINING,
+    NEGATORS,
+    NOT,
+    fold_word,
+    is_number,
+    stance_sign,
+)
+from tacitd_handlers.shared.tidy import strip_user
+
+_HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
+_PIECE = re.compile(
+    rf"[<>=!]+|(?<!\w)-\d[\d.,:]*\d|(?<!\w)-\d|\d+(?:[.,:]\d+)*|[{_HAN}]+|(?:(?![{_HAN}])[^\W_]|_)+(?:\+\+|#)?|[$%^~]"
+)
+_WRAPPERS = "\"'`*_()[]{}"
+_STOPS = ".,;:!?…。、"
+_NO_WORDS = frozenset("-–—•·")
+_REWRITES = (
+    (re.compile(r"\bcan(?:no|')t\b", re.IGNORECASE), "can not"),
+    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (re.compile(r"n't\b", re.IGNORECASE), " not"),
+    (re.compile(r"\b(?:instead of|rather than)\b|,\s*not\b", re.IGNORECASE), f" {CONTRAST} "),
+)
+
+
+def normalise_text(text: str) -> str:
+    """Given a line, return the words that count, folded: equal for lines that say the same."""
+    return " ".join(_words(text))
+
+
+def same_fact(one: str, other: str) -> bool:
+    """Whether the two lines say the same. Symmetric and reflexive."""
+    if one == other:
+        return True
+    words, others = _words(one), _words(other)
+    if not words or not others:
+        return _plain(one) == _plain(other)
+    if words != others and not _misspelt(words, others):
+        return False
+    return not _reordered(one, other)
+
+
+def find_equal(fact: str, texts: Iterable[str]) -> str | None:
+    """Given a fact and lines that are known, return the first line that already says it."""
+    return next((text for text in texts if same_fact(fact, text)), None)
+
+
+def is_reversal(one: str, other: str) -> bool:
+    """Whether one line is the other with its negation, its numbers or its two sides changed (SPEC S-26)."""
+    if same_fact(one, other):
+        return False
+    words, others = _words(one), _words(other)
+    content, contents = _content(words), _content(others)
+    if content and content == contents:
+        return True
+    return CONTRAST in words and len(content) > 1 and sorted(words) == sorted(others)
+
+
+@lru_cache(maxsize=8192)
+def _words(text: str) -> tuple[str, ...]:
+    surface = _surface(text)
+    folded = _distinct(surface, [fold_word(word) for word in surface])
+    negations, start = _stance(folded)
+    return (NOT,) * negations + tuple(_body(folded[start:]))
+
+
+def _surface(text: str) -> list[str]:
+    """The words and signs as written; only the capital that begins a sentence is taken off."""
+    plain = _plain(text)
+    for pattern, instead in _REWRITES:
+        plain = pattern.sub(instead, plain)
+    words = [piece for chunk in plain.split() for piece in _pieces(chunk)]
+    words = [_contrast(words, at) for at in range(len(words))]
+    if words and words[0][1:] == words[0][1:].lower():
+        words[0] = words[0].lower()
+    return words
+
+
+def _contrast(words: list[str], at: int) -> str:
+    """ "use pnpm not npm" is "use pnpm over npm"; "should not", "and not" and a leading "not" stay negations."""
+    if at < 2 or words[at].casefold() != NOT or words[at - 1].casefold() in AUXILIARY | JOINING | {NOT}:
+        return words[at]
+    return CONTRAST
+
+
+def _plain(text: str) -> str:
+    composed = unicodedata.normalize("NFKC", text).translate(
+        {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
+    )
+    visible = "".join(char for char in composed if unicodedata.category(char) != "Cf")
+    return strip_user(strip_marks(visible))
+
+
+def _pieces(chunk: str) -> list[str]:
+    core = chunk.strip(_WRAPPERS).rstrip(_STOPS).strip(_WRAPPERS)
+    if not core:
+        return [] if chunk in _NO_WORDS or not chunk.strip(_STOPS + "()*_") else [chunk.rstrip(",.") or chunk]
+    return _PIECE.findall(core) or [core]
+
+
+def _distinct(surface: list[str], folded: list[str]) -> list[str]:
+    """Where a line sets two forms of one word against each other ("user, not users"), the forms count."""
+    forms: dict[str, set[str]] = {}
+    for word, fold in zip(surface, folded, strict=True):
+        forms.setdefault(fold, set()).add(word)
+    return [
+        word if fold != NOT and len(forms[fold]) > 1 else fold
+        for word, fold in zip(surface, folded, strict=True)
+    ]
+
+
+def _stance(words: list[str]) -> tuple[int, int]:
+    """How many negations the line begins with, and where its content begins: "do not use", "avoids"."""
+    negations = at = 0
+    while at < len(words) - 1:
+        stance = stance_sign(words[at])
+        if stance is None:
+            break
+        negations += stance < 0
+        at += 1
+    return negations, at
+
+
+def _body(words: list[str]) -> list[str]:
+    kept: list[str] = []
+    for at, word in enumerate(words):
+        follower = words[at + 1] if at + 1 < len(words) else ""
+        if word in AUXILIARY and follower == NOT:
+            continue
+        if word in ("a", "an", "the") and follower not in ("", NOT, CONTRAST, "a", "an", "the"):
+            continue
+        kept.append(word)
+    return kept
+
+
+def _content(words: Iterable[str]) -> list[str]:
+    return [word for word in words if word not in NEGATORS and not is_number(word)]
+
+
+def _misspelt(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether exactly one long word differs, by one doubled letter or two letters in the wrong order."""
+    if len(words) != len(others):
+        return False
+    differing = [(one, other) for one, other in zip(words, others, strict=True) if one != other]
+    return len(differing) == 1 and _slip(*differing[0])
+
+
+def _slip(one: str, other: str) -> bool:
+    if min(len(one), len(other)) < 7 or not (one.isalpha() and other.isalpha()) or one[:2] != other[:2]:
+        return False
+    if OSA.distance(one, other, score_cutoff=1) != 1:
+        return False
+    return sorted(one) == sorted(other) or re.sub(r"(.)\1", r"\1", one) == re.sub(r"(.)\1", r"\1", other)
+
+
+def _reordered(one: str, other: str) -> bool:
+    """The last net: the same words in another order are never taken for the same."""
+    words, others = _surface(one), _surface(other)
+    return words != others and sorted(words) == sorted(others)

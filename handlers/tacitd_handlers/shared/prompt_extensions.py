@@ -1,0 +1,118 @@
+"""Prompt extensions: a plugin adds a part to another plugin's model call, so that one call serves both.
+
+An extension adds a part to the prompt and takes its own part out of the answer. Its plugin gets the finding as an event
+(`tacitd.events.Told`) after the commit that contains it. An extension never changes the rest of the prompt or of the
+answer. The tables name modules, so that plugins do not import each other; a module is imported when a prompt is made.
+What an extension asks for and accepts belongs in its own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from loguru import logger
+
+from tacitd_handlers.shared.grounding import GroundingSources
+
+EXTRACTION_EXTENSIONS = ("tacitd_handlers.profile.profile_extension",)
+"""Extensions of Stage 1, whose input is the words that a person typed."""
+SYNTHESIS_EXTENSIONS = ("tacitd_handlers.lessons.draft_extension",)
+"""Extensions of Stage 2, whose input is the facts of a project."""
+
+
+class PromptExtension(Protocol):
+    """The functions that an extension's module has."""
+
+    name: str
+    """The plugin that gets the finding."""
+
+    def render_addition(self, project: str) -> str:
+        """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""
+        ...
+
+    def extract_finding(self, answer: str) -> tuple[Any | None, str]:
+        """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
+        ...
+
+    def ground_finding(self, found: Any, sources: GroundingSources) -> GroundedFinding:
+        """Divide a finding into what its sources support and what they do not (SPEC S-67). Raises nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPart:
+    """A part of a finding that is not passed on."""
+
+    kind: str
+    """What the part was for: `profile` or `lesson`."""
+    text: str
+    reason: str
+    waits: bool = False
+    """True: a person decides. False: it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedFinding:
+    """A finding divided into what its sources support and what they do not."""
+
+    found: Any
+    """The supported part as JSON; None if nothing is left."""
+    refused: tuple[RefusedPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAnswer:
+    """An answer without the extensions' parts, and their findings by extension name."""
+
+    answer: str
+    found: Mapping[str, Any]
+
+
+def load_extensions(table: Iterable[str]) -> list[PromptExtension]:
+    """Import the extensions of a table. One that fails to import is logged and left out: the call is made without it."""
+    made: list[PromptExtension] = []
+    for where in table:
+        try:
+            made.append(cast(PromptExtension, import_module(where)))
+        except Exception as error:  # noqa: BLE001  an import can raise anything
+            logger.opt(exception=error).error("cannot import the prompt extension {}", where)
+    return made
+
+
+def list_additions(aboard: Iterable[PromptExtension], project: str) -> list[str]:
+    """Return the extensions' parts of the prompt, without empty ones."""
+    return [text for rider in aboard if (text := rider.render_addition(project).strip())]
+
+
+def extend_prompt(prompt: str, aboard: Iterable[PromptExtension], project: str) -> str:
+    """Return the prompt with the extensions' parts below it, separated by blank lines."""
+    return "\n\n".join([prompt, *list_additions(aboard, project)])
+
+
+def split_answer(answer: str, aboard: Iterable[PromptExtension]) -> SplitAnswer:
+    """Given an answer, take out each extension's part, in their order."""
+    found: dict[str, Any] = {}
+    for rider in aboard:
+        mine, answer = rider.extract_finding(answer)
+        if mine:
+            found[rider.name] = mine
+    return SplitAnswer(answer, found)
+
+
+def ground_findings(
+    found: Mapping[str, Any], aboard: Iterable[PromptExtension], sources: GroundingSources
+) -> tuple[dict[str, Any], list[RefusedPart]]:
+    """Given findings by extension name, return what their sources support, and the parts that they do not (S-67)."""
+    kept: dict[str, Any] = {}
+    refused: list[RefusedPart] = []
+    for rider in aboard:
+        if rider.name not in found:
+            continue
+        judged = rider.ground_finding(found[rider.name], sources)
+        refused += judged.refused
+        if judged.found:
+            kept[rider.name] = judged.found
+    return kept, refused

@@ -1,0 +1,71 @@
+"""A commit stands in a handler's log once, however often it had to be tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_engine import Scene, Scripted
+from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.files.log import Log
+from tacitd.handler import Done
+
+
+def failing(log: Any, times: int) -> None:
+    """The next syncs of this log fail, though what was written stands in the file."""
+    real, left = log._disk.sync_data, [times]
+
+    def sync(fd: int) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(5, "Input/output error")
+        real(fd)
+
+    log._disk.sync_data = sync
+
+
+def test_a_commit_whose_sync_failed_is_not_done_twice_after_a_restart(tmp_path: Path) -> None:
+    """RELIABILITY row 3: a failed fsync, then a success: 0 lost, 0 twice, also in what `open` is handed."""
+    scene = Scene(tmp_path)
+    scene.settle()
+    failing(scene.engine.consumers["a"].log, 1)
+    scene.type("s", "one")
+    scene.settle()
+    assert scene.parked() and scene.handler.did == []
+    scene.settle(60)
+    assert scene.parked() == [] and scene.handler.did == ["u1"] and len(scene.handler.words) == 1
+    scene.type("s", "two")
+    scene.settle()
+    scene.restart()
+    assert scene.handler.did == ["u1", "u2"]
+
+
+def test_the_same_is_true_of_an_event_without_records(tmp_path: Path) -> None:
+    """RELIABILITY row 3, for the end of a session; one that is told later is a commit of its own."""
+    scene = Scene(
+        tmp_path, Scripted(lambda event: Done(data={"did": ["x"]} if "Ended" in str(type(event)) else {}))
+    )
+    for word in ("one", "two"):
+        scene.type("s", word)
+        scene.settle()
+        failing(scene.engine.consumers["a"].log, 1)
+        scene.settle(1801)
+        scene.settle(60)
+        scene.settle(60)
+    assert scene.parked() == []
+    scene.restart()
+    assert scene.handler.did == ["x", "x"]
+
+
+def test_what_was_not_written_is_written(tmp_path: Path) -> None:
+    """Only what stands in the log is left out; two commits that are alike are two."""
+    log, commits = Log(tmp_path / "log.jsonl"), Commits()
+    record = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "job", "o": -1, "d": {"n": 1}}
+    failing(log, 1)
+    with pytest.raises(OSError, match="Input"):
+        commits.append_once(log, record)
+    assert commits.append_once(log, record | {"at": 2.0}) == parse_commit(record)
+    assert commits.append_once(log, record | {"at": 3.0}).at == 3.0
+    assert [one["at"] for one in log.read()] == [1.0, 3.0]

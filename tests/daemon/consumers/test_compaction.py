@@ -1,0 +1,83 @@
+"""Making a long log short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support_engine import Scripted
+from tacitd.consumers.compaction import IDS, KEEP_DATA, KEEP_GONE, compact_log
+from tacitd.consumers.consumer import Consumer
+from tacitd.events import Prompt
+from tacitd.files.log import Log
+from tacitd.handler import Plugin
+from tacitd.sources.position import Position
+from tacitd.testing import FakeClock
+
+
+def _consumer(folder: Path, clock: FakeClock) -> Consumer:
+    handler = Scripted()
+    consumer = Consumer(Plugin("x", lambda: handler), handler, Log(folder / "log.jsonl"), clock)
+    list(consumer.replay_log())
+    return consumer
+
+
+def _commit(consumer: Consumer, path: Path, first: int, count: int = 1) -> None:
+    stream = consumer.get_cursor(path)
+    prompts = [Prompt("typed", f"w{n}", "s", f"u{n}", 1.0, "/w") for n in range(first, first + count)]
+    consumer.commit(stream, Position(stream.offset + 10, 1), prompts, {"n": first})
+
+
+def test_a_short_log_is_left_alone(tmp_path: Path) -> None:
+    """Only a log of more than 8 MB is worth it."""
+    consumer = _consumer(tmp_path, FakeClock())
+    _commit(consumer, Path("/a"), 1)
+    before = consumer.log.path.read_bytes()
+    assert not compact_log(consumer, lambda path: True)
+    assert consumer.log.path.read_bytes() == before
+
+
+def test_it_becomes_short_and_goes_on(tmp_path: Path) -> None:
+    """RELIABILITY row 18: a log does not grow without bound; ids come in records of at most 1,000."""
+    clock = FakeClock()
+    consumer = _consumer(tmp_path, clock)
+    for i in range(100):
+        _commit(consumer, Path("/a"), i * 25, 25)
+        consumer.save_positions()
+    clock.advance(KEEP_DATA + 1)
+    _commit(consumer, Path("/a"), 9000)
+    size = consumer.log.size
+    assert compact_log(consumer, lambda path: True, large=1000)
+    records = list(consumer.log.read())
+    assert [r["d"] for r in records if r["k"] == "kept"] == [{"n": 9000}], "data is kept for 400 days"
+    assert all(len(r["ids"]) <= IDS for r in records if r["k"] == "ids") and len(records) < 12
+    assert consumer.log.size < size
+    _commit(consumer, Path("/a"), 9001)
+    other = _consumer(tmp_path, clock)
+    assert other.get_offset(Path("/a")) == 1020
+    assert all(
+        other.seen.has_prompt(Prompt("typed", "", "", f"u{n}", None, "")) for n in (0, 1234, 2499, 9000, 9001)
+    )
+
+
+def test_transcripts_that_are_long_gone_are_forgotten(tmp_path: Path) -> None:
+    """What still exists, or was touched within 60 days, is kept."""
+    clock = FakeClock()
+    consumer = _consumer(tmp_path, clock)
+    for name in ("/there", "/gone"):
+        _commit(consumer, Path(name), 1)
+    clock.advance(KEEP_GONE + 1)
+    _commit(consumer, Path("/gone-lately"), 2)
+    compact_log(consumer, lambda path: path == Path("/there"), large=0)
+    other = _consumer(tmp_path, clock)
+    assert set(other.cursors) == {Path("/there"), Path("/gone-lately")}
+
+
+def test_a_clock_that_is_a_century_ahead_forgets_nothing(tmp_path: Path) -> None:
+    """DESIGN "Life as a service": one boot in the year 2100 must not empty anything."""
+    clock = FakeClock()
+    consumer = _consumer(tmp_path, clock)
+    _commit(consumer, Path("/gone"), 1)
+    clock.jump(75 * 366 * 86400.0)
+    compact_log(consumer, lambda path: False, large=0)
+    other = _consumer(tmp_path, clock)
+    assert Path("/gone") in other.cursors and [r["d"] for r in other.log.read() if "d" in r] == [{"n": 1}]

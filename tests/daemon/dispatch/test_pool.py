@@ -1,0 +1,171 @@
+"""Open transcripts: bounded slices, bounded memory. The rest of what they do is shown in test_engine.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_engine import Scene, Scripted
+from tacitd.dispatch import pool as tails_module
+from tacitd.errors import FileRefusedError
+from tacitd.handler import Later
+from tacitd.sources import lines
+
+
+def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Hints and truth": reads are bounded slices, round robin."""
+    monkeypatch.setattr(tails_module, "SLICE", 300)
+    monkeypatch.setattr(tails_module, "SLICES", 2)
+    scene = Scene(tmp_path)
+    scene.type("huge", *(f"words {n}" for n in range(100)))
+    scene.type("small", "hello")
+    scene.clock.advance(2)
+    scene.engine._poll_files(full=True)
+    turns = 0
+    while ["hello"] not in scene.handler.words:
+        scene.engine.run_iteration()
+        turns += 1
+    assert turns < 5 and scene.engine.pool.is_unread(scene.path("huge"))
+    scene.settle()
+    assert len(scene.handler.did) == 101
+
+
+def test_counts_outlive_the_file(tmp_path: Path) -> None:
+    """`status` counts damaged and unknown lines since the start, also of files that were put away."""
+    scene = Scene(tmp_path)
+    scene.append("s", {"type": "from-the-future", "sessionId": "s", "cwd": "/x"})
+    with scene.path("s").open("ab") as out:
+        out.write(b"{broken\n")
+    scene.settle()
+    before = scene.engine.pool.count_lines()
+    assert before["damaged"] == 1 and before["unknown type: from-the-future"] == 1
+    scene.settle(2000)
+    scene.settle(61)
+    assert not scene.engine.pool._open and scene.engine.pool.count_lines() == before
+
+
+def test_many_unreadable_files_are_a_few_lines(tmp_path: Path) -> None:
+    """DESIGN "Control": `status` is read by people."""
+    scene = Scene(tmp_path)
+    for i in range(50):
+        scene.engine.pool._mark_unreadable(tmp_path / f"{i}.jsonl", PermissionError(13, "Permission denied"))
+    said = scene.engine.pool.list_degradations()
+    assert len(said) == 6 and said[-1].what.startswith("45 more") and all(one.hint for one in said)
+
+
+def crowd(scene: Scene, count: int) -> int:
+    """So many sessions that have more to say than is kept in memory; their size in bytes."""
+    for i in range(count):
+        cwd = scene.project(f"p{i // 20}")
+        scene.type(f"s{i}", "words", cwd=cwd)
+        scene.append(f"s{i}", *(scene.said(f"s{i}", "x" * 500, cwd=cwd) for _ in range(5)))
+    return sum(path.stat().st_size for path in scene.folder.iterdir())
+
+
+def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 9, issue "Reading": a `scan` of the past reads each transcript once or twice, in bounded memory."""
+    monkeypatch.setattr(tails_module, "KEPT", 20_000)
+    scene = Scene(tmp_path, held=True, lanes=1)
+    read, held = 0, 0
+
+    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.LineChunk:
+        nonlocal read, held
+        piece = read_slice(fd, offset, limit, longest)
+        read += len(piece.data)
+        held = max(held, sum(tail.kept_bytes for tail in scene.engine.pool._open.values()))
+        return piece
+
+    read_slice = lines.read_slice
+    monkeypatch.setattr(lines, "read_slice", counted)
+    total = crowd(scene, 80)
+    synced = scene.sync()
+    for _ in range(1000):
+        if synced.done():
+            break
+        scene.work()
+        scene.settle(0.1)
+    assert synced.done() and len(scene.handler.did) == len(set(scene.handler.did)) == 80
+    assert read <= 3 * total, f"each byte was read {read / total:.0f} times"
+    assert held < 20_000 + tails_module.SLICES * total / 80 * 2 < total / 2
+
+
+def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "What matters": while much is parked, a line more costs a line more, and not the whole file again."""
+    monkeypatch.setattr(tails_module, "KEPT", 40_000)
+    scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), lanes=99)
+    crowd(scene, 8)
+    scene.settle()
+    scene.type("live", *("words " * 100 for _ in range(20)))
+    scene.settle()
+    read = 0
+
+    def counted(fd: int, offset: int, limit: int, longest: int = lines.LONGEST) -> lines.LineChunk:
+        nonlocal read
+        piece = read_slice(fd, offset, limit, longest)
+        read += len(piece.data)
+        return piece
+
+    read_slice = lines.read_slice
+    monkeypatch.setattr(lines, "read_slice", counted)
+    before = scene.path("live").stat().st_size
+    for _ in range(10):
+        scene.type("live", "one more")
+        scene.settle(0.1)
+    assert read <= scene.path("live").stat().st_size - before
+    assert sum(tail.kept_bytes for tail in scene.engine.pool._open.values()) <= 40_000
+
+
+def test_what_could_not_be_read_for_a_moment_is_read_a_minute_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 8: permission taken and given back, without a change of the file: goes on within 60 s."""
+    scene = Scene(tmp_path)
+
+    def refused(path: Path) -> int:
+        raise FileRefusedError(f"{path} cannot be opened: Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lines, "open_transcript", refused)
+        scene.type("s", "words")
+        scene.settle()
+        assert [one.id for one in scene.engine.list_degradations()] == ["transcript.unreadable"]
+        scene.settle(61)
+        assert scene.handler.words == []
+    scene.settle(61)
+    assert scene.handler.words == [["words"]] and scene.engine.list_degradations() == []
+
+
+def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> None:
+    """RELIABILITY row 6: new rights, or a backup that makes links, change each file's stamp and none of its bytes."""
+    scene = Scene(tmp_path)
+    crowd(scene, 10)
+    scene.settle()
+    scene.settle(2000)
+    scene.settle(61)
+    told = len(scene.handler.events)
+    for path in scene.folder.iterdir():
+        path.chmod(0o640)
+    scene.settle()
+    assert not scene.engine.pool._open and len(scene.handler.events) == told
+    assert not any(scene.engine.sessions.is_live(f"s{i}") for i in range(10))
+    scene.type("s3", "more")
+    scene.settle()
+    assert scene.handler.words[-1] == ["more"] and scene.engine.sessions.is_live("s3")
+
+
+def test_a_file_that_was_rewritten_to_the_same_size_is_read_again(tmp_path: Path) -> None:
+    """DESIGN "Hints and truth": the mark tells it from one that was only touched."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.settle()
+    scene.settle(2000)
+    scene.settle(61)
+    text = scene.path("s").read_text()
+    scene.path("s").write_text(text.replace('"one"', '"two"').replace('"u1"', '"u9"'))
+    scene.settle()
+    assert scene.handler.words == [["one"], ["two"]]

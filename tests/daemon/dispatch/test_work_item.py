@@ -1,0 +1,79 @@
+"""What a turn is called where a person reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from loguru import logger
+
+from tacitd.dispatch.work_item import describe_event, explain_fault
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.events import (
+    Due,
+    Event,
+    NoProject,
+    Project,
+    SessionEnded,
+    SessionStarted,
+    SourceChanged,
+    Told,
+    TranscriptGrew,
+)
+
+PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/home", "it is the home")
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (SessionStarted("s", PATH, APP, 0.0), "the start of session s"),
+        (SessionEnded("s", PATH, APP, 0.0, "idle"), "the end of session s"),
+        (Due("recover", None), "job recover"),
+        (SourceChanged(APP, Path("/app/AGENTS.md")), "a change of /app/AGENTS.md"),
+        (Told("learning", "1", "s", HOME, 0.0, {}), "what learning found in session s"),
+        (
+            Told("learning", "1", "synthesize", HOME, 0.0, {}, by_job=True),
+            "what learning found in job synthesize",
+        ),
+        (TranscriptGrew(PATH, "s", APP, (), 0, 0, False), "growth of /t/s.jsonl"),
+    ],
+)
+def test_what_is_parked_is_said_in_words(event: Event, words: str) -> None:
+    """DESIGN "What matters" 3, it explains itself: no name of a class in `tacitd status`."""
+    assert describe_event(event) == words
+    assert type(event).__name__ not in words
+
+
+def logged_by_fault(error: Exception) -> list[tuple[str, str]]:
+    """(level, text with its trace) of what the log gets where a handler raised this."""
+    lines: list[tuple[str, str]] = []
+    sink = logger.add(
+        lambda text: lines.append((text.record["level"].name, str(text))), level="DEBUG", format="{message}"
+    )
+    try:
+        try:
+            raise error
+        except Exception as raised:  # noqa: BLE001  it needs its trace
+            explain_fault(raised)
+    finally:
+        logger.remove(sink)
+    return lines
+
+
+@pytest.mark.parametrize(
+    "error", [FileRefusedError("/app is read-only", "chmod u+w /app"), OSError(28, "No space left on device")]
+)
+def test_what_a_person_can_mend_is_logged_without_a_trace(error: Exception) -> None:
+    """A read-only project fails once for each handler: one sentence each in the terminal, the trace at DEBUG."""
+    (level, text), (detail, trace) = logged_by_fault(error)
+    assert level == "WARNING" and "Traceback" not in text
+    assert str(getattr(error, "what", "No space left")) in text
+    assert detail == "DEBUG" and "Traceback" in trace
+
+
+def test_a_fault_of_a_handler_is_logged_with_its_trace() -> None:
+    """Without a hint nobody but the handler's author can mend it."""
+    for error in (ValueError("x"), TacitdError("x")):
+        ((level, text),) = logged_by_fault(error)
+        assert level == "WARNING" and "Traceback" in text

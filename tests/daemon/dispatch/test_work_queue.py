@@ -1,0 +1,238 @@
+"""Who waits for what: nobody waits for something that is free, and a backlog is not looked at again and again."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_engine import Scene, Scripted, done, prompts_of
+from support_examples import examples
+from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.pauses import Pause
+from tacitd.dispatch.work_item import WaitKey, WorkItem
+from tacitd.dispatch.work_queue import WorkQueue
+from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
+from tacitd.handler import Done, Later, Wait
+from tacitd.sources.claude_code.sessions import EndedSession
+
+
+def waiting(agenda: WorkQueue) -> dict[tuple[str, ...], list[Any]]:
+    """By what they wait for, the turns that wait."""
+    found = {
+        way: [turn for _, number, turn in heap if turn.queue_number == number]
+        for way, heap in agenda._blocked.items()
+    }
+    return {way: turns for way, turns in found.items() if turns}
+
+
+def check(scene: Scene) -> None:
+    """Whoever waits for a lane or for a place of a handler waits for something that is taken, or somebody of the lane
+    waits for a place: he calls the next."""
+    agenda, runner = scene.dispatcher.work_queue, scene.dispatcher.runner
+    blocked = waiting(agenda)
+    for way, turns in blocked.items():
+        ahead = (
+            [turn for turn in blocked.get(way[:1], []) if turn.needed_lane == way] if len(way) == 2 else []
+        )
+        if len(way) < 3:
+            assert runner.is_taken(way) or way in agenda._released or ahead, (
+                way,
+                [turn.label for turn in turns],
+            )
+
+
+@examples(90)
+@given(st.integers(0, 1 << 30))
+def test_nobody_waits_for_what_is_free(seed: int) -> None:
+    """DESIGN "It is fast": after every step, with handlers that are done, wait, fail and are rejected in any order."""
+    chance, calm = random.Random(seed), [False]
+
+    def answer(event: Event) -> Any:
+        mood = 1.0 if calm[0] else chance.random()
+        if mood < 0.15:
+            return Later("mood")
+        if mood < 0.25 and isinstance(event, TranscriptGrew):
+            return Wait(chance.choice([0.0, 30.0]))
+        return Done(data={"did": prompts_of(event)})
+
+    with tempfile.TemporaryDirectory() as folder:
+        handlers = [Scripted(answer) for _ in range(3)]
+        scene = Scene(Path(folder), *handlers, held=True, lanes=chance.choice([1, 2]))
+        places = [scene.root, *(scene.project(f"p{n}") for n in range(3))]
+        for _ in range(60):
+            what = chance.choice(["type", "type", "type", "work", "work", "sync", "hold", "pass"])
+            if what == "type":
+                name = chance.randrange(12)
+                scene.type(f"s{name}", f"words {chance.random()}", cwd=places[name % 4])
+            elif what == "work" and scene.pool.works:
+                scene.pool.works.rotate(chance.randrange(3))
+                scene.work(chance.randrange(1, 4))
+            elif what == "sync":
+                scene.sync()
+            elif what == "hold":
+                scene.engine.set_pause(
+                    Pause("project", str(chance.choice(places))), held=chance.random() < 0.5
+                )
+            scene.settle(chance.choice([0, 0, 1]))
+            check(scene)
+        calm[0] = True
+        scene.engine.set_pause(Pause("all"), held=False)
+        future = scene.sync()
+        while scene.pool.works:
+            scene.work()
+            scene.settle(0)
+            check(scene)
+        assert future.done() and not [way for way in waiting(scene.dispatcher.work_queue) if len(way) < 3]
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_backlog_is_looked_at_in_proportion(
+    tmp_path: Path, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 5, 10: with twice as many projects, each transcript is looked at no oftener."""
+    looked = [0]
+    real = Dispatcher._try_offer
+
+    def counted(dispatcher: Dispatcher, turn: WorkItem) -> WaitKey | None:
+        looked[0] += 1
+        return real(dispatcher, turn)
+
+    monkeypatch.setattr(Dispatcher, "_try_offer", counted)
+
+    def backlog(count: int) -> float:
+        looked[0] = 0
+        scene = Scene(tmp_path / str(count), lanes=lanes)
+        for n in range(count):
+            scene.type(f"s{n}", "one", "two", cwd=scene.project(f"p{n}"))
+        assert scene.sync().done() and len(scene.handler.did) == 2 * count
+        return looked[0] / count
+
+    assert backlog(80) <= 1.2 * backlog(20) + 1
+
+
+def _one_at_a_time(event: Event) -> Done:
+    """Of growth its first record; all of what else there is."""
+    return done(event, event.records[0].end, only=1) if isinstance(event, TranscriptGrew) else Done()
+
+
+def _work_off(scene: Scene) -> None:
+    while scene.pool.works:
+        scene.work()
+        scene.settle(0)
+
+
+def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> None:
+    """DESIGN "One way through": where there is one place, transcripts of one project do not hand it to each other only."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=1)
+    other = scene.project("other")
+    for session in "stu":
+        scene.append(session, scene.title(session))
+    scene.settle()
+    _work_off(scene)
+    for session in "st":
+        scene.type(session, *"abcdefgh")
+    scene.settle()
+    (word,) = scene.type("u", "one", cwd=other)
+    scene.settle(0)
+    for _ in range(10):
+        scene.work()
+        scene.settle(0)
+    assert word["uuid"] in scene.handler.did
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) -> None:
+    """DESIGN "One way through": growth is a reason to look at a transcript, not to put it behind all others."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=lanes)
+    for session in "st":
+        scene.type(session, *"abcdefgh", cwd=scene.project(session) if lanes == 1 else None)
+    scene.settle()
+    (word,) = scene.type("u", "one")
+    for _ in range(10):
+        scene.append("u", scene.title("u"))
+        scene.settle(0)
+        scene.work()
+    scene.settle(0)
+    assert word["uuid"] in scene.handler.did
+    heaps = scene.dispatcher.work_queue._blocked.values()
+    assert sum(map(len, heaps)) <= 6, "and not once for each time that it grew"
+
+
+def test_who_goes_to_another_lane_leaves_his_own_to_the_next(tmp_path: Path) -> None:
+    """It waits for a place and could have its lane; then it needs another lane, and still waits for the place."""
+    scene = Scene(tmp_path, held=True, lanes=1)
+    here, there, third = (Project(scene.project(name), git=True) for name in ("app", "other", "third"))
+
+    def end(session: str, project: Project) -> None:
+        scene.engine.consumers["a"].get_cursor(scene.path(session)).handled_upto = 0
+        scene.dispatcher.post_event(SessionEnded(session, scene.path(session), project, 0.0, "asked"))
+        scene.settle(0)
+
+    def begin(session: str, project: Project) -> None:
+        scene.dispatcher.post_event(SessionStarted(session, scene.path(session), project, 0.0))
+        scene.settle(0)
+
+    begin("s", here)
+    end("t", here)
+    end("u", here)
+    begin("v", there)
+    scene.work()
+    scene.settle(0)
+    end("t", third)
+    check(scene)
+    _work_off(scene)
+    assert [end.session for end in scene.handler.ends] == ["t", "u"]
+
+
+def test_a_transcript_that_left_a_project_keeps_nobody_there_waiting(tmp_path: Path) -> None:
+    """A job waits for what is due in its project; the session went on in another one. `sync` ends."""
+    scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True)
+    other, third = scene.project("other"), scene.project("third")
+    for session in "st":
+        scene.append(session, scene.title(session))
+    scene.settle()
+    _work_off(scene)
+    scene.type("s", "one", cwd=other)
+    scene.settle()
+    scene.type("t", "two", cwd=other)
+    scene.type("t", "three")
+    future = scene.engine._begin_sync().future
+    scene.settle(0)
+    scene.dispatcher.post_event(Due("synthesis", Project(scene.root, git=True)))
+    scene.settle(0)
+    scene.type("t", "four", cwd=third)
+    _work_off(scene)
+    assert future.done() and scene.dispatcher.work_queue.items_by_event == {}
+
+
+def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had grown, and was removed before it was read: nobody comes to read it, and nobody would look at it again."""
+    scene = Scene(tmp_path, held=True, lanes=1)
+    for session in "st":
+        scene.append(session, scene.title(session) | {"cwd": str(scene.root)})  # so it is announced before
+    scene.settle()
+    _work_off(scene)
+    monkeypatch.setattr(tails_module, "KEPT", 0)
+    for session in "st":
+        scene.type(session, "one")
+        scene.settle()
+    scene.engine.end_session(EndedSession("t", scene.path("t"), "idle", 0.0))
+    scene.settle(0)
+    monkeypatch.setattr(tails_module, "SLICES", 0)
+    scene.type("t", "two")
+    scene.engine._poll_files(full=True)
+    scene.work()
+    scene.engine.run_iteration()
+    assert scene.dispatcher.work_queue.items_by_event, "it waits for what will be read"
+    scene.path("t").unlink()
+    scene.settle(0)
+    assert scene.dispatcher.work_queue.items_by_event == {}

@@ -1,0 +1,67 @@
+"""Appending to shared text: L-04, L-54."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from support_disk import Crash, FaultyDisk
+from tacitd.errors import FileRefusedError
+from tacitd.files.append_text import append_text
+
+
+def test_begins_once_and_appends(tmp_path: Path) -> None:
+    """L-04: the old bytes are a prefix of the new ones; a file that tacitd creates is 0600."""
+    path = tmp_path / "a" / "ledger.md"
+    append_text(path, b"one\n", begin=b"# Title\n")
+    append_text(path, b"two\n", begin=b"# Title\n")
+    assert path.read_bytes() == b"# Title\none\ntwo\n"
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_torn_line_is_completed_never_rewritten(tmp_path: Path) -> None:
+    """L-54: a newline before the append, in the file's own style."""
+    path = tmp_path / "ledger.md"
+    path.write_bytes(b"one\r\ntw")
+    append_text(path, b"three\r\n", newline=b"\r\n")
+    assert path.read_bytes() == b"one\r\ntw\r\nthree\r\n"
+
+
+def test_links_modes_and_odd_files(tmp_path: Path) -> None:
+    """X-09: the real file behind a link; a FIFO must not block; the mode is kept."""
+    real = tmp_path / "real.md"
+    real.write_bytes(b"x\n")
+    real.chmod(0o640)
+    (tmp_path / "link.md").symlink_to(real)
+    append_text(tmp_path / "link.md", b"y\n")
+    assert real.read_bytes() == b"x\ny\n" and real.stat().st_mode & 0o777 == 0o640
+    os.mkfifo(tmp_path / "pipe")
+    for odd in ("pipe", "."):
+        with pytest.raises(FileRefusedError):
+            append_text(tmp_path / odd, b"y\n")
+
+
+def test_one_write_one_sync(tmp_path: Path) -> None:
+    """L-37: written, flushed, fsynced."""
+    disk = FaultyDisk()
+    append_text(tmp_path / "l.md", b"x\n", begin=b"b\n", disk=disk)
+    assert disk.trail == ["open_append", "write", "sync", "sync_dir"]
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
+    """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append completes a torn line."""
+    for at in range(1, 5):
+        for kind in ("crash_at", "fail_at"):
+            path = tmp_path / f"{kind}-{at}.md"
+            path.write_bytes(b"old\n")
+            disk = FaultyDisk(**{kind: at, "torn": torn, "code": errno.ENOSPC})  # type: ignore[arg-type]
+            with suppress(Crash, OSError):
+                append_text(path, b"new row\n", disk=disk)
+            assert path.read_bytes().startswith(b"old\n")
+            append_text(path, b"after\n")
+            assert path.read_bytes().endswith(b"\nafter\n")

@@ -1,0 +1,311 @@
+"""The data of a repository, compared with the output of `git`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tacitd.files import git
+
+
+def _git(where: Path, *arguments: str) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(where), "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ["-c", "user.name=n", "-c", "user.email=e@x"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=where, check=True, capture_output=True, text=True, env=env
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    root = Path(os.path.realpath(tmp_path)) / "r"
+    root.mkdir()
+    _git(root, "init", "-q", "-b", "main")
+    (root / "a.md").write_bytes(b"one\n")
+    _git(root, "add", "a.md")
+    _git(root, "commit", "-q", "-m", "x")
+    return root
+
+
+def test_head_is_what_git_says(repo: Path) -> None:
+    """DESIGN "Files": a moved HEAD means that git changed a file, not a person. Loose, packed, detached."""
+    first = _git(repo, "rev-parse", "HEAD")
+    assert git.read_head(repo) == first
+    _git(repo, "pack-refs", "--all")
+    assert git.read_head(repo) == first
+    _git(repo, "commit", "-q", "--allow-empty", "-m", "y")
+    assert git.read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
+    _git(repo, "checkout", "-q", "--detach", first)
+    assert git.read_head(repo) == first
+
+
+def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> None:
+    """The local excludes are in the common directory; HEAD and a merge are the work tree's own."""
+    linked = repo.parent / "linked"
+    _git(repo, "worktree", "add", "-q", str(linked), "-b", "other")
+    _git(linked, "commit", "-q", "--allow-empty", "-m", "y")
+    assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
+    assert git.git_dir(linked) == git.git_dir(repo) == repo / ".git"
+    (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
+    assert git.in_progress(linked) and not git.in_progress(repo)
+
+
+def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
+    """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert (git.git_dir(empty), git.read_head(empty), git.in_progress(empty)) == (None, "", False)
+    _git(empty, "init", "-q")
+    assert git.read_head(empty) == ""
+    assert git.read_head(repo / "nowhere") == ""
+    for head in (b"ref: ../../../etc/passwd", b"\xff\xfe", b"ref: refs/heads/\0x", b"ref: /etc/passwd"):
+        (empty / ".git/HEAD").write_bytes(head)
+        assert git.read_head(empty) == ""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/.git").write_text("gitdir: /nowhere/at/all\n")
+    assert git.find_repository(tmp_path / "broken") is None
+
+
+def test_reftable_changes_its_token(repo: Path) -> None:
+    """If refs are not files, the text still differs after HEAD has moved."""
+    (repo / ".git/reftable").mkdir()
+    (repo / ".git/reftable/tables.list").write_text("a")
+    before = git.read_head(repo)
+    (repo / ".git/reftable/tables.list").write_text("b")
+    assert before.startswith("reftable:") and git.read_head(repo) != before
+
+
+def test_ignored_tracked_and_known_blobs(repo: Path) -> None:
+    """DESIGN "Where it writes" (nothing is published by accident) and "Files" (a known blob): `git` answers."""
+    (repo / ".gitignore").write_text("tmp/\n")
+    assert git.is_ignored(repo, repo / "tmp/x.md") and not git.is_ignored(repo, repo / "LEARNED.md")
+    assert git.is_tracked(repo, repo / "a.md") and not git.is_tracked(repo, repo / "*.md")
+    assert git.knows_blob(repo, b"one\n") and git.knows_blob(repo, b"one\r\n")
+    assert not git.knows_blob(repo, b"two\n") and not git.knows_blob(repo.parent, b"one\n")
+
+
+def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
+    """STYLE habit 4: without git the answer is no."""
+
+    def absent(arguments: Sequence[str], directory: Path) -> int | None:
+        return None
+
+    assert not git.is_ignored(repo, repo / "x", absent)
+    assert not git.is_tracked(repo, repo / "a.md", absent)
+    assert not git.knows_blob(repo, b"one\n", absent)
+
+
+def test_the_persons_git_variables_and_the_repositorys_programs_stay_out(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIT_DIR has no effect, and a hostile fsmonitor is not run."""
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    _git(repo, "config", "core.fsmonitor", f"touch {repo}/was-run; false")
+    assert git.is_tracked(repo, repo / "a.md")
+    assert not (repo / "was-run").exists()
+
+
+def test_absent_git_answers_none(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs no program works without it."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert git.run_git(["status"], repo) is None
+
+
+# --- a `.git` that leads elsewhere ----------------------------------------------------------------------------
+
+
+def _make_victim(tmp_path: Path) -> Path:
+    """Another project of the same person, with a linked work tree of its own."""
+    victim = Path(os.path.realpath(tmp_path)) / "victim"
+    victim.mkdir()
+    _git(victim, "init", "-q", "-b", "main")
+    _git(victim, "commit", "-q", "--allow-empty", "-m", "x")
+    _git(victim, "worktree", "add", "-q", str(victim.parent / "victims-linked"))
+    return victim
+
+
+def _make_stranger(tmp_path: Path, git_file: str) -> Path:
+    """An unpacked archive whose `.git` is a file with this text."""
+    root = Path(os.path.realpath(tmp_path)) / "stranger"
+    root.mkdir()
+    (root / ".git").write_text(git_file)
+    return root
+
+
+def test_a_commondir_that_leads_to_another_repository_is_not_followed(tmp_path: Path) -> None:
+    """DESIGN "Where it writes": a work tree is another's only if that one's `worktrees/<id>/gitdir` points back."""
+    victim = _make_victim(tmp_path)
+    root = _make_stranger(tmp_path, "gitdir: own\n")
+    (root / "own").mkdir()
+    (root / "own/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "own/commondir").write_text(f"{victim}/.git\n")
+    found = git.find_repository(root)
+    assert found is not None and (found.top, found.here) == (root, root)
+    assert git.git_dir(root) == root / "own"
+    assert git.locate_exclude_file(root) == root / "own/info/exclude"
+
+
+def test_the_gitdir_of_anothers_linked_worktree_is_not_ours(tmp_path: Path) -> None:
+    """The same with the directory of an existing linked work tree, which points back to that work tree."""
+    victim = _make_victim(tmp_path)
+    root = _make_stranger(tmp_path, f"gitdir: {victim}/.git/worktrees/victims-linked\n")
+    found = git.find_repository(root)
+    assert found is not None and found.top == root and victim / ".git" != found.common_dir
+    assert isinstance(git.locate_exclude_file(root), git.UnsafeGitDirectory)
+
+
+def test_a_forged_back_pointer_does_not_open_the_common_directory(tmp_path: Path) -> None:
+    """The entry must lie in the common directory's own `worktrees`, not only point back."""
+    victim = _make_victim(tmp_path)
+    root = _make_stranger(tmp_path, "gitdir: x/worktrees/y\n")
+    (root / "x/worktrees/y").mkdir(parents=True)
+    (root / "x/worktrees/y/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "x/worktrees/y/commondir").write_text(f"{victim}/.git\n")
+    (root / "x/worktrees/y/gitdir").write_text(f"{root}/.git\n")
+    found = git.find_repository(root)
+    assert found is not None and found.top == root
+    located = git.locate_exclude_file(root)
+    assert isinstance(located, Path) and located.is_relative_to(root)
+
+
+def test_the_git_directory_of_another_project_is_not_written_in(tmp_path: Path) -> None:
+    """`gitdir:` may name any directory; it is this work tree's only if it points back to it or is inside it."""
+    victim = _make_victim(tmp_path)
+    root = _make_stranger(tmp_path, f"gitdir: {victim}/.git\n")
+    found = git.find_repository(root)
+    assert found is not None and found.top == root
+    assert isinstance(git.locate_exclude_file(root), git.UnsafeGitDirectory)
+
+
+def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_file(
+    tmp_path: Path, repo: Path
+) -> None:
+    """DESIGN "Where it writes": directories made by git point back, so the local excludes are written there."""
+    assert git.locate_exclude_file(repo) == repo / ".git/info/exclude"
+    linked = repo.parent / "linked"
+    _git(repo, "worktree", "add", "-q", str(linked))
+    assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
+    found = git.find_repository(linked)
+    assert found is not None and found.top == repo
+    (repo / ".git/worktrees/linked/gitdir").write_text(
+        "../../../../linked/.git\n"
+    )  # worktree.useRelativePaths
+    assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
+    _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
+    assert git.locate_exclude_file(repo / "sub") == repo / ".git/modules/sub/info/exclude"
+    inner = repo.parent / "inner"
+    inner.mkdir()
+    _git(repo, "clone", "-q", "--bare", str(repo), str(inner / ".bare"))
+    (inner / ".git").write_text("gitdir: ./.bare\n")
+    assert git.locate_exclude_file(inner) == inner / ".bare/info/exclude"
+    assert git.locate_exclude_file(tmp_path) is None
+
+
+@pytest.mark.parametrize("linked", [".git", ".git/info", ".git/info/exclude"])
+def test_a_link_in_the_git_directory_is_not_written_through(repo: Path, linked: str) -> None:
+    """DESIGN "Where it writes": `info` may be a link to another directory."""
+    outside = repo.parent / "outside"
+    (repo / ".git/info").mkdir(exist_ok=True)
+    (repo / linked).rename(outside) if (repo / linked).exists() else outside.touch()
+    (repo / linked).symlink_to(outside)
+    located = git.locate_exclude_file(repo)
+    assert isinstance(located, git.UnsafeGitDirectory) and str(repo / linked) in located.reason
+
+
+# --- which files are tracked ----------------------------------------------------------------------------------
+
+
+def test_tracked_files_are_listed_from_the_index(repo: Path) -> None:
+    """Cloned repositories: only names in the index, whatever their case, also if the file was deleted."""
+    (repo / "tmp").mkdir()
+    for name in ("learning-raw.jsonl", "Learning-RAW.0.processing.jsonl", "learning-raw.1.processing.jsonl"):
+        (repo / "tmp" / name).write_text("x")
+    _git(repo, "add", "-f", "tmp/learning-raw.jsonl", "tmp/Learning-RAW.0.processing.jsonl")
+    (repo / "tmp/learning-raw.jsonl").unlink()
+    expected = frozenset({"learning-raw.jsonl", "learning-raw.0.processing.jsonl"})
+    assert git.list_tracked(repo, repo / "tmp", "learning-raw*") == expected
+    assert git.list_tracked(repo, repo, "learning-raw*") == frozenset()
+
+
+def test_a_folder_with_a_pattern_in_its_name_is_meant_literally(repo: Path) -> None:
+    """gitglossary(7): a pathspec's own characters are escaped."""
+    (repo / "[t]mp*").mkdir()
+    (repo / "[t]mp*/learning-raw.jsonl").write_text("x")
+    _git(repo, "add", "-f", ".")
+    assert git.list_tracked(repo, repo / "[t]mp*", "learning-raw*") == frozenset({"learning-raw.jsonl"})
+    assert git.list_tracked(repo, repo / "tmp", "learning-raw*") == frozenset()
+
+
+def test_nothing_is_known_of_tracked_files_where_git_cannot_say(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index may be damaged, git may be absent or in the middle of a checkout: None, not an empty set."""
+    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
+    (repo / ".git/index.lock").touch()
+    assert git.list_tracked(repo, repo, "*.md") is None
+    (repo / ".git/index.lock").unlink()
+    index = (repo / ".git/index").read_bytes()
+    (repo / ".git/index").write_bytes(b"rubbish")
+    assert git.list_tracked(repo, repo, "*.md") is None
+    (repo / ".git/index").write_bytes(index)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert git.list_tracked(repo, repo, "*.md") is None
+
+
+def test_a_git_directory_that_git_refuses_is_not_looked_for_above(repo: Path) -> None:
+    """A damaged `.git` below another repository: git would search the parents and answer for the wrong index."""
+    inner = repo / "inner"
+    (inner / ".git").mkdir(parents=True)
+    (inner / ".git/HEAD").write_text("rubbish")
+    (inner / "a.md").write_text("x")
+    assert git.list_tracked(inner, inner, "a.md") is None
+    assert git.run_git(["rev-parse", "--git-dir"], inner) not in (0, None)
+
+
+PROGRAMS = {
+    "fsmonitor": ["core.fsmonitor"],
+    "pager": ["core.pager", "pager.ls-files"],
+    "alias": ["alias.ls-files", "alias.check-ignore"],
+    "ssh": ["core.sshCommand", "core.askPass", "core.editor", "sequence.editor"],
+    "filter": ["filter.x.clean", "filter.x.smudge", "filter.x.process"],
+    "diff": ["diff.external", "diff.x.textconv", "diff.x.command"],
+    "credential": ["credential.helper", "gpg.program"],
+}
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> None:
+    """A hostile repository has its own configuration, attributes and hooks: nothing of it is executed."""
+    ran = repo.parent / "was-run"
+    program = repo / "evil.sh"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    for key in PROGRAMS[kind]:
+        _git(repo, "config", key, str(program))
+    (repo / ".gitattributes").write_text("* filter=x diff=x\n")
+    hooks = repo / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("post-index-change", "fsmonitor-watchman", "post-checkout", "reference-transaction"):
+        (hooks / hook).write_text(program.read_text())
+        (hooks / hook).chmod(0o755)
+    (repo / "a.md").write_text("changed\n")
+    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
+    assert git.is_tracked(repo, repo / "a.md") and not git.is_ignored(repo, repo / "a.md")
+    assert git.knows_blob(repo, b"one\n") and not git.knows_blob(repo, b"two\n")
+    assert not ran.exists()
+
+
+def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
+    """`submodule.recurse` would let git start itself in the submodule, without tacitd's options."""
+    ran = repo.parent / "was-run"
+    _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
+    _git(repo, "config", "submodule.recurse", "true")
+    _git(repo / "sub", "config", "core.fsmonitor", f"touch {ran}; false")
+    assert git.list_tracked(repo, repo / "sub", "*") == frozenset()
+    assert git.is_tracked(repo, repo / "a.md")
+    assert not ran.exists()

@@ -1,0 +1,61 @@
+"""The banner of `tacitd run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacitd.app import App, build_app
+from tacitd.service.banner import banner_lines
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
+from tacitd.testing import FakeClock, ScriptedModel
+
+Make = Callable[..., App]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Builds an App in a temporary directory, each an hour after the one before."""
+    clock = FakeClock()
+
+    def one(**settings: str) -> App:
+        box = tmp_path
+        places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
+        environ = {f"TACITD_{name}": value for name, value in settings.items()}
+        model = ScriptedModel()
+        clock.advance(3600.0)
+        return build_app(
+            places, environ, clock=clock, model=lambda config, budget: model, watcher_for=SilentWatcher
+        )
+
+    return one
+
+
+def test_it_says_what_it_watches_what_it_may_cost_and_where_it_is(make: Make, tmp_path: Path) -> None:
+    """Issue "it says at once what it watches, what it may cost, and what is missing"; the past costs nothing."""
+    (tmp_path / "claude/projects/p").mkdir(parents=True)
+    (tmp_path / "claude/projects/p/s.jsonl").write_text("")
+    with make(BUDGET__USD_PER_DAY="2", BUDGET__CALLS_PER_DAY="7", SESSION__IDLE="45m") as app:
+        text = "\n".join(banner_lines(app))
+    assert f"watches {tmp_path / 'claude/projects'} (1 transcripts)" in text
+    assert "at most $2.00 a day, $10.00 a month and 7 calls a day" in text
+    assert "`tacitd scan --since 30d`" in text and "45m" in text and str(tmp_path / "state") in text
+
+
+def test_the_first_start_is_said_once(make: Make) -> None:
+    """Existing transcripts are taken as read at the very first start only."""
+    with make() as app:
+        assert any("first start" in line for line in banner_lines(app))
+    with make() as app:
+        assert not any("first start" in line for line in banner_lines(app))
+
+
+def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
+    """No transcripts yet."""
+    with make() as app:
+        lines = list(banner_lines(app))
+    at = next(n for n, line in enumerate(lines) if line.startswith("missing: "))
+    assert "claude" in lines[at] and lines[at + 1].startswith("  hint: ")

@@ -1,0 +1,222 @@
+"""Doctor's checks of the service and the machine, and its repairs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support_claude import install_stand_in
+from support_cli import Cli
+from tacitd.files.locks import acquire_lock
+from tacitd.service import service_checks
+from tacitd.service.finding import DoctorFinding
+from tacitd.service.fixes import apply_fixes
+from tacitd.service.managers import Systemd, ToolExit, parse_environment
+from tacitd.service.units import ServiceFacts
+from tacitd.state.paths import Paths
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Paths:
+    made = Paths(
+        tmp_path, tmp_path / "claude", tmp_path / "state", tmp_path / "c.toml", tmp_path / "run" / "s"
+    )
+    made.state_dir.mkdir(mode=0o700)
+    made.socket.parent.mkdir()
+    return made
+
+
+def ids(found: object) -> list[str]:
+    assert not isinstance(found, DoctorFinding)
+    return [one.id for one in list(found)]  # type: ignore[call-overload]
+
+
+def test_the_services_file(tmp_path: Path) -> None:
+    """Absent, up to date whatever PATH the shell has, of another version, edited, unreadable: each with its hint."""
+
+    def run(argv: Sequence[str]) -> ToolExit:
+        return ToolExit(0, "")
+
+    made = Systemd.for_user({}, tmp_path, run)
+    given = ServiceFacts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
+    (one,) = service_checks.check_service(made, given)
+    assert (one.id, one.hint) == ("service.absent", "run `tacitd service install`")
+    made.install(given, now=False)
+    assert ids(service_checks.check_service(made, given)) == ["service.installed"]
+    other_shell = ServiceFacts(
+        given.program, given.home, given.log, {**given.environment, "PATH": "/other:/usr/bin"}
+    )
+    assert ids(service_checks.check_service(made, other_shell)) == ["service.installed"]
+    assert ids(
+        service_checks.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))
+    ) == ["service.outdated"]
+    made.file.write_text(made.file.read_text().replace("Nice=10", "Nice=1"))
+    assert ids(service_checks.check_service(made, given)) == ["service.edited"]
+    made.file.write_bytes(b"\xff\xfe")
+    assert ids(service_checks.check_service(made, given)) == ["service.unreadable"]
+
+
+def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
+    """No D-Bus, a container."""
+    (one,) = service_checks.check_service(
+        Systemd.for_user({}, tmp_path, lambda argv: ToolExit(1, "no bus")), ServiceFacts((), "", "")
+    )
+    assert one.id == "service.absent" and "no bus" in one.what and "tacitd start" in one.hint
+
+
+def test_the_services_environment() -> None:
+    """As `systemctl show` prints it, unquoted."""
+    text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
+    assert parse_environment(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
+    assert parse_environment('"unfinished') == parse_environment("") == {}
+
+
+def test_a_client_that_moved(tmp_path: Path) -> None:
+    """After an update of nvm the shell finds the client and the service does not."""
+    claude = install_stand_in(tmp_path / "v22")
+    shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
+    (one,) = service_checks.check_client("claude", shell, old)
+    assert (
+        one.id == "service.client-moved"
+        and one.severity == "error"
+        and one.hint == "run `tacitd service install`"
+    )
+    assert ids(service_checks.check_client("claude", shell, shell)) == []
+
+
+def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The projects in the last status. A deleted project or a malformed snapshot is not an error."""
+    assert ids(service_checks.check_projects(places)) == ["project.writable"]
+    shut, fine = places.home / "shut", places.home / "fine"
+    shut.mkdir()
+    fine.mkdir()
+    named: dict[str, object] = {str(shut): {}, str(fine): {}, "/gone/for/good": {}}
+    (places.state_dir / "status.json").write_text(json.dumps({"slices": {"a": {"projects": named}, "b": 7}}))
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
+    (one,) = service_checks.check_projects(places)
+    assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
+    for text in ("", "[]", '{"slices": 1}', '{"slices": {"a": {"projects": 3}}}'):
+        (places.state_dir / "status.json").write_text(text)
+        assert ids(service_checks.check_projects(places)) == ["project.writable"]
+
+
+def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project in which nothing could be written yet is only known from the parked rows of `status`."""
+    shut = places.home / "shut"
+    shut.mkdir()
+    rows: list[object] = [{"handler": "a", "project": str(shut)}, {"handler": "a", "project": 7}, {}, 7]
+    (places.state_dir / "status.json").write_text(json.dumps({"slices": {}, "parked": rows}))
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
+    (one,) = service_checks.check_projects(places)
+    assert one.id == "project.read-only" and str(shut) in one.what
+    (places.state_dir / "status.json").write_text('{"parked": 3}')
+    assert ids(service_checks.check_projects(places)) == ["project.writable"]
+
+
+def test_the_clock(places: Paths) -> None:
+    """A warning before the last run, or more than 400 days after the newest transcript."""
+    assert ids(service_checks.check_clock(places)) == ["clock.ok"]
+    snapshot = places.state_dir / "status.json"
+    snapshot.write_text("{}")
+    at = snapshot.stat().st_mtime
+    assert ids(service_checks.check_clock(places, at - 3600)) == ["clock.odd"]
+    (places.config_dir / "projects" / "p").mkdir(parents=True)
+    assert ids(service_checks.check_clock(places, at + 500 * 86400)) == ["clock.odd"]
+    assert ids(service_checks.check_clock(places, at + 300 * 86400)) == ["clock.ok"]
+
+
+def test_the_sockets_place(places: Paths) -> None:
+    """Nothing, a leftover, a regular file."""
+    assert ids(service_checks.check_socket(places, answered=False)) == []
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(places.socket))
+    assert ids(service_checks.check_socket(places, answered=False)) == ["socket.stale"]
+    assert ids(service_checks.check_socket(places, answered=True)) == []
+    places.socket.unlink()
+    places.socket.write_text("")
+    assert ids(service_checks.check_socket(places, answered=False)) == ["socket.taken"]
+    assert list(apply_fixes(places)) == [] and places.socket.exists()
+
+
+def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
+    """It is a person's file: `doctor` neither reports its mode nor changes it."""
+    inside = Paths(
+        places.home, places.config_dir, places.state_dir, places.config_file, places.state_dir / "notes.txt"
+    )
+    for name in ("notes.txt", "tacitd.sock"):
+        (places.state_dir / name).write_text("mine")
+        (places.state_dir / name).chmod(0o644)
+    assert ids(service_checks.check_modes(inside)) == [] and list(apply_fixes(inside)) == []
+    for name in ("notes.txt", "tacitd.sock"):
+        assert (places.state_dir / name).stat().st_mode & 0o777 == 0o644
+
+
+def test_mending_what_is_safe(places: Paths) -> None:
+    """Modes of its own files, a leftover socket; never while a daemon runs, and never the target of a link."""
+    outside = places.home / "outside"
+    outside.write_text("")
+    outside.chmod(0o644)
+    (places.state_dir / "link").symlink_to(outside)
+    log = places.state_dir / "budget.jsonl"
+    log.write_text("{}\n")
+    log.chmod(0o644)
+    places.state_dir.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(places.socket))
+    assert ids(service_checks.check_modes(places)) == ["state.too-open"]
+    with acquire_lock(places.state_dir / "lock"):
+        list(apply_fixes(places))
+        assert places.socket.exists()
+    assert list(apply_fixes(places)) == [f"removed {places.socket}"]
+    assert ids(service_checks.check_modes(places)) == [] and outside.stat().st_mode & 0o777 == 0o644
+    assert (log.stat().st_mode & 0o777, places.state_dir.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    made = Cli(tmp_path, monkeypatch, capsys)
+    (made.config_dir / "projects").mkdir(parents=True)
+    return made
+
+
+def test_the_model_is_asked_only_on_request_with_its_cost_first(cli: Cli, tmp_path: Path) -> None:
+    """`doctor --model`: the cost is named, a person agrees, and the call counts in the budget."""
+    claude = install_stand_in(tmp_path / "bin", [{"match": "one word", "reply": "yes"}])
+    cli.set(PATH=claude.path())
+    refused = cli.run("doctor", "--model", typed="n\n")
+    assert "cent" in refused.err and refused.code == 1 and not claude.prompts()
+    said = cli.run("doctor", "--model", "--yes")
+    assert "ok   model.answers" in said.out and len(claude.prompts()) == 1
+    assert len((cli.state / "budget.jsonl").read_text().splitlines()) == 3
+    claude.rules([{"match": "one word", "fault": "overloaded"}], logged_in=False)
+    claude.program.write_text("#!/bin/sh\nexit 3\n")
+    assert "FAIL model.mute" in cli.run("doctor", "--model", "--yes").out
+
+
+def test_install_without_a_manager(cli: Cli) -> None:
+    """The whole command: exit code 69, one clear line, a hint, and nothing written; `--dry-run` works anywhere."""
+    cli.set(PATH="/nonexistent")
+    said = cli.run("service", "install")
+    assert said.code == 69 and "tacitd start" in said.err and "Traceback" not in said.err
+    assert not (cli.home / ".config").exists()
+    dry = cli.run("service", "install", "--dry-run")
+    assert dry.code == 0 and f'Environment="HOME={cli.home}"' in dry.out
+    assert cli.run("service", "status").code == 69
+    assert cli.run("service", "uninstall").code == 0
+    assert cli.run("uninstall", "--purge", "--yes").code == 0
+
+
+def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
+    """XDG_RUNTIME_DIR unset, missing, too long or another user's: the socket is elsewhere, and commands still work."""
+    for name in ("", str(tmp_path / "none"), "/" + "x" * 200, "relative"):
+        cli.set(XDG_RUNTIME_DIR=name)
+        said = cli.run("config", "socket")
+        assert said.code == 0 and len(said.out.strip()) <= 100
+        assert cli.run("reload").code == 69

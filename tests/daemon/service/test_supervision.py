@@ -1,0 +1,178 @@
+"""A daemon and its service manager: what is sent when, and that a stuck daemon sends no sign of life."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_engine import Scene
+from support_waiting import PATIENCE
+from tacitd.errors import ConfigError
+from tacitd.service.notify import Notifier
+from tacitd.service.signals import handle_signals, stacks_on_usr1
+from tacitd.service.supervision import STUCK_AFTER, Supervision, describe_state, find_fault
+
+
+class Heard:
+    """systemd's end of the notification socket."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._socket.setblocking(False)
+
+    def all(self) -> list[str]:
+        """The messages since the last call."""
+        found = []
+        while True:
+            try:
+                found.append(self._socket.recv(4096).decode())
+            except BlockingIOError:
+                return found
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Iterator[Heard]:
+    made = Heard(tmp_path / "notify")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path)
+    yield made
+    made.app.close()
+
+
+def test_what_the_environment_says() -> None:
+    """sd_notify(3), sd_watchdog_enabled(3): half of the interval; another process's watchdog is not ours."""
+    env = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "4000000", "WATCHDOG_PID": str(os.getpid())}
+    assert Notifier.from_env(env) == Notifier("/x", 2.0)
+    assert Notifier.from_env({**env, "WATCHDOG_PID": "1"}).interval is None
+    for wrong in ("", "x", "0", "-1"):
+        assert Notifier.from_env({**env, "WATCHDOG_USEC": wrong}).interval is None
+    Notifier.from_env({}).notify_ready("nobody listens")
+    Notifier("/no/such/socket").notify_stopping()
+
+
+def test_the_words_of_the_protocol(heard: Heard) -> None:
+    """READY with STATUS, RELOADING with MONOTONIC_USEC, STOPPING, EXTEND_TIMEOUT_USEC, as systemd reads them."""
+    notifier = Notifier(str(heard.path), 2.0)
+    notifier.notify_ready("läuft")
+    notifier.notify_reloading()
+    notifier.extend_timeout(60)
+    notifier.notify_stopping()
+    notifier.notify_alive(0.0)
+    notifier.notify_alive(0.5)
+    notifier.notify_alive(1.0)
+    said = heard.all()
+    assert said[0] == "READY=1\nSTATUS=läuft" and said[1].startswith("RELOADING=1\nMONOTONIC_USEC=")
+    assert said[2:] == ["EXTEND_TIMEOUT_USEC=60000000", "STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"]
+
+
+def test_an_abstract_socket() -> None:
+    """A name that begins with `@` has no file."""
+    name = f"tacitd-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        try:
+            end.bind("\0" + name)
+        except OSError:
+            pytest.skip("no abstract sockets here")
+        end.settimeout(PATIENCE)
+        Notifier("@" + name).notify_status("here")
+        assert end.recv(100) == b"STATUS=here"
+
+
+def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_life(
+    scene: Scene, heard: Heard
+) -> None:
+    """DESIGN "Service": READY after lock, socket, watches and first listing; WATCHDOG from the engine's loop, in time."""
+    life = Supervision(scene.app, Notifier(str(heard.path), 10.0))
+    life.announce_ready()
+    (ready,) = heard.all()
+    assert ready.startswith("READY=1\nSTATUS=watches 0 transcripts")
+    assert scene.app.engine.max_sleep <= 10.0
+    life.report_health()
+    assert heard.all() == ["WATCHDOG=1"]
+    scene.clock.advance(1.0)
+    life.report_health()
+    assert heard.all() == []
+    scene.clock.advance(10.0)
+    life.report_health()
+    assert "WATCHDOG=1" in heard.all()
+
+
+def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> None:
+    """A worker that is busy for more than half an hour, or a watcher that ended: the manager restarts the daemon."""
+    life = Supervision(scene.app, Notifier(str(heard.path), 1.0))
+    busy = scene.app.engine.dispatcher.runner.busy_since
+    busy["a", "/project"] = scene.clock.monotonic()
+    scene.clock.advance(STUCK_AFTER - 1)
+    life.report_health()
+    assert "WATCHDOG=1" in heard.all()
+    scene.clock.advance(2)
+    life.report_health()
+    said = heard.all()
+    assert "WATCHDOG=1" not in said and "has been busy with /project for 30 min" in said[0]
+    busy.clear()
+    assert find_fault(scene.app, scene.clock.monotonic()) == ""
+
+
+def test_the_line_says_how_it_goes(scene: Scene) -> None:
+    """One line for a person: what is watched, what waits, and the first degradation."""
+    text = describe_state(scene.app)
+    assert text.startswith("watches 0 transcripts") and "\n" not in text
+
+
+def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELOADING comes before it and READY after it, also if the new configuration is refused."""
+
+    def refuse(_: object) -> list[str]:
+        raise ConfigError("wrong", "mend it")
+
+    life = Supervision(scene.app, Notifier(str(heard.path)))
+    for answer in (lambda _: ["session.idle"], refuse):
+        monkeypatch.setattr("tacitd.service.supervision.reload_config", answer)
+        life.reload_or_keep()
+        first, second = heard.all()
+        assert first.startswith("RELOADING=1") and second.startswith("READY=1")
+
+
+def test_leaving(scene: Scene, heard: Heard) -> None:
+    """STOPPING is sent first."""
+    Supervision(scene.app, Notifier(str(heard.path))).request_stop()
+    assert heard.all() == ["STOPPING=1"] and scene.app.stopping.is_set()
+
+
+def test_a_signal_is_acted_on_in_a_thread() -> None:
+    """A handler in the main thread could deadlock on a lock that this thread holds."""
+    done, where = threading.Event(), list[str]()
+
+    def act() -> None:
+        where.append(threading.current_thread().name)
+        done.set()
+
+    before = signal.getsignal(signal.SIGHUP)
+    with handle_signals({signal.SIGHUP: act}):
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert done.wait(PATIENCE)
+    assert where == ["tacitd-signals"] and signal.getsignal(signal.SIGHUP) == before
+
+
+def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
+    """DESIGN "Service": USR1 writes all stacks to the log, 0600."""
+    log = tmp_path / "tacitd.log"
+    with stacks_on_usr1(log):
+        signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
+    assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600

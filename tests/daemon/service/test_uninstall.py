@@ -1,0 +1,168 @@
+"""`tacitd uninstall`: tacitd's own files are removed, what was learned stays, and each is named."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tacitd.errors import UnavailableError
+from tacitd.files.locks import acquire_lock
+from tacitd.handler import Footprint, Handler, Plugin
+from tacitd.service.managers import Systemd, ToolExit
+from tacitd.service.uninstall import STATE_FILES, collect_footprints, uninstall_daemon
+from tacitd.state.paths import Paths
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Paths:
+    made = Paths(
+        tmp_path, tmp_path / "claude", tmp_path / "state", tmp_path / "config.toml", tmp_path / "run/tacitd/s"
+    )
+    made.socket.parent.mkdir(parents=True)
+    made.state_dir.mkdir()
+    (made.state_dir / "budget.jsonl").write_text("{}\n")
+    made.config_file.write_text("")
+    return made
+
+
+def leave_a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(path))
+
+
+def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
+    """The unit and the leftover socket are removed."""
+    leave_a_socket(places.socket)
+    manager = Systemd.for_user({}, tmp_path, lambda argv: ToolExit(0, ""))
+    manager.file.parent.mkdir(parents=True)
+    manager.file.write_text("")
+    said = list(uninstall_daemon(places, manager, purge=False))
+    assert not manager.file.exists() and not places.socket.parent.exists()
+    assert (places.state_dir / "budget.jsonl").exists()
+    assert any("--purge" in text for text in said) and "learned" in said[-1]
+
+
+def test_purge(places: Paths) -> None:
+    """The state is removed too; a configuration that a person wrote stays and is named. A second time does nothing."""
+    said = list(uninstall_daemon(places, None, purge=True))
+    assert not places.state_dir.exists() and places.config_file.exists()
+    assert any("you wrote it" in text for text in said)
+    assert list(uninstall_daemon(places, None, purge=True))
+
+
+def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
+    """TACITD_STATE_DIR may name a directory with other things in it: only what docs/files.md lists is removed."""
+    mine = {"notes.txt", "handlers/web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
+    for name in mine:
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("mine")
+    ours = [
+        "handlers/learning/log.jsonl",
+        "handlers/lessons/1/hits.jsonl",
+        "handlers/old/log.jsonl",
+        *STATE_FILES,
+    ]
+    for name in (one.replace("[0-9]", "1") for one in ours):
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("")
+    (places.state_dir / "tacitd.sock").unlink()
+    leave_a_socket(places.state_dir / "tacitd.sock")
+    (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
+    left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
+    assert left == mine
+    assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
+    """TACITD_SOCKET may name a person's file by mistake, and `tacitd.sock` in the state directory may be one too."""
+    inside = places.state_dir / "tacitd.sock"
+    for path in (places.socket, inside):
+        path.write_text("mine")
+    said = list(uninstall_daemon(places, None, purge=purge))
+    assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
+    assert f"kept {places.socket}: it is not a socket" in said
+    assert (f"kept {inside}: it is not a socket" in said) == purge
+
+
+def test_a_link_to_a_socket_stays(places: Paths) -> None:
+    """Neither the link nor the socket is tacitd's."""
+    leave_a_socket(places.state_dir / "other")
+    places.socket.symlink_to(places.state_dir / "other")
+    said = list(uninstall_daemon(places, None, purge=False))
+    assert places.socket.is_symlink() and f"kept {places.socket}: it is not a socket" in said
+
+
+@pytest.mark.parametrize("names", [("children",), ("work",), ("work", "children")])
+def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ...]) -> None:
+    """docs/files.md: both directories are tacitd's, whether a daemon made one or both of them."""
+    for name in names:
+        (places.state_dir / "model" / name).mkdir(parents=True)
+    said = list(uninstall_daemon(places, None, purge=True))
+    assert not places.state_dir.exists() and f"removed {places.state_dir}" in said
+
+
+def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -> None:
+    """TACITD_STATE_DIR may name a directory with a person's `model/`; the target of a link in it is not tacitd's."""
+    model, away = places.state_dir / "model", places.home / "away"
+    (model / "work").mkdir(parents=True)
+    away.mkdir()
+    (away / "mine").write_text("mine")
+    (model / "children").symlink_to(away)
+    (model / "house.obj").write_text("mine")
+    list(uninstall_daemon(places, None, purge=True))
+    assert sorted(path.name for path in model.iterdir()) == ["children", "house.obj"]
+    assert (away / "mine").exists()
+
+
+def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> None:
+    """The slice's reason is printed; a file that does not exist is not named."""
+    file, none = tmp_path / "exclude", tmp_path / "none"
+    file.write_text("/LEARNED.md\n")
+    one = Footprint(kept=[file, none], reasons={file: "git's own", none: "absent"})
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"x": one}))
+    assert f"kept {file}: git's own" in said and not any(str(none) in text for text in said)
+
+
+def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
+    """Links and directories under the name of a file of tacitd's stay; an empty directory of tacitd's is removed."""
+    own, away = tmp_path / "own", tmp_path / "away"
+    (own / "sub").mkdir(parents=True)
+    away.write_text("away")
+    for name in ("mark", "kept", ".tacitd-0123456789abcdef.new"):
+        (own / name).write_text(name)
+    (tmp_path / "link").symlink_to(away)
+    one = Footprint(
+        [own / "mark", tmp_path / "link", own], [own / "kept", own / "none"], [own], [own / "sub", own]
+    )
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"x": one}))
+    assert sorted(path.name for path in own.iterdir()) == ["kept"]
+    assert away.read_text() == "away" and (tmp_path / "link").is_symlink()
+    assert f"removed {own / 'mark'}" in said and f"kept {own / 'kept'}" in said
+
+
+def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
+    """A third-party handler may raise anything."""
+
+    def broken(environ: Mapping[str, str]) -> Footprint:
+        raise RuntimeError(environ)
+
+    made = cast(Handler, None)
+    slices = [
+        Plugin("a", lambda: made, footprint=broken),
+        Plugin("b", lambda: made, footprint=lambda _: Footprint([Path("/x")])),
+    ]
+    assert collect_footprints(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
+
+
+def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is removed while a daemon runs."""
+    monkeypatch.setattr("time.monotonic", iter(range(0, 10_000, 30)).__next__)
+    with acquire_lock(places.state_dir / "lock"), pytest.raises(UnavailableError):
+        list(uninstall_daemon(places, None, purge=True))
+    assert (places.state_dir / "budget.jsonl").exists()

@@ -1,0 +1,125 @@
+"""Rule 4: the messages that were typed while the model worked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_transcripts import BEGUN, attached, drain, queue, read, said, spoken, typed, write
+from tacitd.sources.transcript import Tail
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.jsonl"
+
+
+def test_an_open_message_pins_the_end(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: provisional; no position may pass it until it is decided."""
+    first = typed("go", "u1")
+    write(path, first, queue("enqueue", "use pnpm"), typed("later", "u2"))
+    tail = read(path)
+    assert (said(tail), tail.safe_end) == ([("typed", "go")], len(BEGUN + first))
+    write(path, queue("remove", "use pnpm"))
+    drain(tail)
+    assert said(tail) == [("typed", "go"), ("queued", "use pnpm"), ("typed", "later")]
+    assert tail.safe_end == tail.read_end
+
+
+def test_removed_words_without_attachment(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: in 2.1.7 to 2.1.42 they are nowhere else; the record may not contain the words."""
+    write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("remove"))
+    tail = read(path)
+    assert said(tail) == [("queued", "one")]
+    assert tail.list_prompts(0)[0].context == "Working."
+    assert tail.list_prompts(0)[0].cwd == "/home/dev/p"
+
+
+@pytest.mark.parametrize("source", [{"source_uuid": "q1"}, {}])
+def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> None:
+    """CLAUDE_CODE section 6 rules 4 and 5: the same uuid, or the same words within ten minutes."""
+    named = {"commandUuid": "q1"} if source else {}
+    write(path, queue("enqueue", "stop"), queue("remove", "stop", **named), attached("stop", "a1", **source))
+    assert [p.uuid for p in read(path).list_prompts(0)] == ["q1" if source else ""]
+
+
+def test_an_attachment_before_its_remove(path: Path) -> None:
+    """CLAUDE_CODE section 5.1: order in the file is not time order."""
+    write(path, queue("enqueue", "stop"), attached("stop", "a1"), queue("remove", "stop"))
+    assert [(p.kind, p.uuid) for p in read(path).list_prompts(0)] == [("queued", "a1")]
+
+
+@pytest.mark.parametrize("name", [True, False])
+def test_dequeued_words_come_as_a_user_line(path: Path, name: bool) -> None:
+    """CLAUDE_CODE section 6 rule 4: dequeue, then the same text as a user line: one prompt."""
+    write(path, queue("enqueue", "next"), queue("dequeue", "next" if name else None), typed("next", "u1"))
+    tail = read(path)
+    assert (said(tail), tail.safe_end) == ([("typed", "next")], tail.read_end)
+
+
+def test_priorities_and_notifications_ride_the_queue(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: a dequeue does not name the message that it took; the user line does."""
+    note = "<task-notification>done"
+    write(path, queue("enqueue", note), queue("enqueue", "mine"), queue("enqueue", "kept"), queue("dequeue"))
+    write(
+        path, typed("mine", "u1"), queue("dequeue"), typed(note, "u2", origin={"kind": "task-notification"})
+    )
+    write(path, queue("remove"))
+    assert sorted(said(read(path))) == [("queued", "kept"), ("typed", "mine")]
+
+
+def test_words_taken_back_for_editing(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: popAll, one record for each message, or one for all."""
+    write(path, queue("enqueue", "one"), queue("enqueue", "two"), queue("popAll", "one"))
+    assert said(released(path)) == [("queued", "two")]
+    write(path, queue("popAll"))
+    assert said(released(path)) == []
+
+
+def released(path: Path) -> Tail:
+    tail = read(path)
+    tail.release_queued()
+    return tail
+
+
+def test_release_makes_open_messages_words(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: the session ended with words in the queue (SIGKILL): they were typed."""
+    write(path, queue("enqueue", "one"), queue("enqueue", "two"), queue("dequeue"))
+    tail = released(path)
+    assert (said(tail), tail.safe_end) == ([("queued", "two")], tail.read_end)
+
+
+def test_words_given_out_are_not_given_again(path: Path) -> None:
+    """DESIGN "Consumers": a committed prompt is not paid for twice, also if the user line comes an hour later."""
+    write(path, queue("enqueue", "one"))
+    tail = released(path)
+    write(path, queue("dequeue"), typed("one", "u1", timestamp="2026-11-20T11:30:00.000Z"))
+    drain(tail)
+    assert said(tail) == [("queued", "one")]
+
+
+def test_a_programs_queue_holds_no_ones_words(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 4: session not headless."""
+    write(path, typed("RUN", "u1", entrypoint="sdk-cli"), queue("enqueue", "more"), queue("remove", "more"))
+    assert said(read(path)) == []
+
+
+def test_a_remove_whose_message_was_taken_for_another(path: Path) -> None:
+    """DESIGN "Priorities", 1: words that are only in a remove are not lost."""
+    write(path, queue("remove", "said somewhere", commandUuid="q1"))
+    assert said(read(path)) == [("queued", "said somewhere")]
+
+
+def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
+    """DESIGN "Sources": what is before a position was handled when the position moved there."""
+    before = queue("enqueue", "one")
+    write(path, before, typed("two", "u2"), queue("remove", "one"))
+    tail = read(path, len(BEGUN + before))
+    assert (said(tail), tail.safe_end) == ([("typed", "two")], tail.read_end)
+
+
+def test_a_queue_is_bounded(path: Path) -> None:
+    """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
+    write(path, *(queue("enqueue", f"m{n}") for n in range(1500)))
+    assert len(released(path).list_prompts(0)) == 1500

@@ -1,0 +1,326 @@
+"""When a session is live and when it has ended; the content of session files and the process table."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd.sources.claude_code.processes import (
+    SessionClaim,
+    parse_claim,
+    parse_proc_stat,
+    process_start,
+    read_claims,
+)
+from tacitd.sources.claude_code.sessions import GONE_FOR, EndedSession, Sessions, session_of_subagent
+
+IDLE = 1800.0
+T = Path("/p/s1.jsonl")
+
+
+class Scene:
+    """Sessions with a clock, a process table and a configuration directory that the test controls."""
+
+    def __init__(self, config_dir: Path) -> None:
+        self.wall, self.mono = 1.7e9, 0.0
+        self.processes: dict[int, str] = {}
+        self.config_dir = config_dir
+        self.sessions = Sessions(self, IDLE, config_dir, self.processes.get)
+
+    def now(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.mono
+
+    def later(self, seconds: float) -> list[EndedSession]:
+        self.wall += seconds
+        self.mono += seconds
+        return self.sessions.take_ended()
+
+    def claim(self, pid: int, session: str = "s1", cwd: str = "/w") -> Path:
+        folder = self.config_dir / "sessions"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{pid}.json"
+        path.write_text(json.dumps({"pid": pid, "sessionId": session, "cwd": cwd, "status": "idle"}))
+        return path
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_ends_after_quiet_once_and_again_when_resumed(scene: Scene) -> None:
+    """S-20: idle, default 30 minutes; growth afterwards begins it again."""
+    scene.sessions.note_growth(T, "s1", "/w", scene.wall - 1)
+    assert scene.sessions.is_live("s1")
+    assert scene.later(IDLE - 1) == []
+    assert scene.later(1) == [EndedSession("s1", T, "idle", 1.7e9 - 1)]
+    assert scene.later(IDLE) == [] and not scene.sessions.is_live("s1")
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    at = scene.wall
+    assert scene.later(IDLE) == [EndedSession("s1", T, "idle", at)]
+
+
+def test_subagents_keep_a_session_alive(scene: Scene) -> None:
+    """CLAUDE_CODE section 2: a sub-agent's file keeps its session alive, and ends nothing by itself."""
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.later(IDLE - 1)
+    scene.sessions.note_subagent("s1")
+    scene.sessions.note_subagent("never seen")
+    assert scene.later(IDLE - 1) == []
+    assert [end.session for end in scene.later(1)] == ["s1"]
+
+
+def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
+    """DESIGN "Sources": what grew while the daemon was down is not live for another half hour; a future time counts as now."""
+    scene.sessions.note_growth(T, "old", "/w", None, mtime=scene.wall - 2 * IDLE)
+    scene.sessions.note_growth(T, "half", "/w", None, mtime=scene.wall - IDLE / 2)
+    scene.sessions.note_growth(T, "future", "/w", None, mtime=scene.wall + 1e8)
+    assert [end.session for end in scene.sessions.take_ended()] == ["old"]
+    assert [end.session for end in scene.later(IDLE / 2)] == ["half"]
+    assert [end.session for end in scene.later(IDLE / 2)] == ["future"]
+
+
+def test_clock_jump_ends_nothing(scene: Scene) -> None:
+    """RELIABILITY row 12: idle time is monotonic."""
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.wall += 365 * 86400
+    assert scene.sessions.take_ended() == [] and scene.sessions.is_live("s1")
+
+
+@pytest.mark.parametrize("how", ["exit", "killed", "pid taken by another"])
+def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
+    """CLAUDE_CODE fact 18: the file is removed at exit and left behind by SIGKILL; two minutes, then ended."""
+    scene.processes[7] = "start"
+    path = scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.sessions.take_ended() == []
+    if how == "exit":
+        path.unlink()
+    del scene.processes[7]
+    if how == "pid taken by another":
+        scene.processes[7] = "other"
+    assert scene.later(10) == []
+    assert scene.sessions.next_in() <= 10.0
+    assert scene.later(GONE_FOR - 1) == []
+    assert [(end.session, end.why) for end in scene.later(1)] == [("s1", "gone")]
+    assert not scene.sessions.is_live("s1")
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(GONE_FOR * 2) == [], "something runs it: only quiet ends it now"
+    assert [end.why for end in scene.later(IDLE)] == ["idle"]
+
+
+def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
+    """DESIGN "Sources": in a container or on a shared home every process looks dead."""
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(10) == [] and scene.later(GONE_FOR * 5) == []
+    assert scene.sessions.is_live("s1")
+
+
+def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Scene) -> None:
+    """CLAUDE_CODE fact 18: after a reboot the process id of a leftover file may belong to any program."""
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.note_growth(T, "other", "/w", None)
+    scene.sessions.take_ended()
+    assert not scene.sessions.is_live("s1") and not scene.sessions.is_live_in(lambda cwd: cwd == "/elsewhere")
+
+
+def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
+    """S-52: no orphan while its client runs; the end by idle time is reported all the same."""
+    scene.processes[7] = "start"
+    scene.claim(7, cwd="/w/sub")
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.take_ended()
+    assert [end.why for end in scene.later(IDLE)] == ["idle"]
+    assert scene.later(5 * IDLE) == [] and scene.sessions.is_live("s1")
+    assert scene.sessions.is_live_in(lambda cwd: cwd == "/w/sub")
+    del scene.processes[7]
+    scene.later(10)
+    assert not scene.sessions.is_live("s1")
+
+
+def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None:
+    """RELIABILITY row 6: idle is cheap, however often it is called."""
+    asked: list[int] = []
+    scene.claim(7)
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    for _ in range(49):
+        scene.later(0.1)
+    assert len(asked) == 1
+    scene.later(0.3)
+    assert len(asked) == 2
+
+
+def test_next_in(scene: Scene) -> None:
+    """RELIABILITY row 6: no wake-up while no session is live."""
+    assert scene.sessions.next_in() == math.inf
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.sessions.next_in() == 10.0, "the session files were looked at when it began"
+    scene.sessions.take_ended()
+    assert scene.sessions.next_in() == pytest.approx(10.0)
+    scene.later(IDLE - 3)
+    assert scene.sessions.next_in() == pytest.approx(3.0)
+    scene.later(3)
+    assert scene.sessions.next_in() == math.inf
+
+
+def test_forgets_what_ended_long_ago(scene: Scene) -> None:
+    """RELIABILITY row 18: memory does not grow with the number of past sessions."""
+    for i in range(50):
+        scene.sessions.note_growth(T, f"s{i}", "/w", None)
+    scene.later(IDLE)
+    scene.later(2 * 3600)
+    assert not scene.sessions._sessions
+
+
+@given(st.binary(max_size=60))
+@examples(50)
+def test_half_written_session_file_is_no_claim(data: bytes) -> None:
+    """CLAUDE_CODE section 2: rewritten in place, so a reader may see any prefix."""
+    whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()
+    assert parse_claim(whole) == SessionClaim(7, "s", "/w")
+    assert parse_claim(whole[: len(data) % len(whole)]) is None
+    parse_claim(data)
+
+
+def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
+    """RELIABILITY row 9: a FIFO or a link among the session files does not block."""
+    assert read_claims(tmp_path) == []
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"pid":1,"sessionId":"s"}')
+    (folder / "2.json").symlink_to(folder / "1.json")
+    os.mkfifo(folder / "3.json")
+    (folder / "4.json").write_text('{"pid":true,"sessionId":"s"}')
+    (folder / "x.txt").write_text("{}")
+    assert read_claims(tmp_path) == [SessionClaim(1, "s", "")]
+
+
+def test_proc_stat_with_a_hostile_name() -> None:
+    """DESIGN "Sources": the name may contain spaces and parentheses; a zombie does not count as a process."""
+    rest = " ".join(str(n) for n in range(4, 53))
+    assert parse_proc_stat(f"12 (a) S (b c) S {rest}".encode()) == "22"
+    assert parse_proc_stat(f"12 (x) Z {rest}".encode()) is None
+    assert parse_proc_stat(b"") is None
+
+
+def test_start_of_a_real_process() -> None:
+    """DESIGN "Sources": a process id together with a start time identifies one process."""
+    assert process_start(os.getpid()) == process_start(os.getpid()) is not None
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert process_start(child.pid) is not None
+    child.communicate(b"\n")
+    assert process_start(child.pid) is None and process_start(0) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "session"),
+    [
+        ("/r/projects/e/S/subagents/agent-1.jsonl", "S"),
+        ("/r/projects/e/S/subagents/workflows/w/agent-1.jsonl", "S"),
+        ("/r/projects/e/S.jsonl", None),
+        ("/r/projects/e/agent-12.jsonl", None),
+        ("/r/projects/subagents/S.jsonl", "projects"),
+    ],
+)
+def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
+    """CLAUDE_CODE section 2: `<session>/subagents/**`."""
+    assert session_of_subagent(Path(path)) == session
+
+
+# a session of a few seconds
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Scene, looked: bool) -> None:
+    """CLAUDE_CODE fact 18: its file is gone before the next check, so it is read when the transcript first grows."""
+    if looked:  # another session is live, and the files were just read
+        scene.sessions.note_growth(Path("/p/s0.jsonl"), "s0", "/w", None)
+        scene.sessions.take_ended()
+        scene.later(1)
+    scene.processes[7] = "start"
+    path = scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "", None)
+    path.unlink()
+    del scene.processes[7]
+    ended = [end for _ in range(26) for end in scene.later(5)]
+    assert [(end.session, end.why) for end in ended] == [("s1", "gone")]
+
+
+def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> None:
+    """RELIABILITY row 6: ten thousand transcripts at a start do not cause ten thousand checks."""
+    asked: list[int] = []
+    scene = Scene(tmp_path)
+    for i in range(100):
+        scene.claim(i + 1, f"s{i}")
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    for i in range(100):
+        scene.sessions.note_growth(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
+    assert asked == []
+    scene.sessions.take_ended()
+    assert len(asked) == 100
+
+
+def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_path: Path) -> None:
+    """On macOS each check of a process starts a process."""
+    asked: list[int] = []
+    scene = Scene(tmp_path)
+    for i in range(50):
+        scene.claim(i + 1, f"s{i}")
+    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    for i in range(50):
+        scene.sessions.note_growth(T, f"s{i}", "/w", None)
+    assert len(asked) == 50
+
+
+def test_which_client_vouches_for_a_session(scene: Scene) -> None:
+    """The process that was seen alive, as long as the session is known; none that no person uses."""
+    assert scene.sessions.get_client("s1") == ""
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.sessions.get_client("s1") == "7:start"
+    del scene.processes[7]
+    scene.later(GONE_FOR + 20)
+    assert scene.sessions.get_client("s1") == "7:start"
+    scene.processes[8] = "start"
+    path = scene.claim(8, "s2")
+    path.write_text(path.read_text().replace("{", '{"kind": "bg", ', 1))
+    scene.sessions.note_growth(T, "s2", "/w", None)
+    assert scene.sessions.get_client("s2") == ""
+
+
+def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
+    """S-20: by idle time, or two minutes after the client ended. `status` shows these times."""
+    assert scene.sessions.list_endings() == []
+    scene.sessions.note_subagent("a session that has no transcript yet")
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.later(60)
+    scene.sessions.note_growth(Path("/p/s2.jsonl"), "s2", "", None)
+    assert [(one.session, one.at - scene.wall) for one in scene.sessions.list_endings()] == [
+        ("s1", IDLE - 60),
+        ("s2", IDLE),
+    ]
+    del scene.processes[7]
+    scene.later(10)
+    (first, _) = scene.sessions.list_endings()
+    assert (first.session, first.cwd, first.at - scene.wall) == ("s1", "/w", GONE_FOR)
+    at = first.at
+    assert [end.session for end in scene.later(GONE_FOR)] == ["s1"] and scene.wall == at
+    assert [one.session for one in scene.sessions.list_endings()] == ["s2"]

@@ -1,0 +1,247 @@
+"""Following transcripts: every change is reported once, also without hints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_follow import Scene
+from support_waiting import PATIENCE
+from tacitd.clock import SystemClock
+from tacitd.sources import stamps
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, Follower
+from tacitd.sources.listing import Stamp, scan_root
+from tacitd.sources.stamps import FileChanges
+from tacitd.sources.watch import WatchdogWatcher
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
+    """DESIGN "Sources": each change is reported once."""
+    path = scene.write("s.jsonl")
+    nested = scene.write("s/subagents/agent-1.jsonl")
+    assert sorted(scene.follower.poll().created) == sorted([path, nested])
+    assert not scene.follower.poll()
+    assert not scene.follower.poll(full=True)
+    assert scene.follower.stamps[path].size == 2 and set(scene.follower.stamps) == {path, nested}
+
+
+def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
+    """RELIABILITY row 10: a hint is handled at once, and reports new, changed and vanished files."""
+    scene.follower.poll()
+    path = scene.write("s.jsonl", hint=True)
+    assert scene.follower.poll() == FileChanges(created=(path,))
+    scene.write("s.jsonl", hint=True)
+    assert scene.follower.poll() == FileChanges(changed=(path,))
+    path.unlink()
+    scene.told.hints.add(path)
+    assert scene.follower.poll() == FileChanges(vanished=(path,))
+
+
+def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> None:
+    """RELIABILITY row 10: under 2 s when hints are lost."""
+    path = scene.write("s.jsonl")
+    scene.follower.poll()
+    scene.write("s.jsonl")
+    assert scene.follower.next_in() == pytest.approx(HOT_EVERY)
+    assert scene.later(HOT_EVERY / 2) == FileChanges()
+    assert scene.later(HOT_EVERY / 2) == FileChanges(changed=(path,))
+
+
+def test_cold_file_is_compared_every_minute_and_an_idle_engine_sleeps(scene: Scene) -> None:
+    """DESIGN "Sources": all files every 60 s; with nothing hot there is no earlier poll."""
+    path = scene.write("s.jsonl")
+    os.utime(path, (1e9, 1e9))
+    scene.follower.poll()
+    assert scene.follower.next_in() == pytest.approx(ALL_EVERY)
+    scene.write("s.jsonl")
+    assert scene.later(ALL_EVERY - 1) == FileChanges()
+    assert scene.later(1) == FileChanges(changed=(path,))
+    assert scene.follower.next_in() == pytest.approx(HOT_EVERY), "it is hot now"
+
+
+def test_a_file_from_the_future_is_hot(scene: Scene) -> None:
+    """RELIABILITY row 12: an mtime ahead of the clock counts as now."""
+    path = scene.write("s.jsonl")
+    ahead = scene.clock.wall + 1e7
+    os.utime(path, (ahead, ahead))
+    scene.follower.poll()
+    scene.write("s.jsonl")
+    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
+
+
+@pytest.mark.parametrize("what", ["clock forward", "clock back", "late", "lost", "asked"])
+def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
+    scene: Scene, what: str
+) -> None:
+    """DESIGN "Sources": at once after lost hints, a wake from sleep, a clock jump, a stopped process, or for `sync`."""
+    path = scene.write("s.jsonl")
+    os.utime(path, (1e9, 1e9))
+    scene.write("hot.jsonl")
+    scene.follower.poll()
+    scene.write("s.jsonl")
+    assert scene.later(1) == FileChanges()
+    scene.clock.wall += {"clock forward": 6, "clock back": -7200}.get(what, 0)
+    scene.clock.move(8 if what == "late" else 0)
+    scene.told.lost = what == "lost"
+    assert path in scene.follower.poll(full=what == "asked").changed
+
+
+def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: Scene) -> None:
+    """RELIABILITY row 7: what cannot be watched is polled, and reported once it is certain."""
+    scene.told.deaf = {str(scene.folder), str(scene.folder / "new")}
+    scene.follower.poll()
+    assert scene.follower.list_degradations() == [], (
+        "a folder that was just made may get its watch a moment later"
+    )
+    path = scene.write("new/s.jsonl")
+    assert scene.later(HOT_EVERY) == FileChanges(created=(path,))
+    assert [problem.id for problem in scene.follower.list_degradations()] == ["watch.limit"]
+    scene.told.deaf = set()
+    scene.later(ALL_EVERY)
+    assert scene.follower.list_degradations() == []
+
+
+def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
+    """DESIGN "Sources": files in new nested directories are seen, also if only the folder was hinted."""
+    scene.follower.poll()
+    path = scene.write("s/deep/er/x.jsonl")
+    scene.told.hints.add(scene.folder / "s")
+    assert scene.follower.poll() == FileChanges(created=(path,))
+
+
+def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
+    """DESIGN "Sources": the same size from another inode is another file."""
+    path = scene.write("s.jsonl")
+    scene.follower.poll()
+    other = scene.write("tmp", "y\n")
+    other.replace(path)
+    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
+
+
+def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
+    """RELIABILITY row 8: it continues by itself, and reports what is missing."""
+    scene = Scene(tmp_path)
+    path = scene.write("s.jsonl")
+    scene.follower.poll()
+    shutil.rmtree(tmp_path / "projects")
+    assert scene.later(ALL_EVERY).vanished == (path,)
+    assert [problem.id for problem in scene.follower.list_degradations()] == ["transcripts.absent"]
+    assert scene.follower.next_in() <= HOT_EVERY
+    scene.write("s.jsonl")
+    assert scene.later(ALL_EVERY).created == (path,)
+    assert scene.follower.list_degradations() == []
+
+
+@pytest.mark.parametrize("as_root", [False, True])
+def test_unreadable_is_unknown_and_not_gone(
+    scene: Scene, as_root: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 8: permission removed and given again: nothing vanishes, the rest continues, and it is reported."""
+    path = scene.write("s.jsonl")
+    other = scene.root / "projects/b/t.jsonl"
+    other.parent.mkdir()
+    scene.follower.poll()
+    real = os.scandir
+
+    def refuse(where: str) -> object:
+        if where == str(scene.folder):
+            raise PermissionError(13, "Permission denied")
+        return real(where)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    other.write_text("x")
+    assert scene.follower.poll(full=True) == FileChanges(created=(other,))
+    (problem,) = scene.follower.list_degradations()
+    assert problem.id == "transcripts.unreadable" and "Permission denied" in problem.what and problem.hint
+    monkeypatch.setattr(os, "scandir", real)
+    scene.write("s.jsonl")
+    assert scene.follower.poll(full=True) == FileChanges(changed=(path,))
+    assert scene.follower.list_degradations() == []
+
+
+def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
+    """RELIABILITY row 9, DESIGN "Sources": a FIFO, a link and a linked folder are not read, and are reported."""
+    os.mkfifo(scene.folder / "f.jsonl")
+    target = scene.write("s.jsonl")
+    (scene.folder / "l.jsonl").symlink_to(target)
+    (scene.root / "elsewhere").mkdir()
+    (scene.root / "elsewhere/z.jsonl").write_text("x")
+    (scene.root / "projects/linked").symlink_to(scene.root / "elsewhere")
+    (scene.folder / "loop").symlink_to(scene.root / "projects")
+    assert scene.follower.poll().created == (target,)
+    (problem,) = scene.follower.list_degradations()
+    assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
+    assert scan_root(scene.root).odd.keys() == {
+        str(scene.folder / "f.jsonl"),
+        str(scene.folder / "l.jsonl"),
+        str(scene.root / "projects/linked"),
+    }
+
+
+def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
+    """DESIGN "Sources": paths are bytes."""
+    name = os.fsencode(scene.folder) + b"/\xff\xfe.jsonl"
+    try:
+        with open(name, "wb") as out:
+            out.write(b"x")
+    except OSError:
+        pytest.skip("this file system refuses such names")
+    (born,) = scene.follower.poll().created
+    assert os.fsencode(born) == name and born.read_bytes() == b"x"
+
+
+def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 6: idle stays cheap: the newest in every pass, and each of the others within a few passes."""
+    monkeypatch.setattr(stamps, "AT_ONCE", 3)
+    monkeypatch.setattr(stamps, "MANY", 10)
+    book = stamps.KnownStamps()
+    for i in range(20):
+        book.note_stamp(f"/{i}", Stamp(i, 0, 0, i), 100.0 + i)
+    passes = [book.next_hot() for _ in range(6)]
+    assert all(one[:3] == ["/17", "/18", "/19"] and len(one) == 6 for one in passes)
+    assert {path for one in passes for path in one} == {f"/{i}" for i in range(20)}
+
+
+def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> None:
+    """RELIABILITY rows 1 and 10: files in new folders and appends to them are seen."""
+    (tmp_path / "projects").mkdir()
+    woken = threading.Event()
+    follower = Follower([tmp_path], SystemClock(), WatchdogWatcher, woken.set)
+    follower.start()
+    follower.poll()
+    paths = {tmp_path / f"projects/n{i}/s/subagents/agent-{i}.jsonl" for i in range(20)}
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        path.write_text("x\n")
+    assert _collect(follower, woken, lambda changes: changes.created, paths)
+    for path in paths:
+        with path.open("a") as out:
+            out.write("y\n")
+    assert _collect(follower, woken, lambda changes: changes.changed, paths)
+    assert follower.list_degradations() == []
+    follower.stop()
+
+
+def _collect(
+    follower: Follower,
+    woken: threading.Event,
+    part: Callable[[FileChanges], tuple[Path, ...]],
+    wanted: set[Path],
+) -> bool:
+    missing, end = set(wanted), time.monotonic() + PATIENCE
+    while missing and time.monotonic() < end:
+        woken.wait(min(follower.next_in(), 0.5))
+        woken.clear()
+        missing -= set(part(follower.poll()))
+    return not missing

@@ -1,0 +1,438 @@
+"""One transcript while it is read: slices, positions, the queue, what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from support_transcripts import BEGUN, drain, queue, raw, read, said, spoken, typed, write
+from tacitd.errors import FileRefusedError
+from tacitd.sources.claude_code.assembler import RecordAssembler
+from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.claude_code.records import TranscriptLine
+from tacitd.sources.explain import judge_transcript
+from tacitd.sources.transcript import Tail, is_subagent
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.jsonl"
+
+
+# --- slices and files ----------------------------------------------------------------------------------------
+
+
+def test_a_torn_tail_waits(path: Path) -> None:
+    """CLAUDE_CODE section 13: consume only up to the last newline, keep the rest."""
+    whole, torn = typed("one", "u1"), typed("two", "u2")
+    write(path, whole, torn[:40])
+    tail = Tail(path, 0, OwnCalls())
+    assert tail.read_next_slice().more is False
+    end = len(BEGUN + whole)
+    assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], end, end)
+    write(path, torn[40:])
+    drain(tail)
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+
+
+def test_slices_are_bounded(path: Path) -> None:
+    """DESIGN "Sources": a huge file delays no other."""
+    write(path, *(typed(f"prompt {n}", f"u{n}") for n in range(100)))
+    tail = Tail(path, 0, OwnCalls())
+    done = tail.read_next_slice(1000)
+    assert 0 < done.read <= 1000
+    assert done.more
+    drain(tail, 1000)
+    assert len(tail.list_prompts(0)) == 100
+
+
+@pytest.mark.parametrize("kept", [5, 0])
+def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
+    """DESIGN "Sources": a shrunken file is read again from 0."""
+    lines = [typed(f"p{n}", f"u{n}") for n in range(10)]
+    write(path, *lines)
+    tail = read(path)
+    path.write_bytes(BEGUN + b"".join(lines[:kept]))
+    done = tail.read_next_slice()
+    assert (done.shrunk, tail.read_end, tail.list_records(0)) == (True, 0, ())
+    drain(tail)
+    assert len(tail.list_prompts(0)) == kept
+
+
+def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
+    """DESIGN "Sources": the mark before the offset identifies the file."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.write_bytes(BEGUN + typed("two", "u2"))
+    assert tail.read_next_slice().shrunk
+    drain(tail)
+    assert said(tail) == [("typed", "two")]
+
+
+def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
+    """CLAUDE_CODE section 5.1, deletion; DESIGN "Sources": a FIFO named x.jsonl must not block."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        tail.read_next_slice()
+    os.mkfifo(path)
+    with pytest.raises(FileRefusedError):
+        tail.read_next_slice()
+
+
+def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
+    """RELIABILITY row 9: a line above the limit is counted with its offsets, never kept; the next one is read."""
+    first, long, last = typed("one", "u1"), typed("x" * 5000, "u2"), typed("two", "u3")
+    write(path, first, long, last)
+    tail = Tail(path, 0, OwnCalls(), longest=1000)
+    drain(tail, 300)
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+    assert tail.long_lines == [(len(BEGUN + first), len(BEGUN + first + long))]
+    assert tail.counts["long"] == 1
+
+
+def test_a_long_line_that_is_still_being_written(path: Path) -> None:
+    """RELIABILITY row 9: its end may come much later; nothing is scanned twice."""
+    first, long = typed("one", "u1"), typed("x" * 9000, "u2")
+    write(path, first, long[:4000])
+    tail = Tail(path, 0, OwnCalls(), longest=1000)
+    drain(tail)
+    assert tail.read_end == len(BEGUN + first)
+    write(path, long[4000:], typed("two", "u3"))
+    assert tail.read_next_slice().read <= len(long) - 4000 + 1000
+    drain(tail)
+    assert said(tail)[-1] == ("typed", "two")
+
+
+def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
+    """DESIGN "Model": the sentence that a prompt answers, also if reading starts after it."""
+    before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")
+    write(path, before)
+    write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
+    tail = read(path, len(BEGUN + before))
+    (prompt,) = tail.list_prompts(0)
+    assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
+    assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
+
+
+def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Sources": offsets always follow a newline; here the window begins inside a line."""
+    monkeypatch.setattr("tacitd.sources.transcript.LOOK_BEHIND", 500)
+    before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
+    write(path, before, typed("yes", "u1"))
+    tail = read(path, len(BEGUN + before))
+    assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("yes", "Shall I?")]
+    assert tail.counts == {}
+
+
+# --- records -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_and_forgotten(path: Path) -> None:
+    """events.Record: prompts, text, tools, summaries; nothing else. `forget` frees memory."""
+    tool = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    result = [{"type": "tool_result", "tool_use_id": "t1", "content": "out", "is_error": False}]
+    thought = {"content": [{"type": "thinking", "thinking": "hm"}]}
+    summary = raw(type="user", uuid="c", isCompactSummary=True, message={"content": "This session is ..."})
+    write(
+        path,
+        typed("go", "u1"),
+        spoken("", message=thought),
+        spoken("I look.", message={"content": [{"type": "text", "text": "I look."}, tool]}),
+        raw(type="user", uuid="r", message={"content": result}),
+        raw(type="system", subtype="turn_duration"),
+        summary,
+    )
+    tail = read(path)
+    records = tail.list_records(0)
+    assert [r.type for r in records] == ["user", "assistant", "user"]
+    assert [(t.name, json.loads(t.input)) for t in records[1].tools] == [("Bash", {"command": "ls"})]
+    assert (records[1].text, records[2].summary) == ("I look.", "This session is ...")
+    assert records[1].time == pytest.approx(1795168800.0)
+    assert tail.list_records(records[1].start) == records[1:]
+    tail.forget_before(records[2].start)
+    assert tail.list_records(0) == records[2:]
+    tail.forget_before(tail.safe_end)
+    assert (tail.list_records(0), tail.kept_bytes) == ((), 0)
+
+
+def test_context_is_what_the_assistant_said_last(path: Path) -> None:
+    """DESIGN "Model": up to 300 characters of the turn's texts; no thinking, no API errors, no sub-agent."""
+    write(
+        path,
+        spoken("old turn"),
+        typed("one", "u1"),
+        spoken("first"),
+        spoken("x" * 400),
+        spoken("second"),
+        spoken("API Error", message={"model": "<synthetic>"}),
+        spoken("rate limit", isApiErrorMessage=True),
+        spoken("sub", isSidechain=True),
+        typed("two", "u2"),
+        typed("three", "u3"),
+    )
+    contexts = [p.context for p in read(path).list_prompts(0)]
+    assert contexts[0] == "old turn"
+    assert contexts[1] == ("x" * 400 + "\nsecond")[-300:]
+    assert contexts[2] == contexts[1]
+
+
+def test_session_cwd_time_and_driver(path: Path) -> None:
+    """CLAUDE_CODE section 5.1: sessionId in records counts; a session of -p may be resumed by a person."""
+    write(path, typed("a", "u1", entrypoint="sdk-cli"))
+    tail = read(path)
+    assert (tail.is_headless, tail.session, tail.cwd, tail.list_prompts(0)) == (True, "s1", "/home/dev/p", ())
+    write(
+        path,
+        typed("b", "u2", entrypoint="cli", sessionId="s2", cwd="/q", timestamp="2026-11-20T10:00:05.000Z"),
+    )
+    drain(tail)
+    assert (tail.is_headless, tail.session, tail.cwd, tail.last_time) == (False, "s2", "/q", 1795168805.0)
+    assert said(tail) == [("typed", "b")]
+
+
+def test_our_own_sessions_leave_nothing(path: Path) -> None:
+    """DESIGN "Model": tacitd must not read itself, neither its prompts nor its answers."""
+    write(path, typed("learn this", "u1"), spoken("NONE"))
+    assert read(path, own=OwnCalls(cwd="/home/dev/p")).list_records(0) == ()
+    assert read(path, own=OwnCalls(sessions={"s1"})).list_records(0) == ()
+
+
+def test_old_clients_are_told(path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 13: up to 1.0.83 histories were copied with new uuids."""
+    write(path, typed("a", "u1", version="1.0.83"))
+    tail = read(path)
+    assert tail.copies_history
+    write(path, typed("b", "u2", version="1.0.128"))
+    drain(tail)
+    assert not tail.copies_history
+
+
+def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
+    """CLAUDE_CODE section 13: no object, no type, unknown types, damage, blank lines; the words are read."""
+    half = b'{"type":"user","sessionId":"s1","cwd":"/p","uuid":"u9","message":{"content":"half \\ud83d"}}\n'
+    write(path, b"[1]\n", b'{"a":1}\n', raw(type="new-thing"), b"\n", b"\0\0\0\n", b"not json\n", half)
+    write(path, typed("cut off", "u0")[:60] + typed("words", "u1"))
+    tail = read(path)
+    assert said(tail) == [("typed", "half \ufffd"), ("typed", "words")]
+    assert tail.counts == {
+        "no object": 1,
+        "no type": 1,
+        "unknown type: new-thing": 1,
+        "damaged": 2,
+        "salvaged": 1,
+    }
+
+
+def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
+    """RELIABILITY row 9: invalid UTF-8 in a text affects those bytes, not the record."""
+    write(
+        path, spoken("Shall # I?").replace(b"#", b"\xff\xfe"), typed("yes # I", "u1").replace(b"#", b"\xff")
+    )
+    tail = read(path)
+    assert [p.context for p in tail.list_prompts(0)] == ["Shall \ufffd\ufffd I?"]
+    assert [r.text for r in tail.list_records(0)] == ["Shall \ufffd\ufffd I?", ""]
+    assert said(tail) == [("typed", "yes \ufffd I")]
+
+
+def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been alone at first."""
+    one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
+    write(path, one + yes + two)
+    records = read(path).list_records(0)
+    assert [[p.text for p in record.prompts] or record.text for record in records] == [
+        ["one"],
+        "yes",
+        ["two"],
+    ]
+    begin = len(BEGUN)
+    ends = [begin + len(one), begin + len(one + yes), path.stat().st_size]
+    assert [(record.start, record.end) for record in records] == list(pairwise([begin, *ends]))
+    for start in ends:
+        assert read(path, start).list_records(start) == tuple(one for one in records if one.start >= start)
+
+
+# --- a last record without a newline -------------------------------------------------------------------------
+
+
+def test_a_last_record_without_a_newline_is_taken_at_the_end(path: Path) -> None:
+    """CLAUDE_CODE section 13: 193 of 254 real files end so. Nothing of it is taken before the end of the session."""
+    first, last = typed("one", "u1"), typed("two", "u2")[:-1]
+    write(path, first, last)
+    tail = read(path)
+    assert said(tail) == [("typed", "one")]
+    assert tail.take_unterminated() == 0
+    assert said(tail) == [("typed", "one"), ("typed", "two")]
+    assert tail.read_end == tail.safe_end == len(BEGUN + first + last)
+    assert tail.take_unterminated() == 0 and len(said(tail)) == 2
+
+
+@pytest.mark.parametrize("after", [b"\n", b"", b" \n", b"\0\0\n", b"\r\n"])
+def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -> None:
+    """The newline may follow late, or the next record at once; also with a restart in between."""
+    last, more = typed("ä 二 🙂", "u2")[:-1], typed("three", "u3")
+    write(path, typed("one", "u1"), last)
+    tail = read(path)
+    tail.take_unterminated()
+    end = tail.read_end
+    write(path, after + more)
+    drain(tail)
+    assert [p.uuid for p in tail.list_prompts(0)] == ["u1", "u2", "u3"]
+    again = read(path, end)
+    assert [p.uuid for p in again.list_prompts(end)] == ["u3"]
+    assert again.safe_end == path.stat().st_size
+    # A handler that lags has both on one line, and the other handler still gets the third.
+    behind = read(path, 0)
+    assert [p.uuid for p in behind.list_prompts(0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in behind.list_prompts(end)] == ["u3"]
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 3))
+def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
+    """RELIABILITY 9: none invented, wherever it is cut, also inside a character; the rest completes it."""
+    whole = typed("二つの記録", "u2", extra={"type": "user", "sessionId": "s1"})[:-1]
+    glued = typed("one", "u1")[:-1]
+    write(path, glued + whole[:-cut])
+    tail = read(path)
+    assert tail.take_unterminated() == len(whole) - cut
+    assert said(tail) == [("typed", "one")] and tail.read_end == len(BEGUN + glued)
+    write(path, whole[-cut:])
+    assert tail.take_unterminated() == 0
+    assert said(tail) == [("typed", "one"), ("typed", "二つの記録")]
+
+
+def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
+    """DESIGN "Sources": the text before the position is another one now, so `advance` starts again."""
+    write(path, typed("one", "u1"))
+    tail = read(path)
+    path.write_bytes(typed("two", "u2") + typed("three", "u3")[:-1])
+    assert tail.take_unterminated() == 0 and said(tail) == [("typed", "one")]
+
+
+def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
+    """DESIGN "Model": the sentence that a prompt answers."""
+    write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
+    start = path.stat().st_size
+    write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
+    (prompt,) = read(path, start).list_prompts(start)
+    assert (prompt.context, prompt.cwd) == ("Shall I use npm?", "/home/dev/p")
+
+
+def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
+    """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is reported."""
+    write(path, typed("one", "u1"), typed("two", "u2")[:-1] + typed("three", "u3")[:50])
+    *judged, left = judge_transcript(path, OwnCalls())
+    assert [[p.text for p in one.prompts] for one in judged] == [["one"], ["two"]]
+    assert "50 bytes" in left.verdict.reason and left.start == path.stat().st_size - 50
+
+
+def test_unknown_types_do_not_pile_up(path: Path) -> None:
+    """RELIABILITY row 9: memory is bounded, whatever types occur."""
+    write(path, *(raw(type=f"new-{n}") for n in range(500)))
+    assert len(read(path).counts) <= 101
+
+
+def test_the_same_record_twice_is_one_prompt(path: Path) -> None:
+    """CLAUDE_CODE section 13: duplicate uuids within a file, two in the sample; "yes" twice is two."""
+    write(path, typed("yes", "u1"), typed("yes", "u1"), typed("yes", "u2"))
+    assert [p.uuid for p in read(path).list_prompts(0)] == ["u1", "u2"]
+
+
+def test_several_prompts_of_one_record(path: Path) -> None:
+    """events.Prompt.uuid: `uuid`, then `uuid#1` for further prompts of one record."""
+    block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
+    answers = {"questions": [], "answers": {"Colour?": "red", "Size?": "S"}}
+    write(path, raw(type="user", uuid="u", message={"content": block}, toolUseResult=answers))
+    assert [(p.uuid, p.context) for p in read(path).list_prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
+
+
+# --- explain -------------------------------------------------------------------------------------------------
+
+
+def reasons(path: Path) -> list[tuple[int, str]]:
+    return [(one.verdict.rule, one.verdict.reason) for one in judge_transcript(path, OwnCalls())]
+
+
+def test_every_line_is_explained_in_file_order(path: Path) -> None:
+    """`tacitd prompts --explain`: why a line was read as words, or left out."""
+    block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
+    write(
+        path,
+        queue("enqueue", "one"),
+        raw(type="user", uuid="r", message={"content": block}),
+        typed("<local-command-stdout>x", "u0"),
+        queue("popAll", "one"),
+        typed("two", "u1"),
+        typed("two", "u1"),
+        typed("sub", "u2", isSidechain=True),
+    )
+    assert reasons(path) == [
+        (4, "taken back for editing"),
+        (8, "a tool's result"),
+        (12, "written by the client: <local-command-stdout>x"),
+        (4, "the queue's bookkeeping: popAll"),
+        (14, "typed at the prompt"),
+        (14, "the same words, or the same record, came before"),
+        (1, "a sub-agent's record: its prompts are the main model's"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("p/s/subagents/agent-a1.jsonl", True),
+        ("p/s/subagents/workflows/w/journal.jsonl", True),
+        ("p/agent-a2c0e96.jsonl", True),
+        ("p/1254ce28.jsonl", False),
+        ("p/agent-notes.txt", False),
+    ],
+)
+def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
+    """CLAUDE_CODE section 6 rule 1, section 5.1: workflows nest deeper."""
+    assert is_subagent(Path(name)) is expected
+
+
+def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
+    """RELIABILITY row 18: `forget` frees memory."""
+    lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
+    write(path, *lines)
+    tail, most, more = Tail(path, 0, OwnCalls()), 0, True
+    while more:
+        more = tail.read_next_slice(100_000).more
+        most = max(most, tail.kept_bytes)
+        tail.forget_before(tail.safe_end)
+    assert most < 300_000
+    assert tail.kept_bytes == 0
+
+
+# --- lines that no rule was made for --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "1.0." + "9" * 5000, "1.0.²", "", ".."])
+def test_a_version_that_is_none_stops_nothing(path: Path, version: str) -> None:
+    """RELIABILITY row 9: whatever a field contains, every complete record is read."""
+    write(path, typed("one", "u1", version=version), typed("two", "u2"))
+    assert said(read(path)) == [("typed", "one"), ("typed", "two")]
+
+
+def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 9: what follows it is read, now and after each growth; it is counted."""
+    take = RecordAssembler.add_line
+
+    def trips(self: RecordAssembler, start: int, end: int, line: TranscriptLine) -> None:
+        if line.uuid == "u2":
+            raise KeyError("a fault of ours")
+        take(self, start, end, line)
+
+    monkeypatch.setattr(RecordAssembler, "add_line", trips)
+    write(path, typed("one", "u1"), typed("two", "u2"), typed("three", "u3"))
+    tail = read(path)
+    write(path, typed("four", "u4"))
+    drain(tail)
+    assert [text for _, text in said(tail)] == ["one", "three", "four"] and tail.counts["failed"] == 1

@@ -1,0 +1,104 @@
+"""The paths, given an environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacitd.errors import ConfigError
+from tacitd.state import paths
+from tacitd.state.paths import Paths
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the places of Linux")
+
+
+@linux
+def test_defaults(tmp_path: Path) -> None:
+    """DESIGN "Where it writes": without any variable."""
+    found = Paths.from_env({"HOME": "/h"})
+    assert found == Paths(
+        home=Path("/h"),
+        config_dir=Path("/h/.claude"),
+        state_dir=Path("/h/.local/state/tacitd"),
+        config_file=Path("/h/.config/tacitd/config.toml"),
+        socket=Path("/h/.local/state/tacitd/tacitd.sock"),
+    )
+
+
+def test_variables_win(tmp_path: Path) -> None:
+    """SPEC X-11: CLAUDE_CONFIG_DIR; also TACITD_STATE_DIR, TACITD_CONFIG, TACITD_SOCKET; `~` is the home."""
+    env = {
+        "HOME": "/h",
+        "CLAUDE_CONFIG_DIR": "~/c",
+        "TACITD_STATE_DIR": "/s/../t",
+        "TACITD_CONFIG": "/x.toml",
+        "TACITD_SOCKET": "/y.sock",
+    }
+    found = Paths.from_env(env)
+    assert (found.config_dir, found.state_dir) == (Path("/h/c"), Path("/t"))
+    assert (found.config_file, found.socket) == (Path("/x.toml"), Path("/y.sock"))
+
+
+@linux
+def test_xdg_variables_count_and_empty_ones_do_not() -> None:
+    """The directories of platformdirs, according to the given environment."""
+    env = {"HOME": "/h", "XDG_STATE_HOME": "/st", "XDG_CONFIG_HOME": "/co", "CLAUDE_CONFIG_DIR": ""}
+    assert paths.state_dir(env) == Path("/st/tacitd")
+    assert paths.config_file(env) == Path("/co/tacitd/config.toml")
+    assert paths.config_dir(env) == Path("/h/.claude")
+    assert paths.state_dir({"HOME": "/h", "XDG_STATE_HOME": "relative"}) == Path("/h/.local/state/tacitd")
+
+
+def test_socket_is_in_the_runtime_directory_where_that_is_ours(tmp_path: Path) -> None:
+    """DESIGN "Control": `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, otherwise the state directory."""
+    short = Path("/tmp") / f"tacitd-test-{os.getpid()}"
+    short.mkdir()
+    try:
+        env = {"HOME": "/h", "XDG_RUNTIME_DIR": str(short)}
+        assert paths.socket_path(env) == short / "tacitd/tacitd.sock"
+        assert paths.socket_path(env | {"XDG_RUNTIME_DIR": "/nowhere"}).name == "tacitd.sock"
+        assert short not in paths.socket_path(env | {"XDG_RUNTIME_DIR": "/proc/1/nope"}).parents
+        one = paths.socket_path(env | {"TACITD_STATE_DIR": "/s1"})
+        two = paths.socket_path(env | {"TACITD_STATE_DIR": "/s2"})
+        assert one.parent == two.parent == short / "tacitd" and one != two, "two daemons never share a socket"
+        assert one == paths.socket_path(env | {"TACITD_STATE_DIR": "/s1/"})
+    finally:
+        short.rmdir()
+
+
+def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
+    """DESIGN "Control": a socket's path is short (AF_UNIX takes about a hundred bytes)."""
+    env = {"HOME": "/h", "TACITD_STATE_DIR": "/" + "d" * 120}
+    found = paths.socket_path(env)
+    assert found.parent == Path(f"/tmp/tacitd-{os.getuid()}") and len(os.fsencode(found)) <= paths.LONGEST
+    assert found != paths.socket_path(env | {"TACITD_STATE_DIR": "/" + "e" * 120})
+    with pytest.raises(ConfigError, match="TACITD_SOCKET"):
+        paths.socket_path({"HOME": "/h", "TACITD_SOCKET": "/" + "d" * 120})
+
+
+@pytest.mark.parametrize("how", ["open to others", "a link", "a file"])
+def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how: str) -> None:
+    """RELIABILITY row 17: the socket's directory belongs to this user alone."""
+    directory = tmp_path / f"tacitd-{os.getuid()}"
+    assert paths._short_directory(tmp_path) == directory
+    if how == "open to others":
+        directory.mkdir()
+        directory.chmod(0o777)
+    elif how == "a link":
+        directory.symlink_to(tmp_path)
+    else:
+        directory.touch()
+    with pytest.raises(ConfigError) as error:
+        paths._short_directory(tmp_path)
+    assert error.value.code == 78 and error.value.hint
+
+
+def test_import_is_light() -> None:
+    """DESIGN "Priorities": the fast commands load only what they use."""
+    code = "import sys, tacitd.state.paths; print([m for m in ('pydantic', 'platformdirs', 'watchdog') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,251 @@
+"""Stage 1 on the bench: when prompts go out, with what beside them, and what of the answer is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
+from tacitd.events import Prompt, ToolUse
+from tacitd.handler import Done, Wait
+from tacitd_handlers.learning.stage1 import run as stage1_run
+from tacitd_handlers.learning.stage2 import run as stage2_run
+
+SETTLE = 600.0
+
+
+# --- gathering ----------------------------------------------------------------------------------------------
+
+
+def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
+    """SPEC S-01: the wait is what is left of the quiet, and nothing is asked or written meanwhile."""
+    event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
+    assert bench.play(event) == Wait(SETTLE - 120.0)
+    assert not bench.model.asked and not bench.files.tmp_dir.exists()
+    bench.clock.advance(SETTLE - 120.0)
+    assert isinstance(bench.play(event), Done)
+
+
+def test_prompts_that_are_due_do_not_wait(bench: Bench) -> None:
+    """Issue "sync makes gathered work due"."""
+    assert isinstance(bench.play(bench.grew(bench.record("use pnpm, not npm", age=0.0), due=True)), Done)
+
+
+def test_quiet_is_counted_from_the_newest_prompt(bench: Bench) -> None:
+    """SPEC S-01: who goes on typing is waited for."""
+    old, new = bench.record("use pnpm, not npm", age=5000.0), bench.record("and tabs", age=1.0)
+    assert bench.play(bench.grew(old, new)) == Wait(SETTLE - 1.0)
+
+
+def test_ten_prompts_go_out_at_once_and_the_rest_waits(bench: Bench) -> None:
+    """SPEC S-01: the position moves to the first record that was not taken."""
+    records = [bench.record(f"words {n}", age=0.0) for n in range(12)]
+    outcome = bench.play(bench.grew(*records))
+    assert isinstance(outcome, Done) and outcome.upto == records[10].start
+    assert outcome.data["asked"] == 10 and bench.model.prompts[-1].count("What the person wrote") == 10
+
+
+def test_bytes_count_as_well_as_prompts(bench: Bench) -> None:
+    """Issue "24 KB": a batch ends before the prompt that is too many."""
+    records = [bench.record("x" * 20_000, age=0.0), bench.record("y" * 20_000, age=0.0)]
+    outcome = bench.play(bench.grew(*records))
+    assert isinstance(outcome, Done) and outcome.upto == records[1].start
+
+
+def test_a_giant_prompt_goes_out_alone_and_cut(bench: Bench) -> None:
+    """Bad input: an enormous paste is asked about with its beginning and end, within the limit."""
+    bench.play(bench.grew(bench.record("begin " + "x" * 3_000_000 + " end", age=0.0)))
+    prompt = bench.asked(EXTRACTION)[0]
+    assert len(prompt) < 30_000 and "begin" in prompt and " end" in prompt and "left out" in prompt
+
+
+def test_a_secret_is_not_cut_out_of_recognition(bench: Bench) -> None:
+    """ANCHORS P15: what is blanked is looked for before the text is cut, or half of it would pass."""
+    at = 24_576 * 2 // 3 - 12
+    bench.play(
+        bench.grew(bench.record("a" * at + " sk-ant-api03-abcdefghijklmnop " + "b" * 60_000), due=True)
+    )
+    assert "sk-ant" not in bench.asked(EXTRACTION)[0]
+
+
+def test_a_secret_in_the_assistants_turn_does_not_leave_the_machine(bench: Bench) -> None:
+    """ANCHORS P15: what the assistant had just said goes along, and it may have read a file with a token out loud."""
+    context = "I found GITHUB_TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123 in .env. Use it?"
+    bench.play(bench.grew(bench.record("no, use pnpm", context=context), due=True))
+    prompt = bench.asked(EXTRACTION)[0]
+    assert "ghp_" not in prompt and "[secret] in .env. Use it?" in prompt
+    message = stage1_run._message(Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000)
+    assert message.context == "I found GITHUB_TOKEN=[secret] in .env. Use it?"
+
+
+def test_a_context_that_begins_within_a_secret_is_cut_behind_it(bench: Bench) -> None:
+    """ANCHORS P15: the last 300 characters may begin with half a token, which no pattern knows."""
+    context = ("mnopqrstuvwxyz0123 is in .env. " + "x y " * 100)[:300]
+    bench.play(bench.grew(bench.record("no", context=context), due=True))
+    prompt = bench.asked(EXTRACTION)[0]
+    assert "mnopqrst" not in prompt and "… is in .env. x y" in prompt
+    bench.play(bench.grew(bench.record("yes", context="Tabs or spaces?"), due=True))
+    assert "Tabs or spaces?" in bench.asked(EXTRACTION)[1]
+
+
+class Talkative:
+    """A rider that brings a secret along, as a lesson that a person wrote might."""
+
+    name = "talkative"
+
+    def render_addition(self, project: str) -> str:
+        return "And: the token: ghp_abcdefghijklmnopqrstuvwxyz0123"
+
+    def extract_finding(self, answer: str) -> tuple[Any | None, str]:
+        return None, answer
+
+
+def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ANCHORS P15: whatever goes along with either stage."""
+    for stage in (stage1_run, stage2_run):
+        monkeypatch.setattr(stage, "load_extensions", lambda table: [Talkative()])
+    bench.learn()
+    assert len(bench.model.prompts) == 2
+    assert all("ghp_" not in one and "the token: [secret]" in one for one in bench.model.prompts)
+
+
+def test_a_secret_in_the_summary_does_not_leave_the_machine(bench: Bench) -> None:
+    """ANCHORS P15: another tool, or a person, may have written it there."""
+    bench.put(
+        "tmp/known-facts-summary.md", "# Known facts\n\n- The token: ghp_abcdefghijklmnopqrstuvwxyz0123\n"
+    )
+    bench.type("use pnpm, not npm")
+    assert "ghp_" not in bench.asked(EXTRACTION)[0] and "The token: [secret]" in bench.asked(EXTRACTION)[0]
+
+
+def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
+    """SPEC S-67, DESIGN "it explains itself": how many and why, never what they said, also after a restart."""
+    secret = "Uses the token ghp_abcdefghijklmnopqrstuvwxyz0123"
+    bench.answer((EXTRACTION, "\n".join([secret, *(f"Prefers thing{n} for topic{n}" for n in range(23))])))
+    bench.type("use pnpm, not npm")
+    for _ in range(2):
+        skipped = bench.status["skipped"]
+        assert skipped == {"looks like a secret": 1, "more than 20 facts in one answer": 3}
+        bench.restart()
+    assert "ghp_" not in json.dumps(bench.status) + (bench.home / "log.jsonl").read_text()
+
+
+def test_shell_commands_are_seen_and_not_put_to_the_model(bench: Bench) -> None:
+    """SPEC S-05: `!ls` is typed, and cannot be a preference; it is counted all the same."""
+    outcome = bench.play(bench.grew(bench.record("ls -la", kind="bash"), due=True))
+    assert isinstance(outcome, Done) and not bench.model.asked
+    assert bench.status["total"]["seen"] == 1 and bench.status["total"]["asked"] == 0
+
+
+def test_words_beside_a_shell_command_go_out_without_it(bench: Bench) -> None:
+    """SPEC S-05, two kinds in one batch."""
+    bench.play(
+        bench.grew(
+            bench.record("rm -rf x", kind="bash"), bench.record("use pnpm, not npm", kind="queued"), due=True
+        )
+    )
+    assert "rm -rf" not in bench.model.prompts[-1] and "use pnpm, not npm" in bench.model.prompts[-1]
+    assert bench.status["total"] == {"seen": 2, "asked": 1, "facts": 1, "lines": 0}
+
+
+def test_an_answer_goes_along_with_its_question(bench: Bench) -> None:
+    """Issue "up to 300 characters of the assistant's turn before it as named context"."""
+    bench.play(bench.grew(bench.record("tabs", kind="answers", context="Tabs or spaces?"), due=True))
+    prompt = bench.model.prompts[-1]
+    assert "What the assistant had just said:\n```\nTabs or spaces?" in prompt
+
+
+def test_records_without_words_are_passed_by(bench: Bench) -> None:
+    """DESIGN "One way through": nothing of interest moves the position and commits nothing."""
+    assert bench.play(bench.grew(bench.record(), due=True)) == Done()
+    assert list(bench.commits()) == []
+
+
+# --- the raw line -------------------------------------------------------------------------------------------
+
+
+def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
+    """SPEC S-02, S-30: `{"ts","facts"}` of seed 003, then session, prompts, folders and batch."""
+    bench.clock.wall = MORNING
+    edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(bench.root / "src/auth/a.py")}).encode())
+    bench.play(bench.grew(bench.record("use pnpm, not npm"), bench.record(tools=[edit]), due=True))
+    text = bench.files.raw_file.read_text()
+    made = json.loads(text)
+    assert text.endswith("}\n") and text.count("\n") == 1
+    assert list(made) == ["ts", "facts", "session", "prompts", "folders", "batch"]
+    assert made["ts"] == "2026-11-20T04:30:00Z" and made["facts"] == [PNPM]
+    assert made["session"] == "s1" and made["prompts"] == ["u1"] and made["folders"] == ["src/auth"]
+
+
+def test_folders_are_counted_once_however_often_they_are_offered(bench: Bench) -> None:
+    """SPEC S-30: records are offered again and again while prompts are gathered."""
+
+    def use(name: str) -> ToolUse:
+        return ToolUse(name, "Read", json.dumps({"file_path": str(bench.root / name / "x.py")}).encode())
+
+    first = bench.record("use pnpm, not npm", age=0.0, tools=[use("rare")])
+    for _ in range(5):
+        bench.play(bench.grew(first))
+    more = [bench.record(tools=[use("often")]) for _ in range(2)]
+    bench.play(bench.grew(first, *more, due=True))
+    assert bench.raw[0].folders == ("often", "rare")
+
+
+def test_folders_of_a_linked_worktree_are_the_projects(bench: Bench, tmp_path: Path) -> None:
+    """SPEC S-30, DESIGN "Where it writes": the project of a linked worktree is the main one."""
+    bench.put("a", "a")
+    git(bench.root, "add", "a")
+    git(bench.root, "commit", "-qm", "a")
+    tree = tmp_path / "tree"
+    git(bench.root, "worktree", "add", "-q", str(tree))
+    edit = ToolUse("t1", "Edit", json.dumps({"file_path": str(tree.resolve() / "src/a.py")}).encode())
+    bench.play(bench.grew(bench.record("use pnpm, not npm", tools=[edit], cwd=tree.resolve()), due=True))
+    assert bench.raw[0].folders == ("src",)
+
+
+@pytest.mark.parametrize("said", ["NONE", "none.", "`NONE`", "No new preferences.", ""])
+def test_none_writes_nothing(bench: Bench, said: str) -> None:
+    """SPEC S-02, S-03: no raw file, and the prompts count as handled."""
+    bench.answer((EXTRACTION, said))
+    assert isinstance(bench.type("thanks"), Done)
+    assert not bench.files.raw_file.exists() and bench.status["total"]["asked"] == 1
+
+
+# --- what is known ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["AGENTS.md", "LEARNED.md", "tmp/known-facts-summary.md", "directive"])
+def test_what_is_known_is_dropped_whatever_the_model_says(bench: Bench, where: str) -> None:
+    """SPEC S-06: a deterministic check after the model's, over every document that holds in the project."""
+    if where == "directive":
+        path = bench.box / "coding.md"
+        path.write_text("# Coding\n\nAlways use pnpm, never npm.\n")
+        bench.directives = [path]
+        bench.restart()
+    else:
+        bench.put(where, "## Coding\n- Use pnpm, never npm\n")
+    bench.answer((SUMMARY, "NONE"), (EXTRACTION, f"{PNPM}\n{SHORT}"))
+    bench.type("use pnpm, not npm", "short answers please")
+    assert bench.raw[0].facts == (SHORT,)
+    total = bench.status["total"]
+    assert total["facts"] == 1
+
+
+def test_the_contrary_of_what_is_known_is_new(bench: Bench) -> None:
+    """SPEC S-06: order- and negation-aware."""
+    bench.put("LEARNED.md", "- Use npm, not pnpm\n")
+    bench.answer((EXTRACTION, "Use pnpm, not npm"))
+    record = bench.record("no, the other way round", context="I used npm, not pnpm.")
+    bench.play(bench.grew(record, due=True))
+    assert bench.raw[0].facts == ("Use pnpm, not npm",)
+
+
+def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
+    """SPEC S-67: neither in the raw file nor in the log."""
+    bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
+    bench.type("the key is …, use pnpm, not npm")
+    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
+    assert "sk-ant" not in kept and PNPM in kept

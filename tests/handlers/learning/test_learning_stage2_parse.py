@@ -1,0 +1,101 @@
+"""The answer of Stage 2, read into a plan."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd_handlers.learning.prompt_templates import load_template, synthesis_prompt
+from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan, parse_plan
+from tacitd_handlers.shared.answer_screening import Unusable
+
+EXAMPLE = (
+    "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\n"
+    "FILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "items"),
+    [
+        ("FILE: LEARNED.md\nFACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("FILE: a/AGENTS.md\n\nFACT: Use pnpm\n\n\nFILE: LEARNED.md\nFACT: Tabs",
+         (ProposedLine("a/AGENTS.md", "Use pnpm"), ProposedLine("LEARNED.md", "Tabs"))),
+        ("**FILE:** LEARNED.md\n**FACT:** Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("**FILE: LEARNED.md**\n**FACT: Use pnpm**", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("- FILE: `LEARNED.md`\n  FACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("1. FILE: LEARNED.md\n   FACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("```\nFILE: LEARNED.md\nFACT: Use pnpm\n```", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("Here is the result.\n\nFILE: LEARNED.md\nFACT: Use pnpm\n\nThat is all.", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("FILE: LEARNED.md\nFACT: Use pnpm,\n  never npm\n  more", (ProposedLine("LEARNED.md", "Use pnpm, never npm"),)),
+        ("FILE: LEARNED.md\nFACT: Use pnpm\nSECTION: Coding\nREPLACES: - Use npm",
+         (ProposedLine("LEARNED.md", "Use pnpm", "Coding", "Use npm"),)),
+        ("FILE: LEARNED.md\nSECTION: Coding\nREPLACES: Use npm\nFACT: Use pnpm",
+         (ProposedLine("LEARNED.md", "Use pnpm", "Coding", "Use npm"),)),
+        ("FILE: LEARNED.md\nFACT: Use pnpm\nFACT: Use tabs", (ProposedLine("LEARNED.md", "Use pnpm"), ProposedLine("LEARNED.md", "Use tabs"))),
+        ("FILE: LEARNED.md\nFACT: Use pnpm\nREPLACES: NONE", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("FILE: LEARNED.md\nFACT: NONE", ()),
+        ("FILE: LEARNED.md\nFACT: Use pnpm\n\nFILE: LEARNED.md\nFACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("FILE: ../../etc/passwd\nFACT: Use pnpm", (ProposedLine("../../etc/passwd", "Use pnpm"),)),
+        ("FACT: Lost\nFILE: LEARNED.md\nFACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
+        ("FILE： LEARNED.md\nFACT： 使用 pnpm", (ProposedLine("LEARNED.md", "使用 pnpm"),)),
+        ("NONE", ()), ("- **NONE**", ()), ("", ()), ("No new or updated preferences.", ()),
+    ],
+)  # fmt: skip
+def test_reads_the_form(answer: str, items: tuple[ProposedLine, ...]) -> None:
+    """S-24, S-25, S-26: FILE and FACT, with SECTION and REPLACES where they stand."""
+    assert parse_plan(answer) == SynthesisPlan(items)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm sorry, I can't do that.",
+        "The person prefers pnpm.",
+        "File: LEARNED.md\nFact: prose that only looks like it",
+        "FILE: LEARNED.md",
+        "FACT: Use pnpm",
+        '{"file": "LEARNED.md", "fact": "Use pnpm"}',
+        "the FILE: LEARNED.md and the FACT: Use pnpm stand inside a line",
+        "x" * 70_000,
+    ],
+)
+def test_anything_else_is_unusable(answer: str) -> None:
+    """S-23: text without one pair keeps the raw facts."""
+    assert isinstance(parse_plan(answer), Unusable)
+
+
+def test_the_prompt_echoed_is_refused() -> None:
+    """S-35: the instruction sentences, the placeholders, and the example."""
+    assert isinstance(parse_plan(load_template("synthesis")), Unusable)
+    assert isinstance(parse_plan(synthesis_prompt([], {}, ["Use pnpm"], {})), Unusable)
+    assert isinstance(parse_plan("FILE: {relative_path}\nFACT: {the preference statement}"), Unusable)
+    assert isinstance(
+        parse_plan("- Deduplicate semantically similar facts\nFILE: LEARNED.md\nFACT: Use pnpm"), Unusable
+    )
+
+
+def test_the_example_is_an_echo_unless_the_facts_hold_it() -> None:
+    """S-35: "Prefers functions over classes" is refused, or kept where somebody said so."""
+    assert isinstance(parse_plan(EXAMPLE, ["Use pnpm, not npm"]), Unusable)
+    assert isinstance(
+        parse_plan("FILE: LEARNED.md\nFACT: prefer functions over classes.", ["Use pnpm"]), Unusable
+    )
+    held = parse_plan(
+        "FILE: LEARNED.md\nFACT: Prefers functions over classes", ["Likes functions more than classes"]
+    )
+    assert held == SynthesisPlan((ProposedLine("LEARNED.md", "Prefers functions over classes"),))
+    bus = "FILE: hooks/AGENTS.md\nFACT: Use event bus pattern for hook communication"
+    assert isinstance(parse_plan(bus, ["Use pnpm"]), Unusable)
+    assert isinstance(parse_plan(bus, ["Hooks talk over the event bus"]), SynthesisPlan)
+
+
+@given(st.text(alphabet="FILEACTSON: \n*-`x/.\t", max_size=120) | st.text(max_size=120))
+@examples(100)
+def test_any_answer_has_an_outcome(answer: str) -> None:
+    """S-23, S-67: nothing raises, and every item has a file and a fact of one line."""
+    parsed = parse_plan(answer)
+    if isinstance(parsed, SynthesisPlan):
+        assert all(item.file and item.fact and "\n" not in item.file + item.fact for item in parsed.items)

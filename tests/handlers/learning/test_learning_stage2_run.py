@@ -1,0 +1,302 @@
+"""Stage 2 on the bench: what waits becomes lines, once, and no byte of a person's is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, SYNTHESIS, Bench, lines
+from tacitd.events import Due
+from tacitd.handler import Done, Later
+from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd_handlers.learning.stage2 import run
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
+from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, split_portions
+
+PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
+
+
+# --- the way through ----------------------------------------------------------------------------------------
+
+
+def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: Bench) -> None:
+    """SPEC S-27, S-32: seed 003's form, then the summary, then no raw and no claimed file."""
+    bench.learn()
+    assert bench.learned == f"# Learned Preferences\n\n## Coding\n- {PNPM}\n"
+    assert PNPM in bench.files.summary_file.read_text()
+    assert not bench.files.raw_file.exists() and not bench.claimed
+    assert bench.status["total"] == {"seen": 1, "asked": 1, "facts": 1, "lines": 1}
+    assert bench.status["facts_waiting"] == {} and not bench.degraded
+
+
+def test_the_claim_leaves_the_raw_file_to_others(bench: Bench) -> None:
+    """SPEC S-22: what another tool appends during the call stands in a new file and is not lost."""
+
+    def say(ask: ModelRequest) -> str:
+        assert not bench.files.raw_file.exists() and len(bench.claimed) == 1
+        bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"]}\n')
+        return lines(PNPM)
+
+    bench.answer((SYNTHESIS, say), (EXTRACTION, PNPM))
+    bench.learn()
+    assert bench.bullets == [PNPM] and [line.facts for line in bench.raw] == [("Prefers tabs",)]
+
+
+def test_lines_of_other_tools_are_facts_like_ours(bench: Bench) -> None:
+    """SPEC S-02: the seed's two keys are enough."""
+    bench.put("tmp/learning-raw.jsonl", '{"ts": "2025-12-17T01:50:00Z", "facts": ["Use pnpm, never npm"]}\n')
+    bench.due("synthesize", bench.project)
+    assert bench.bullets == [PNPM] and not bench.files.raw_file.exists()
+
+
+def test_a_bad_raw_line_is_put_in_quarantine_once_and_stops_nothing(bench: Bench) -> None:
+    """SPEC S-21: kept, said, and over when the next file is clean."""
+    bench.put(
+        "tmp/learning-raw.jsonl", b'{"facts": 1}\n\xff\xfe\n{"facts": ["Use pnpm, never npm"]}\nnot json'
+    )
+    bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
+    for _ in range(3):
+        bench.due("synthesize", bench.project)
+    bench.answer((SYNTHESIS, lines(PNPM)))
+    bench.due("synthesize", bench.project)
+    kept = (bench.home / "quarantine.jsonl").read_text().splitlines()
+    assert len(kept) == 3 and bench.bullets == [PNPM]
+    assert "3 lines" in bench.degraded[f"learning.raw:{bench.root}"].what
+    bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"]}\n')
+    bench.due("synthesize", bench.project)
+    assert not bench.degraded
+
+
+def test_a_raw_file_of_bad_lines_only_costs_nothing(bench: Bench) -> None:
+    """SPEC S-21."""
+    bench.put("tmp/learning-raw.jsonl", "rubbish\n")
+    assert bench.due("synthesize", bench.project) == Done()
+    assert not bench.model.asked and not bench.files.raw_file.exists()
+
+
+def test_every_byte_of_a_persons_text_is_kept(bench: Bench) -> None:
+    """SPEC S-28: one line goes in under its heading, in the file's own newlines; all else stays."""
+    bench.put("LEARNED.md", PERSONS)
+    bench.learn()
+    after = bench.files.learned_file.read_bytes()
+    assert after == PERSONS.replace(b"*  mine\t\r\n", b"*  mine\t\r\n" + f"* {PNPM}\r\n".encode())
+
+
+def test_the_same_facts_again_change_no_byte(bench: Bench) -> None:
+    """SPEC S-29, issue 'A second pass changes no byte'."""
+    bench.learn()
+    before = {p: p.read_bytes() for p in bench.root.rglob("*") if p.is_file() and ".git" not in p.parts}
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": ["use pnpm and never npm", PNPM]}) + "\n")
+    bench.answer((SYNTHESIS, lines("Use pnpm, never npm")))
+    bench.due("synthesize", bench.project)
+    after = {p: p.read_bytes() for p in bench.root.rglob("*") if p.is_file() and ".git" not in p.parts}
+    assert after == before
+
+
+def test_facts_that_are_known_by_now_cost_no_call(bench: Bench) -> None:
+    """SPEC S-06 for lines of other tools, which no extraction has compared; no money for what is known."""
+    bench.put("LEARNED.md", f"- {PNPM}\n")
+    bench.put("AGENTS.md", "Always keep answers short.\n")
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, "Always keep answers short"]}) + "\n")
+    bench.due("synthesize", bench.project)
+    assert not bench.model.asked and not bench.files.raw_file.exists() and bench.bullets == [PNPM]
+
+
+def test_a_statement_that_is_no_bullet_counts_as_said(bench: Bench) -> None:
+    """Issue "no duplicate": a person's LEARNED.md may hold sentences."""
+    bench.answer((SYNTHESIS, lines("Keep answers short.")), (EXTRACTION, SHORT))
+    bench.type("short answers")
+    bench.put("LEARNED.md", "Keep answers short. That matters to me.\n")
+    bench.end()
+    assert bench.bullets == []
+
+
+def test_nothing_new_leaves_no_file(bench: Bench) -> None:
+    """ANCHORS P13: no file for an empty result; the raw file is done with, and a restart is possible."""
+    bench.answer((SYNTHESIS, "NONE"), (EXTRACTION, PNPM))
+    bench.learn()
+    assert not bench.files.learned_file.exists() and not bench.files.raw_file.exists()
+    bench.restart()
+    assert bench.status["facts_waiting"] == {} and not bench.files.raw_file.exists()
+
+
+def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
+    """SPEC S-53: the first end takes the facts of both, the second finds nothing to do."""
+    bench.answer((SYNTHESIS, lines(PNPM, SHORT)), ("pnpm please", PNPM), (EXTRACTION, SHORT))
+    bench.type("pnpm please, not npm", session="s1")
+    bench.type("short answers", session="s2")
+    bench.end("s1")
+    bench.end("s2")
+    assert bench.bullets == [PNPM, SHORT] and len(bench.asked(SYNTHESIS)) == 1
+
+
+def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
+    """SPEC S-36: said in two sessions, it stands in the prompt with its count."""
+    bench.type("use pnpm, not npm", session="s1")
+    bench.type("I said pnpm, not npm", session="s2")
+    bench.end("s1")
+    assert f"2 times: {PNPM}" in bench.asked(SYNTHESIS)[0]
+
+
+def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN 'What matters' 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
+    words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
+    bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
+    monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 4500))
+
+    def say(ask: ModelRequest) -> str:
+        return lines(*(text[2:] for text in ask.prompt.splitlines() if text.startswith("- Use tool")))
+
+    bench.answer((SYNTHESIS, say))
+    bench.due("synthesize", bench.project)
+    assert len(bench.bullets) == 40 and len(bench.model.asked) == 2
+    assert len({ask.key for ask in bench.model.asked}) == 2
+
+
+def test_a_portion_that_was_paid_for_is_not_paid_for_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Nobody pays twice": a later portion without an answer leaves the earlier answers standing."""
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, SHORT]}) + "\n")
+    monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 10))
+    bench.answer((f"- {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
+    assert isinstance(bench.due("synthesize", bench.project), Later)
+    bench.answer((f"- {SHORT}", lines(SHORT)), (SYNTHESIS, "never"))
+    bench.due("synthesize", bench.project)
+    assert bench.bullets == [PNPM, SHORT] and len(bench.model.asked) == 3
+
+
+@given(facts=st.lists(st.text(max_size=30)), limit=st.integers(1, 500))
+@examples(50)
+def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None:
+    """DESIGN 'What matters' 1; a fact that is too long alone goes alone."""
+    made = list(split_portions(facts, limit))
+    assert [fact for portion in made for fact in portion] == facts
+    assert all(len(p) == 1 or sum(len(f.encode()) + ANSWER_OVERHEAD for f in p) <= limit for p in made)
+
+
+def test_the_answer_to_a_portion_is_not_too_long() -> None:
+    """SPEC S-23: two thousand short facts wait (nobody synthesised for a week); what says all of them can be used."""
+    facts = [f"Prefers amber-{number}" for number in range(2200)]
+    for portion in split_portions(facts):
+        answer = "\n".join(f"FILE: LEARNED.md\nSECTION: Communication\nFACT: {fact}\n" for fact in portion)
+        plan = parse_plan(answer, portion)
+        assert isinstance(plan, SynthesisPlan) and len(plan.items) == len(portion)
+
+
+# --- updates ------------------------------------------------------------------------------------------------
+
+
+def test_replaces_swaps_our_own_line_in_its_place(bench: Bench) -> None:
+    """SPEC S-26: ours is replaced where it stands, and the old one stays in the history."""
+    bench.put("LEARNED.md", "## Coding\n- mine before\n")
+    bench.learn()
+    bench.put("LEARNED.md", bench.learned + "- mine after\n")
+    update = f"FILE: LEARNED.md\nFACT: Use bun for everything\nREPLACES: {PNPM}"
+    bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
+    bench.learn("use bun now", session="s2")
+    assert bench.bullets == ["mine before", "Use bun for everything", "mine after"]
+    past = bench.history.list_lines(bench.root)[bench.files.learned_file, PNPM]
+    assert past.taken_at is not None
+
+
+def test_replaces_leaves_a_persons_line_alone(bench: Bench) -> None:
+    """SPEC S-26, S-28: what updates a person's own line is put beside it."""
+    bench.put("LEARNED.md", "## Coding\n- Use npm everywhere\n")
+    update = "FILE: LEARNED.md\nSECTION: Coding\nFACT: Use pnpm everywhere\nREPLACES: Use npm everywhere"
+    bench.answer((SYNTHESIS, update), (EXTRACTION, "Use pnpm everywhere"))
+    bench.learn()
+    assert bench.bullets == ["Use npm everywhere", "Use pnpm everywhere"]
+
+
+# --- orphans ------------------------------------------------------------------------------------------------
+
+
+def test_orphans_of_several_projects_are_found_in_one_round(bench: Bench) -> None:
+    """SPEC S-52: each project's synthesis is its own event; a live one, an excluded one and a failing one stop none."""
+    places = [bench.new_project(f"p{n}") for n in range(5)]
+    for place in places:
+        bench.type("use pnpm, not npm", session=place.root.name, project=place)
+    bench.restart()
+    bench.live.add(places[0].root)
+    bench.modes[places[1].root] = "off"
+    (places[2].root / "LEARNED.md").mkdir()
+    bench.due("recover")
+    assert bench.posted == [Due("synthesize", places[n]) for n in (2, 3, 4)]
+    outcomes = bench.play_posted()
+    assert [type(one) for one in outcomes] == [Later, Done, Done]
+    assert [(p.root / "LEARNED.md").is_file() for p in places] == [False, False, False, True, True]
+
+
+def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
+    """SPEC S-52: also where nothing but an earlier commit tells of the project."""
+    bench.learn()
+    bench.put("tmp/learning-raw.0001.processing.jsonl", '{"facts": ["Prefers tabs"]}\n')
+    bench.restart()
+    bench.answer((SYNTHESIS, lines("Prefers tabs")))
+    bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [PNPM, "Prefers tabs"] and not bench.claimed
+
+
+def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> None:
+    """DESIGN "One way through": `tmp/` is a projection; recovery knows of them from the log."""
+    bench.type("use pnpm, not npm")
+    bench.files.raw_file.unlink()
+    bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [PNPM]
+
+
+@pytest.mark.parametrize("odd", ["fifo", "link"])
+def test_an_odd_claimed_file_is_not_read(bench: Bench, tmp_path: Path, odd: str) -> None:
+    """DESIGN "Hints and truth": a FIFO or a link under a name of ours hangs nothing and leads nowhere."""
+    secret = tmp_path / "secret.jsonl"
+    secret.write_text('{"facts": ["Never seen"]}\n')
+    path = bench.put("tmp/x", "").with_name("learning-raw.0.processing.jsonl")
+    os.mkfifo(path) if odd == "fifo" else path.symlink_to(secret)
+    bench.learn()
+    assert bench.bullets == [PNPM] and "Never seen" not in bench.asked(SYNTHESIS)[0]
+
+
+def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
+    """Issue "tacitd exclude": from that moment on; taken back, they are made lines of."""
+    bench.type("use pnpm, not npm")
+    bench.modes[bench.root] = "off"
+    assert bench.end() == Done() and not bench.asked(SYNTHESIS) and not bench.files.learned_file.exists()
+    del bench.modes[bench.root]
+    bench.due("recover")
+    bench.play_posted()
+    assert bench.bullets == [PNPM]
+
+
+def test_no_line_and_no_batch_is_written_twice_by_a_second_claim_in_the_same_moment(bench: Bench) -> None:
+    """SPEC S-22: a claimed file that waits is not overwritten by the next, whatever the clock says."""
+    bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), ("pnpm please", PNPM), (EXTRACTION, SHORT))
+    bench.type("pnpm please, not npm")
+    bench.end()
+    bench.type("short answers", session="s2")
+    bench.end("s2")
+    assert len(bench.claimed) == 2
+    bench.answer((SYNTHESIS, lines(PNPM, SHORT)))
+    bench.end("s2")
+    assert bench.bullets == [PNPM, SHORT] and not bench.claimed
+
+
+def test_directives_are_known_in_a_synthesis_too(bench: Bench) -> None:
+    """SPEC S-06."""
+    path = bench.box / "coding.md"
+    path.write_text("- Use pnpm, never npm\n")
+    bench.directives = [path]
+    bench.restart()
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM]}) + "\n")
+    bench.due("synthesize", bench.project)
+    assert not bench.asked(SYNTHESIS) and not bench.asked(SUMMARY)

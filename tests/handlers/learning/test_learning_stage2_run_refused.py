@@ -1,0 +1,133 @@
+"""Stage 2 on the bench: answers that are none, and words that must not leave the machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd.handler import Later, Rejected
+from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.stage2 import synthesis_input
+
+# --- answers that are none ----------------------------------------------------------------------------------
+
+ECHO = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
+
+
+@pytest.mark.parametrize(
+    "said", ["words, no form", ECHO, "I'm sorry, I can't help.", "FILE: LEARNED.md\n" * 3, "x" * 10_000_000]
+)
+def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Bench, said: str) -> None:
+    """SPEC S-23, S-35: after `synthesis.tries` the facts lie aside, in sight, and are not paid for again."""
+    bench.answer((SYNTHESIS, said), (EXTRACTION, PNPM))
+    bench.type("use pnpm, not npm")
+    assert isinstance(bench.end(), Later) and isinstance(bench.end(), Later)
+    assert "learning.answers" in bench.degraded and len(bench.claimed) == 1
+    outcome = bench.end()
+    assert isinstance(outcome, Rejected) and "the facts are in" in outcome.reason
+    dead = list(bench.files.tmp_dir.glob("*.dead.jsonl"))
+    assert len(dead) == 1 and PNPM in dead[0].read_text() and not bench.files.learned_file.exists()
+    asked = len(bench.model.asked)
+    bench.restart()
+    bench.end()
+    assert len(bench.model.asked) == asked and not bench.files.raw_file.exists()
+    assert str(dead[0]) in next(d.what for id, d in bench.degraded.items() if id.startswith("learning.aside"))
+
+
+def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
+    """SPEC S-23: facts are never lost; the hint says how, and it works."""
+    bench.answer((SYNTHESIS, "nonsense"), (EXTRACTION, PNPM))
+    bench.type("use pnpm, not npm")
+    for _ in range(3):
+        bench.end()
+    dead = next(bench.files.tmp_dir.glob("*.dead.jsonl"))
+    dead.rename(bench.files.raw_file)
+    bench.answer((SYNTHESIS, lines(PNPM)))
+    bench.due("recover")
+    assert not any(id.startswith("learning.aside") for id in bench.degraded)
+    bench.play_posted()
+    assert bench.bullets == [PNPM]
+
+
+@pytest.mark.parametrize("why", [Why.ABSENT, Why.LIMIT, Why.BUDGET, Why.LOGGED_OUT, Why.STOPPING])
+def test_a_model_that_is_away_makes_the_facts_wait(bench: Bench, why: Why) -> None:
+    """SPEC S-23: the claimed file is kept, no try is counted, and it goes on."""
+    bench.answer((SYNTHESIS, NoAnswer(why, "d", "h", 9.0)), (EXTRACTION, PNPM))
+    bench.type("use pnpm, not npm")
+    for _ in range(6):
+        outcome = bench.end()
+        assert isinstance(outcome, Later) and outcome.blame == "world" and outcome.not_before == 9.0
+    bench.answer((SYNTHESIS, lines(PNPM)))
+    bench.end()
+    assert bench.bullets == [PNPM] and not bench.claimed
+
+
+def test_a_call_that_was_begun_twice_is_not_begun_a_third_time(bench: Bench) -> None:
+    """RELIABILITY 16: the facts are put aside at once, in sight."""
+    bench.answer((SYNTHESIS, NoAnswer(Why.REPEATED, "killed")), (EXTRACTION, PNPM))
+    bench.type("use pnpm, not npm")
+    assert isinstance(bench.end(), Rejected) and list(bench.files.tmp_dir.glob("*.dead.jsonl"))
+
+
+# --- secrets ------------------------------------------------------------------------------------------------
+
+TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123"
+
+
+@pytest.mark.parametrize("where", ["LEARNED.md", "src/AGENTS.md", "folder", "fact"])
+def test_no_secret_leaves_the_machine_with_a_synthesis(bench: Bench, where: str) -> None:
+    """ANCHORS P15: whatever text goes along, secrets are blanked; the file itself keeps every byte."""
+    folder = f"src/{TOKEN}" if where == "folder" else "src"
+    (bench.root / folder).mkdir(parents=True)
+    if where.endswith(".md"):
+        bench.put(where, f"- The token: {TOKEN}\n- Use tabs\n")
+    facts = [PNPM, *([f"Key {TOKEN}"] if where == "fact" else [])]
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": facts, "folders": [folder]}) + "\n")
+    bench.due("synthesize", bench.project)
+    prompt = bench.asked(SYNTHESIS)[0]
+    assert "ghp_" not in prompt and ("[secret]" in prompt) == (where != "fact") and PNPM in prompt
+    if where.endswith(".md"):
+        assert f"- The token: {TOKEN}\n- Use tabs\n" in (bench.root / where).read_text()
+
+
+def test_a_secret_at_the_cut_is_not_halved(bench: Bench) -> None:
+    """ANCHORS P15: blanked before the file is cut for the prompt."""
+    bench.put("LEARNED.md", "x" * (synthesis_input.EXISTING_LIMIT - 20) + f" {TOKEN}\n")
+    bench.learn()
+    assert "ghp_" not in bench.asked(SYNTHESIS)[0]
+
+
+def test_a_blanked_line_that_the_model_says_again_is_not_new(bench: Bench) -> None:
+    """Issue "no duplicate": and a line that cannot be named cannot be replaced either (SPEC S-26)."""
+    bench.put("LEARNED.md", f"## Coding\n- The token: {TOKEN}\n")
+    again = lines("The token: [secret]") + "\n\n" + lines(PNPM) + "\nREPLACES: The token: [secret]"
+    bench.answer((SYNTHESIS, again), (EXTRACTION, PNPM))
+    bench.learn()
+    assert bench.bullets == [f"The token: {TOKEN}", PNPM]
+
+
+def test_our_line_is_still_replaced(bench: Bench) -> None:
+    """SPEC S-26: blanking leaves the other lines as they are, so REPLACES finds them."""
+    bench.learn()
+    bench.files.learned_file.write_text(bench.learned + f"- The token: {TOKEN}\n")
+    bench.answer(
+        (SYNTHESIS, lines("Use bun, never npm") + f"\nREPLACES: {PNPM}"), (EXTRACTION, "Use bun, never npm")
+    )
+    bench.learn("use bun, not npm", session="s2")
+    assert bench.bullets == ["Use bun, never npm", f"The token: {TOKEN}"]
+
+
+def test_facts_of_other_tools_with_a_secret_are_counted_once(bench: Bench) -> None:
+    """SPEC S-21, S-67: they vanish, but not without a trace; a retry counts nothing twice."""
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [f"Key {TOKEN}", PNPM]}) + "\n")
+    bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")))
+    bench.due("synthesize", bench.project)
+    bench.answer((SYNTHESIS, lines(PNPM)))
+    bench.due("synthesize", bench.project)
+    assert bench.status["skipped"] == {"looks like a secret": 1} and TOKEN not in json.dumps(bench.status)
+    bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [f"Key {TOKEN}"]}) + "\n")
+    bench.due("synthesize", bench.project)
+    bench.restart()
+    assert bench.status["skipped"] == {"looks like a secret": 2}

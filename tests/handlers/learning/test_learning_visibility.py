@@ -1,0 +1,303 @@
+"""How what was learned reaches the next session, and what git sees of it: nothing, unless somebody wants it to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
+from tacitd.events import Project
+from tacitd_handlers.learning import visibility
+
+POINTER = ".claude/rules/tacitd-learned.md"
+OURS = ["/tmp/learning-*", "/tmp/known-facts-summary.md", ".tacitd-*", "/LEARNED.md", f"/{POINTER}"]
+
+
+def learn(bench: Bench, line: str = PNPM, session: str = "s1") -> None:
+    bench.answer((SYNTHESIS, lines(line)), (EXTRACTION, line))
+    bench.learn(line, session=session)
+
+
+def test_what_is_created_is_hidden_from_git_once(bench: Bench) -> None:
+    """DESIGN "Where it writes": local excludes for each file that was not there, each exactly once."""
+    learn(bench)
+    learn(bench, SHORT, "s2")
+    assert bench.excluded() == OURS
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_git_sees_nothing_at_any_moment(bench: Bench) -> None:
+    """Nothing gets published by accident: not between the extraction and the synthesis either."""
+    bench.type("use pnpm, not npm")
+    assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_facts_are_hidden_where_the_summary_was_there_before(bench: Bench) -> None:
+    """The same where another tool has made the summary."""
+    bench.put("tmp/known-facts-summary.md", "# Known facts\n")
+    bench.type("use pnpm, not npm")
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_a_file_of_the_persons_is_not_hidden(bench: Bench) -> None:
+    """What was there is the person's to publish."""
+    bench.put("LEARNED.md", "# Mine\n")
+    git(bench.root, "add", "LEARNED.md")
+    learn(bench)
+    assert "/LEARNED.md" not in bench.excluded()
+
+
+def test_shared_hides_temporary_files_only(bench: Bench) -> None:
+    """`projects.write = "shared"`: a team has LEARNED.md through git."""
+    bench.write = "shared"
+    learn(bench)
+    assert bench.excluded() == OURS[:3]
+    seen = git(bench.root, "status", "--porcelain", "-uall").split("\n")
+    assert sorted(seen) == ["", f"?? {POINTER}", "?? LEARNED.md"]
+
+
+def test_off_writes_nothing_anywhere(bench: Bench) -> None:
+    """`projects.write = "off"`."""
+    bench.write = "off"
+    learn(bench)
+    bench.due("init", bench.project)
+    assert [p.name for p in bench.root.iterdir()] == [".git"] and bench.excluded() == []
+
+
+def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
+    """DESIGN: "in a git work tree …"."""
+    plain = bench.new_project("plain", is_git=False)
+    bench.type("use pnpm, not npm", project=plain)
+    bench.end(project=plain)
+    assert (plain.root / "LEARNED.md").exists() and not (plain.root / ".git").exists()
+
+
+def test_a_linked_worktree_is_hidden_by_the_main_ones_exclude(bench: Bench, tmp_path: Path) -> None:
+    """DESIGN: the project of a linked worktree is the main worktree; its exclude file is the common one."""
+    bench.put("a", "a")
+    git(bench.root, "add", "a")
+    git(bench.root, "commit", "-qm", "a")
+    git(bench.root, "worktree", "add", "-q", str(tmp_path / "tree"))
+    assert bench.project_of(str(tmp_path / "tree")) == bench.project
+    learn(bench)
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_a_submodule_has_an_exclude_file_of_its_own(bench: Bench) -> None:
+    """A `.git` file leads to the directory in which git looks."""
+    other = bench.new_project("other")
+    (other.root / "x").write_text("x")
+    git(other.root, "add", "x")
+    git(other.root, "commit", "-qm", "x")
+    git(bench.root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+    sub = Project(bench.root / "sub", True)
+    bench.type("use pnpm, not npm", project=sub)
+    bench.end(project=sub)
+    assert (sub.root / "LEARNED.md").exists()
+    assert git(sub.root, "status", "--porcelain", "-uall") == ""
+    assert (bench.root / ".git/modules/sub/info/exclude").read_text().count("/LEARNED.md\n") == 1
+
+
+# --- the pointer --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linked", [".git/info", ".git/info/exclude"])
+def test_a_link_in_the_git_directory_hides_nothing_and_stops_nothing(
+    bench: Bench, tmp_path: Path, linked: str
+) -> None:
+    """DESIGN "Where it writes": `info` of an unpacked archive may be a link to a person's own directory."""
+    outside = tmp_path / "outside"
+    outside.mkdir() if linked == ".git/info" else outside.write_text("mine\n")
+    (bench.root / linked).parent.mkdir(exist_ok=True)
+    (bench.root / linked).symlink_to(outside)
+    learn(bench)
+    assert bench.bullets == [PNPM]
+    assert list(outside.iterdir()) == [] if outside.is_dir() else outside.read_text() == "mine\n"
+    said = bench.degraded[f"learning.exclude:{bench.root}"]
+    assert str(bench.root / linked) in said.what and "git status" in said.hint
+    (bench.root / linked).unlink()
+    learn(bench, SHORT, "s2")
+    assert f"learning.exclude:{bench.root}" not in bench.degraded and "/tmp/learning-*" in bench.excluded()
+
+
+def test_an_archive_that_names_another_repository_changes_nothing_there(bench: Bench) -> None:
+    """DESIGN "Project": words said in a stranger's directory do not become lines of the project that it names."""
+    victim = bench.new_project("victim")
+    stranger = bench.new_project("stranger", is_git=False)
+    (stranger.root / "x").mkdir()
+    (stranger.root / "x/HEAD").write_text("ref: refs/heads/main\n")
+    (stranger.root / "x/commondir").write_text(f"{victim.root}/.git\n")
+    (stranger.root / ".git").write_text("gitdir: x\n")
+    place = bench.project_of(str(stranger.root))
+    assert isinstance(place, Project) and place.root == stranger.root
+    bench.type("use pnpm, not npm", project=place)
+    bench.end(project=place)
+    assert (place.root / "LEARNED.md").exists()
+    assert sorted(path.name for path in victim.root.iterdir()) == [".git"]
+    assert not (victim.root / ".git/info").exists()
+
+
+def test_the_pointer_is_made_where_nothing_refers_to_learned(bench: Bench) -> None:
+    """Issue "Reaching the next session": one line, loaded at start by every client from 2.0.76."""
+    learn(bench)
+    assert (bench.root / POINTER).read_text() == "@../../LEARNED.md\n"
+    assert bench.status["not_referred_to"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CLAUDE.md", "@LEARNED.md"),
+        ("CLAUDE.md", "# Mine\r\n\r\nSee @./LEARNED.md for more\r\n"),
+        ("CLAUDE.md", "```\n@x\n```\n`code` and `<!--`\n@LEARNED.md#coding"),
+        ("CLAUDE.local.md", "@LEARNED.md"),
+        (".claude/CLAUDE.md", "@../LEARNED.md"),
+        (".claude/rules/a/b.md", "@../../../LEARNED.md"),
+        ("AGENTS.md", "See also: [LEARNED.md](LEARNED.md)"),
+    ],
+)
+def test_no_pointer_where_something_refers_to_it(bench: Bench, name: str, words: str) -> None:
+    """DESIGN: "and nothing refers to it"; CLAUDE_CODE "imports work", from the file that they stand in."""
+    bench.put(name, f"{words}\n")
+    learn(bench)
+    assert not (bench.root / POINTER).exists() and bench.status["not_referred_to"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CLAUDE.md", "See LEARNED.md"),
+        ("CLAUDE.md", "See also: [LEARNED.md](LEARNED.md)"),
+        ("CLAUDE.md", "Never edit `@LEARNED.md` by hand"),
+        ("CLAUDE.md", "```md\n@LEARNED.md\n```"),
+        ("CLAUDE.md", "~~~~\n~~~\n@LEARNED.md\n~~~~"),
+        ("CLAUDE.md", "<!--\n@LEARNED.md\n-->"),
+        ("CLAUDE.md", "@docs/LEARNED.md and me@LEARNED.md"),
+        (".claude/CLAUDE.md", "@LEARNED.md"),
+        ("CLAUDE.local.md", "LEARNED.md"),
+        (".claude/rules/a.md", "LEARNED.md"),
+    ],
+)
+def test_a_mention_is_no_import_and_the_pointer_is_made(bench: Bench, name: str, words: str) -> None:
+    """SPEC S-34, a link is not an import: what was learned must not silently reach nobody."""
+    path = bench.put(name, f"{words}\n")
+    learn(bench)
+    assert (bench.root / POINTER).exists() and path.read_text() == f"{words}\n"
+    (bench.root / POINTER).unlink()
+    assert bench.status["not_referred_to"] == [str(bench.root)]
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/CLAUDE.md"])
+def test_agents_md_counts_only_where_no_claude_md_is(bench: Bench, name: str) -> None:
+    """CLAUDE_CODE "if CLAUDE.md exists AGENTS.md is ignored"."""
+    bench.put("AGENTS.md", "@LEARNED.md\n")
+    bench.put(name, "words\n")
+    learn(bench)
+    assert (bench.root / POINTER).exists() and bench.status["not_referred_to"] == []
+
+
+def test_no_pointer_for_a_line_in_a_module_only(bench: Bench) -> None:
+    """DESIGN: "when LEARNED.md first gets a line"."""
+    (bench.root / "src").mkdir()
+    bench.answer((SYNTHESIS, lines(PNPM, file="src/AGENTS.md")), (EXTRACTION, PNPM))
+    bench.learn()
+    assert not (bench.root / POINTER).exists() and bench.status["not_referred_to"] == []
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_a_pointer_that_a_person_took_away_stays_away(bench: Bench, how: str) -> None:
+    """SPEC X-07: whoever removed or emptied it meant that; `status` says that nothing refers to LEARNED.md."""
+    learn(bench)
+    path = bench.root / POINTER
+    path.unlink() if how == "removed" else path.write_text("")
+    learn(bench, SHORT, "s2")
+    assert not path.exists() if how == "removed" else path.read_text() == ""
+    assert bench.bullets == [PNPM, SHORT] and bench.status["not_referred_to"] == [str(bench.root)]
+
+
+@pytest.mark.parametrize("odd", ["link out", "file", "dangling"])
+def test_a_place_where_no_pointer_can_be_made_stops_no_line(bench: Bench, tmp_path: Path, odd: str) -> None:
+    """What only helps must not stop what matters: dotfiles that are linked into the project, and the like."""
+    outside = tmp_path / "dotfiles"
+    outside.mkdir()
+    if odd == "link out":
+        (bench.root / ".claude").symlink_to(outside)
+    elif odd == "dangling":
+        (bench.root / ".claude").symlink_to(tmp_path / "nowhere")
+    else:
+        bench.put(".claude", "a file")
+    learn(bench)
+    assert bench.bullets == [PNPM] and list(outside.iterdir()) == []
+    assert bench.status["not_referred_to"] == [str(bench.root)] and not bench.history.pending
+
+
+def test_the_file_behind_a_dangling_link_is_hidden_too(bench: Bench) -> None:
+    """Nothing gets published by accident: the link is the person's, the file that it leads to is made by us."""
+    (bench.root / "notes").mkdir()
+    (bench.root / "LEARNED.md").symlink_to("notes/learned.md")
+    git(bench.root, "add", "LEARNED.md")
+    git(bench.root, "commit", "-qm", "a link")
+    learn(bench)
+    assert (bench.root / "notes/learned.md").exists() and "/notes/learned.md" in bench.excluded()
+    assert git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_what_is_made_behind_a_linked_directory_is_hidden(bench: Bench) -> None:
+    """The same for a directory: git names what it leads to."""
+    (bench.root / "dots").mkdir()
+    (bench.root / ".claude").symlink_to("dots")
+    git(bench.root, "add", ".claude")
+    git(bench.root, "commit", "-qm", "a link")
+    learn(bench)
+    assert (bench.root / POINTER).exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
+
+
+def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
+    """The same for `tmp/`: facts on their way are nobody's to publish."""
+    (bench.root / ".cache").mkdir()
+    (bench.root / "tmp").symlink_to(".cache")
+    git(bench.root, "add", "tmp")
+    git(bench.root, "commit", "-qm", "a link")
+    bench.type("use pnpm, not npm")
+    assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
+    assert bench.excluded()[3:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
+
+
+def test_patterns_are_literal() -> None:
+    """gitignore(5): brackets, stars, question marks and backslashes stand for themselves."""
+    assert visibility.pattern_of(Path("a/[b]*?\\c/AGENTS.md")) == r"/a/\[b\]\*\?\\c/AGENTS.md"
+
+
+# --- init ---------------------------------------------------------------------------------------------------
+
+
+def test_init_makes_an_empty_learned_file(bench: Bench) -> None:
+    """SPEC S-42: a person asked for it. Hidden, with its pointer, and the first line goes in."""
+    bench.due("init", bench.project)
+    assert bench.learned == "# Learned Preferences\n"
+    assert set(bench.excluded()) == set(OURS) and (bench.root / POINTER).exists()
+    learn(bench)
+    assert bench.learned == f"# Learned Preferences\n\n## Coding\n- {PNPM}\n"
+
+
+def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
+    """SPEC S-28."""
+    bench.put("LEARNED.md", "mine\n")
+    bench.due("init", bench.project)
+    bench.due("init", bench.project)
+    assert bench.learned == "mine\n" and bench.files.summary_file.exists()
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/rules", ".claude"])
+def test_a_file_outside_the_project_refers_to_nothing(bench: Bench, tmp_path: Path, name: str) -> None:
+    """A link that leads out is not followed; one within the project is."""
+    for place in (tmp_path / "outside", bench.root / "inside"):
+        (place / "rules").mkdir(parents=True)
+        for file in ("CLAUDE.md", "rules/one.md"):
+            (place / file).write_text("@LEARNED.md\n@../LEARNED.md\n@../../LEARNED.md\n")
+        link = bench.root / name
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(place / name.removeprefix(".claude").strip("/"))
+        assert (visibility.find_referring_file(bench.root) is not None) is (place == bench.root / "inside")

@@ -1,0 +1,67 @@
+"""Prompt extensions: one model call for several plugins, whose answer is split without loss."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd_handlers.shared.prompt_extensions import (
+    EXTRACTION_EXTENSIONS,
+    SYNTHESIS_EXTENSIONS,
+    extend_prompt,
+    load_extensions,
+    split_answer,
+)
+
+
+def rider(name: str) -> Any:
+    """Make an extension that takes the lines that begin with its name."""
+
+    def split(answer: str) -> tuple[Any | None, str]:
+        mine = [line for line in answer.splitlines() if line.startswith(f"{name}:")]
+        rest = "\n".join(line for line in answer.splitlines() if not line.startswith(f"{name}:"))
+        return ([line.split(":", 1)[1] for line in mine] or None, rest)
+
+    return SimpleNamespace(
+        name=name, render_addition=lambda project: f"Also say {name} of {project}.", extract_finding=split
+    )
+
+
+def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
+    """Issue "one call for both is the aim": the prompt itself is not changed."""
+    silent: Any = SimpleNamespace(name="x", render_addition=lambda project: " ", extract_finding=None)
+    prompt = extend_prompt("QUESTION", [rider("one"), rider("two")], "/p")
+    assert prompt == "QUESTION\n\nAlso say one of /p.\n\nAlso say two of /p."
+    assert extend_prompt("QUESTION", [silent], "/p") == "QUESTION"
+
+
+@examples(50)
+@given(st.lists(st.tuples(st.sampled_from(["one", "two", "fact"]), st.text("abc ", max_size=5)), max_size=8))
+def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
+    """Every line goes to exactly one extension, in order."""
+    answer = "\n".join(f"{who}:{what}" for who, what in lines)
+    said = split_answer(answer, [rider("one"), rider("two")])
+    for name in ("one", "two"):
+        assert said.found.get(name, []) == [what for who, what in lines if who == name]
+    assert said.answer == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
+
+
+def test_the_table_names_modules_that_are_riders() -> None:
+    """Each extension has a name, an addition and a split. An answer without its part is not changed."""
+    for table, answer in (
+        (EXTRACTION_EXTENSIONS, "Prefers pnpm over npm\nNever use npm"),
+        (SYNTHESIS_EXTENSIONS, "FILE: LEARNED.md\nFACT: Use pnpm"),
+    ):
+        aboard = load_extensions(table)
+        assert len(aboard) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in aboard)
+        assert split_answer(answer, aboard).answer == answer
+
+
+def test_a_broken_rider_stays_behind() -> None:
+    """An extension that cannot be imported is left out, so that the call is still made."""
+    assert load_extensions(["tacitd_handlers.no_such_rider"]) == []
