@@ -23,7 +23,7 @@ from statistics import median
 
 from tacitd.clock import SystemClock, local_minutes
 from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row
-from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.profile_md import parse_profile
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
 from tacitd_handlers.learner.report_input import parse_report

@@ -15,8 +15,7 @@ from support_disk import FaultyDisk
 from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry
-from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry, parse_profile
 from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import RecordedProblem, ReviewPlan, record_problem

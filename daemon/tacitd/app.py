@@ -39,8 +39,7 @@ from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.log import Log
-from tacitd.files.replaced import EditGuards
-from tacitd.files.replaced import replace_file as replace_file
+from tacitd.files.replaced import EditGuards, replace_file
 from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Plugin, Tools
 from tacitd.model.answer_checks import SENTINEL

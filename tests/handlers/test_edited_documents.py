@@ -15,9 +15,9 @@ from tacitd.errors import FileBusyError
 from tacitd.files import BusyFiles, EditGuards
 from tacitd.files.late_writes import KEEP, LateWrites
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.store import LearnerStore as LearnerStore
+from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.store import ProfileStore as ProfileStore
+from tacitd_handlers.profile.store import ProfileStore
 
 
 def open_in_editor(path: Path) -> Path:

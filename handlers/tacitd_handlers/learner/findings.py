@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.formats.history_md import matches_row
 from tacitd_handlers.learner.formats.ledger_md import BadLine, LedgerRow, has_header, is_torn, parse_ledger
-from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedSession, find_missing
-from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
+from tacitd_handlers.learner.formats.profile_md import (
+    LearnerProfile,
+    PlacedSession,
+    find_missing,
+    parse_profile,
+)
 from tacitd_handlers.learner.formats.weakness_md import format_entry
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.ledger_repair import find_missing_rows

@@ -21,9 +21,9 @@ from tacitd_handlers.learner.formats.profile_md import (
     WEAKNESSES,
     LearnerProfile,
     apply_splices,
+    parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.formats.profile_md import parse_profile as parse_profile
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.manual_edits import (
     MatchedEntries,

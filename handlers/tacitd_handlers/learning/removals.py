@@ -14,7 +14,7 @@ from tacitd.events import Project
 from tacitd.files.git import read_head
 from tacitd.files.transaction import History
 from tacitd_handlers.learning.project_files import git_view, read_shared
-from tacitd_handlers.learning.state import FileSnapshot, LearningState
+from tacitd_handlers.learning.state import LineSnapshot, LearningState
 from tacitd_handlers.learning.tombstones import judge_removals
 
 
@@ -61,7 +61,7 @@ def is_news(data: Mapping[str, Any], project: Project, state: LearningState) -> 
 def _judge(
     project: Project, state: LearningState, name: str, lines: Mapping[str, float], now: float
 ) -> tuple[tuple[list[str], list[str]], dict[str, Any]]:
-    before = state.snapshots.get(project.root, {}).get(name, FileSnapshot((), 0.0))
+    before = state.snapshots.get(project.root, {}).get(name, LineSnapshot((), 0.0))
     try:
         shared = read_shared(project.root / Path(name), project.root)
     except FileRefusedError:  # nothing is concluded from a file that cannot be read

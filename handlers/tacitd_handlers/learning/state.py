@@ -54,7 +54,7 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSnapshot:
+class LineSnapshot:
     """Which lines of ours stood in a file when it was looked at last."""
 
     lines: tuple[str, ...]
@@ -85,7 +85,7 @@ class LearningState:
     """Lines that were learned again after a person removed them, with their file: offered, not written."""
     heads: dict[Path, str] = field(default_factory=dict)
     """Project, then HEAD's commit at the last look."""
-    snapshots: dict[Path, dict[str, FileSnapshot]] = field(default_factory=dict)
+    snapshots: dict[Path, dict[str, LineSnapshot]] = field(default_factory=dict)
     """Project, then file, then what was seen of our lines."""
     line_confidences: dict[Path, dict[str, LineConfidence]] = field(default_factory=dict)
     """Project, then line: how much it still counts (SPEC S-54)."""
@@ -210,7 +210,7 @@ class LearningState:
             self._unwithhold(root, lines)
         looks = self.snapshots.setdefault(root, {})
         for name, seen in data.get("looks", {}).items():
-            looks[name] = FileSnapshot(tuple(seen["lines"]), float(seen["at"]))
+            looks[name] = LineSnapshot(tuple(seen["lines"]), float(seen["at"]))
         if data.get("head"):
             self.heads[root] = str(data["head"])
 

@@ -20,8 +20,7 @@ from tacitd.clock import Clock, SystemClock, utc_millis
 from tacitd.files import json_document
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log, encode_record
-from tacitd.files.replaced import UNGUARDED, EditGuards
-from tacitd.files.replaced import replace_file as replace_file
+from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.state.paths import state_dir
 from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_changes
