@@ -22,12 +22,12 @@ from pathlib import Path
 PROGRAM = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 WRITER = """
 import os, sys
-from tacitd_handlers.lessons import changes
+from tacitd_handlers.lessons import lesson_operations
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.store import Store
-store = Store.of(os.environ)
+from tacitd_handlers.lessons.store import LessonStore
+store = LessonStore.from_environ(os.environ)
 for n in range(int(sys.argv[2])):
-    changes.add(store, Pattern(f"case {sys.argv[1]}-{n}", "do", "read it", "it differs"), "global", "ai")
+    lesson_operations.add_lesson(store, Pattern(f"case {sys.argv[1]}-{n}", "do", "read it", "it differs"), "global", "ai")
 """
 BY_PROGRAM = """
 import subprocess, sys

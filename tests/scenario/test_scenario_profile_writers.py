@@ -22,15 +22,15 @@ WRITES = int(os.environ.get("TACITD_WRITES", "40"))
 
 WRITER = """
 import os, sys
-from tacitd_handlers.profile.merge import Said
-from tacitd_handlers.profile.store import Store
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.store import ProfileStore
 name, count = sys.argv[1], int(sys.argv[2])
 for n in range(count):
-    at = Store.of(os.environ)
+    at = ProfileStore.from_environ(os.environ)
     if n % 2:
-        at.update(f"custom.{name}.n{n}", n)
+        at.set_value(f"custom.{name}.n{n}", n)
     else:
-        at.learn(Said({"interests": (f"{name}{n}",)}), "s", f"{name}{n}")
+        at.learn_finding(PartialProfile({"interests": (f"{name}{n}",)}), "s", f"{name}{n}")
 """
 HAND = """
 import json, os, pathlib, random, sys, threading
