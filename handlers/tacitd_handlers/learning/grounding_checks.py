@@ -24,6 +24,7 @@ from tacitd_handlers.shared.grounding import (
     Ungrounded,
     explain_verdict,
     judge_grounding,
+    read_orders,
     read_sources,
     was_typed_verbatim,
 )
@@ -123,9 +124,10 @@ def sift_lines(
     return kept, refused
 
 
-def is_typed_fact(fact: str, origins: LineOrigins) -> bool:
-    """Whether a person typed a line's own words in one sentence, not negated and not in a question."""
-    return was_typed_verbatim(fact, read_sources(origins.words))
+def find_typed_facts(facts: Iterable[str], origins: LineOrigins) -> set[str]:
+    """Return the facts whose own words a person typed in one sentence, not negated and not in a question."""
+    orders = read_orders(origins.words)
+    return {fact for fact in facts if was_typed_verbatim(fact, orders)}
 
 
 def make_refusal(kind: str, text: str, verdict: GroundingVerdict) -> RefusedText:

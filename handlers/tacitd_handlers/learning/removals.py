@@ -14,7 +14,7 @@ from tacitd.events import Project
 from tacitd.files.git import read_head
 from tacitd.files.transaction import History
 from tacitd_handlers.learning.project_files import git_view, read_shared
-from tacitd_handlers.learning.state import LineSnapshot, LearningState
+from tacitd_handlers.learning.state import LearningState, LineSnapshot
 from tacitd_handlers.learning.tombstones import judge_removals
 
 

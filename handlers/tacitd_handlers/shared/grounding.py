@@ -9,7 +9,7 @@ waits or is refused belongs to its handler.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -128,16 +128,31 @@ def judge_grounding(text: str, sources: GroundingSources) -> GroundingVerdict:
     return Undecided("none of its words were typed") if _is_foreign(text, language, sources) else Grounded()
 
 
-def was_typed_verbatim(text: str, sources: GroundingSources) -> bool:
+@dataclass(frozen=True, slots=True)
+class TypedOrders:
+    """The orders in typed texts. Build it once for many texts, with `read_orders`."""
+
+    sentences: tuple[tuple[str, str], ...]
+    """Each order, and its parts between single spaces, with a space at both ends."""
+
+
+def read_orders(typed: Iterable[str]) -> TypedOrders:
+    """Return the orders in texts that a person typed, for `was_typed_verbatim`."""
+    sentences = dict.fromkeys(sentence for text in typed for sentence in split_sentences(text))
+    return TypedOrders(tuple((one, _join_parts(one)) for one in sentences if is_order(one)))
+
+
+def was_typed_verbatim(text: str, orders: TypedOrders) -> bool:
     """Return whether the words of a text are an uninterrupted part of a typed order, and the order supports the text."""
-    wanted = " ".join(["", *split_parts(text), ""])
-    sentences = [sentence for typed in sources.typed for sentence in split_sentences(typed)]
+    wanted = _join_parts(text)
     return any(
-        is_order(sentence)
-        and wanted in " ".join(["", *split_parts(sentence), ""])
-        and isinstance(judge_grounding(text, read_sources([sentence])), Grounded)
-        for sentence in sentences
+        wanted in parts and isinstance(judge_grounding(text, read_sources([sentence])), Grounded)
+        for sentence, parts in orders.sentences
     )
+
+
+def _join_parts(text: str) -> str:
+    return " ".join(["", *split_parts(text), ""])
 
 
 def judge_names(text: str, sources: GroundingSources) -> GroundingVerdict:

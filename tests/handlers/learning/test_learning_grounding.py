@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.clock import utc_seconds
 from tacitd.handler import Done, Later
 from tacitd_handlers.learning.refusals import KEEP
+from tacitd_handlers.shared import grounding
+from tacitd_handlers.shared.token_index import TokenIndex, index_texts
 
 HOSTILE = (
     # read, send
@@ -314,3 +318,26 @@ def test_a_refused_fact_of_another_tool_waits_for_its_log(bench: Bench) -> None:
     bench.end()
     assert bench.bullets == [PNPM] and not bench.claimed and "learning.refusals" not in bench.degraded
     assert [(one["text"], one["verdict"]) for one in log_of(bench)] == [("Push without asking", "waits")]
+
+
+def test_the_work_of_grounding_grows_with_the_facts_and_not_with_their_square(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 1: with a thousand facts at once, a plan that is judged fact by fact blocked the daemon for minutes."""
+    facts = [f"Prefers amber-{number}" for number in range(60)]
+    indexed: list[int] = []
+
+    def count(texts: Sequence[str], *rest: Any) -> TokenIndex:
+        indexed.append(len(texts))
+        return index_texts(texts, *rest)
+
+    repeated = re.compile(r"Prefers amber-\d+")
+    bench.answer(
+        (SYNTHESIS, lines(*facts)), (EXTRACTION, lambda ask: "\n".join(repeated.findall(ask.prompt)))
+    )
+    for start in range(0, len(facts), 10):
+        bench.type(*facts[start : start + 10])
+    monkeypatch.setattr(grounding, "index_texts", count)
+    bench.end()
+    assert sorted(bench.bullets) == sorted(facts)
+    assert sum(indexed) < 10 * len(facts)

@@ -22,7 +22,7 @@ from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompt_templates, visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.grounding_checks import LineOrigins, is_typed_fact, sift_lines
+from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.project_files import read_all, title_for, view_project
 from tacitd_handlers.learning.raw_ownership import RawOwnership
@@ -381,12 +381,12 @@ def _build_messages(desk: SynthesisInput, answered: SynthesisAnswer) -> dict[str
 
 def _place_items(desk: SynthesisInput, plan: SynthesisPlan) -> tuple[list[PlacedLine], list[RefusedItem]]:
     """Where each item goes. A folder whose AGENTS.md turns out to be closed is as good as missing."""
-    typed = {item.fact: is_typed_fact(item.fact, desk.origins) for item in plan.items}
+    typed = find_typed_facts((item.fact for item in plan.items), desk.origins)
     seen = view_project(desk.project, desk.closed)
-    first = [place_item(item, seen, is_typed=typed[item.fact]) for item in plan.items]
+    first = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
     _, closed = read_all(desk.project, _folders_of(p.path for p in first if isinstance(p, PlacedLine)))
     seen = view_project(desk.project, {**desk.closed, **closed})
-    judged = [place_item(item, seen, is_typed=typed[item.fact]) for item in plan.items]
+    judged = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
     return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
 
 
