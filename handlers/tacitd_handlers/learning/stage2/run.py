@@ -191,7 +191,6 @@ class Synthesizer:
         if isinstance(outcome, LostTwice):
             whole, alone = desk.material.at_fault(outcome.parts)
             given_up = tuple(path for path in given_up if path in whole)
-            tools.post(Due(SYNTHESIZE, desk.project))
         self._failures.pop(root, None)
         self._paid.pop(root, None)
         files, material = ProjectPaths(root, tools.disk), desk.material
@@ -205,6 +204,9 @@ class Synthesizer:
         data["unfiled"] = [made.id for made in unfiled]
         data["batches"] = [*material.batches_in(given_up), *alone, *material.settled]
         where = ", ".join(str(ProjectPaths(root).tmp_dir / name) for name in aside)
+        if isinstance(outcome, LostTwice):
+            # Only when all is put aside: on a full disk each try would post another one, without a pause between them.
+            tools.post(Due(SYNTHESIZE, desk.project))
         return Rejected(f"{outcome.reason}; the facts are in {where}", data=data)
 
     def _write(
