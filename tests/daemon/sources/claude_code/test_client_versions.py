@@ -11,7 +11,7 @@ from tacitd.sources.claude_code.prompts import OwnCalls
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.transcript import Tail, is_subagent
 
-CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
+CLIENT = Path(__file__).parents[3] / "fixtures" / "client"
 
 TWO = [("typed", "RUNTASK"), ("typed", "second prompt")]
 """The sessions of the old versions were driven by -p; up to 2.1.63 no record tells."""
