@@ -1,84 +1,25 @@
-"""What a transaction can do to one file: operations as data, and pure functions from bytes to bytes.
+"""What a transaction can do to one file: one class for each operation, from bytes to bytes. Pure.
 
 An operation describes a wanted result ("this line under that heading"), never an image of the file. So finishing it
 after a crash cannot overwrite what a person changed meanwhile, and an old one can be undone after newer ones. Each is
 idempotent (S-29): applied to its own result it does nothing. Opening files, order and durability are in transaction.py.
+
+A new operation is a subclass of `Operation` in `_CLASSES`; nothing else lists the operations.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from tacitd.errors import FileRefusedError
 from tacitd.text import markdown
 
-
-@dataclass(frozen=True, slots=True)
-class PutLine:
-    """Add the bullet `line` under `## heading`. A missing file is created with `# title`."""
-
-    path: Path
-    heading: str
-    line: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class SwapLine:
-    """Replace the bullet `old` with `new`; if there is no `old`, as PutLine."""
-
-    path: Path
-    old: str
-    new: str
-    heading: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class TakeLine:
-    """Remove the bullet `line`."""
-
-    path: Path
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFile:
-    """Set the whole content of a generated file that only tacitd writes."""
-
-    path: Path
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class MakeFile:
-    """Create a file with this text if there is none. An existing file is not changed, whoever wrote it."""
-
-    path: Path
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AppendLine:
-    """Append a plain line to the file, unless it has that line (`.git/info/exclude`)."""
-
-    path: Path
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveFile:
-    """Remove the file. For a symlink, remove the link and keep its target."""
-
-    path: Path
-
-
-Operation = PutLine | SwapLine | TakeLine | WriteFile | MakeFile | AppendLine | RemoveFile
-
 Did = Literal["nothing", "put", "swapped", "taken", "written", "appended", "removed"]
+_DIDS: dict[str, Did] = {did: did for did in get_args(Did)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,120 +31,229 @@ class Effect:
     heading: str = ""
     """For a line that was taken or swapped, the heading that it was under."""
 
+    def to_record(self) -> list[str]:
+        """`["taken", "Coding"]`, or `["put"]` without a heading."""
+        return [self.did, self.heading] if self.heading else [self.did]
+
 
 NOTHING = Effect()
 
-_NAMES: dict[type[Operation], str] = {
-    PutLine: "put",
-    SwapLine: "swap",
-    TakeLine: "take",
-    WriteFile: "write",
-    MakeFile: "make",
-    AppendLine: "append",
-    RemoveFile: "remove",
-}
-_BY_NAME = {name: kind for kind, name in _NAMES.items()}
-_DIDS: dict[str, Did] = {
-    "nothing": "nothing",
-    "put": "put",
-    "swapped": "swapped",
-    "taken": "taken",
-    "written": "written",
-    "appended": "appended",
-    "removed": "removed",
-}
+
+@dataclass(frozen=True, slots=True)
+class ChangedLines:
+    """The bullets that an operation added and removed. None: there is none."""
+
+    put: str | None = None
+    taken: str | None = None
 
 
-def to_json(operation: Operation) -> dict[str, str]:
-    """`{"op": "put", "path": "/…/LEARNED.md", "heading": …, "line": …, "title": …}`."""
-    values = {field.name: str(getattr(operation, field.name)) for field in fields(operation)}
-    return {"op": _NAMES[type(operation)], **values}
+@dataclass(frozen=True, slots=True)
+class Operation(ABC):
+    """One change of one file. All fields except `path` are text, and all are recorded."""
+
+    name: ClassVar[str]
+    """The operation's name in the history log."""
+
+    path: Path
+
+    def apply(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        """Given the file's bytes (None: no file), return the new bytes (None: remove the file) and the effect.
+
+        Raises FileRefusedError if the file cannot be changed as it is.
+        """
+        after, effect = self._change(data)
+        return (data, NOTHING) if after == data else (after, effect)
+
+    def reverse(self, effect: Effect, title: str) -> Operation | None:
+        """The operation that undoes this one's effect; None if there was no effect, or if it is not undone.
+
+        Only bullets are undone: a generated file is generated again, and an exclude line is harmless. `title`: of the
+        file, if the line must be put into a file that does not exist.
+        """
+        return None
+
+    def find_changed_lines(self, effect: Effect) -> ChangedLines:
+        """The bullets that the effect added and removed."""
+        return ChangedLines()
+
+    def to_record(self) -> dict[str, str]:
+        """`{"op": "put", "path": "/…/LEARNED.md", "heading": …, "line": …, "title": …}`."""
+        return {"op": self.name, **{each.name: str(getattr(self, each.name)) for each in fields(self)}}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Decode the fields. Raises ValueError if one is missing."""
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = record.get(field.name)
+            if not isinstance(value, str):
+                raise ValueError(f"operation {cls.name!r} without a {field.name}")
+            values[field.name] = Path(value) if field.name == "path" else value
+        return cls(**values)
+
+    @abstractmethod
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        """As `apply`; the effect is only valid if the bytes differ."""
 
 
-def from_json(record: Mapping[str, Any]) -> Operation:
+class LineOperation(Operation):
+    """An operation on the bullets of a Markdown file that people edit too."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PutLine(LineOperation):
+    """Add the bullet `line` under `## heading`. A missing file is created with `# title`."""
+
+    name = "put"
+
+    heading: str
+    line: str
+    title: str
+
+    def reverse(self, effect: Effect, title: str) -> Operation | None:
+        return TakeLine(self.path, self.line) if effect.did == "put" else None
+
+    def find_changed_lines(self, effect: Effect) -> ChangedLines:
+        return ChangedLines(put=self.line) if effect.did == "put" else ChangedLines()
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return markdown.put_line(data, self.heading, self.line, self.title), Effect("put")
+
+
+@dataclass(frozen=True, slots=True)
+class SwapLine(LineOperation):
+    """Replace the bullet `old` with `new`; if there is no `old`, as PutLine."""
+
+    name = "swap"
+
+    old: str
+    new: str
+    heading: str
+    title: str
+
+    def reverse(self, effect: Effect, title: str) -> Operation | None:
+        match effect.did:
+            case "put":
+                return TakeLine(self.path, self.new)
+            case "swapped":
+                return SwapLine(self.path, self.new, self.old, self.heading, self.title)
+            case _:
+                return None
+
+    def find_changed_lines(self, effect: Effect) -> ChangedLines:
+        match effect.did:
+            case "put":
+                return ChangedLines(put=self.new)
+            case "swapped":
+                return ChangedLines(put=self.new, taken=self.old)
+            case _:
+                return ChangedLines()
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        if data is not None:
+            heading = _heading_of(data, self.old)
+            after, found = markdown.swap_line(data, self.old, self.new)
+            if found:
+                return after, Effect("swapped", heading)
+        return markdown.put_line(data, self.heading, self.new, self.title), Effect("put")
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLine(LineOperation):
+    """Remove the bullet `line`."""
+
+    name = "take"
+
+    line: str
+
+    def reverse(self, effect: Effect, title: str) -> Operation | None:
+        if effect.did != "taken":
+            return None
+        return PutLine(self.path, effect.heading or "General", self.line, title)
+
+    def find_changed_lines(self, effect: Effect) -> ChangedLines:
+        return ChangedLines(taken=self.line) if effect.did == "taken" else ChangedLines()
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        after = None if data is None else markdown.take_line(data, self.line)
+        return after, Effect("taken", _heading_of(data, self.line))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile(Operation):
+    """Set the whole content of a generated file that only tacitd writes."""
+
+    name = "write"
+
+    text: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return _encoded(self.text), Effect("written")
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFile(Operation):
+    """Create a file with this text if there is none. An existing file is not changed, whoever wrote it."""
+
+    name = "make"
+
+    text: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return _encoded(self.text) if data is None else data, Effect("written")
+
+
+@dataclass(frozen=True, slots=True)
+class AppendLine(Operation):
+    """Append a plain line to the file, unless it has that line (`.git/info/exclude`)."""
+
+    name = "append"
+
+    line: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return _append(data or b"", _encoded(self.line)), Effect("appended")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile(Operation):
+    """Remove the file. For a symlink, remove the link and keep its target."""
+
+    name = "remove"
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return None, Effect("removed")
+
+
+_CLASSES: tuple[type[Operation], ...] = (
+    PutLine,
+    SwapLine,
+    TakeLine,
+    WriteFile,
+    MakeFile,
+    AppendLine,
+    RemoveFile,
+)
+_BY_NAME: dict[str, type[Operation]] = {each.name: each for each in _CLASSES}
+
+
+def read_operation(record: Mapping[str, Any]) -> Operation:
     """Decode an operation. Raises ValueError if this version does not know it, or a field is missing."""
     kind = _BY_NAME.get(record.get("op", ""))
     if kind is None:
         raise ValueError(f"unknown operation {record.get('op')!r}")
-    values: dict[str, Any] = {}
-    for field in fields(kind):
-        value = record.get(field.name)
-        if not isinstance(value, str):
-            raise ValueError(f"operation {record['op']!r} without a {field.name}")
-        values[field.name] = Path(value) if field.name == "path" else value
-    return kind(**values)
+    return kind.from_record(record)
 
 
-def effect_to_json(effect: Effect) -> list[str]:
-    """`["taken", "Coding"]`, or `["put"]` without a heading."""
-    return [effect.did, effect.heading] if effect.heading else [effect.did]
-
-
-def effect_from_json(value: Any) -> Effect:
+def read_effect(value: Any) -> Effect:
     """Decode an effect; "nothing" if this version does not know it."""
     match value:
         case [str(did), *rest] if did in _DIDS:
             return Effect(_DIDS[did], str(rest[0]) if rest else "")
         case _:
             return NOTHING
-
-
-def apply_operation(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effect]:
-    """Given the file's bytes (None: no file), return the new bytes (None: remove the file) and the effect.
-
-    Raises FileRefusedError if the file cannot be spliced.
-    """
-    after, effect = _apply(operation, data)
-    return (data, NOTHING) if after == data else (after, effect)
-
-
-def reversed_operation(operation: Operation, effect: Effect, title: str) -> Operation | None:
-    """The operation that undoes this one's effect; None if there was no effect, or if it is not undone.
-
-    Only bullets are undone: a generated file is generated again, and an exclude line is harmless. `title`: of the file,
-    if the line must be put into a file that does not exist.
-    """
-    match operation, effect.did:
-        case PutLine(), "put":
-            return TakeLine(operation.path, operation.line)
-        case SwapLine(), "put":
-            return TakeLine(operation.path, operation.new)
-        case SwapLine(), "swapped":
-            return SwapLine(operation.path, operation.new, operation.old, operation.heading, operation.title)
-        case TakeLine(), "taken":
-            return PutLine(operation.path, effect.heading or "General", operation.line, title)
-        case _:
-            return None
-
-
-def _apply(operation: Operation, data: bytes | None) -> tuple[bytes | None, Effect]:
-    match operation:
-        case PutLine(heading=heading, line=line, title=title):
-            return markdown.put_line(data, heading, line, title), Effect("put")
-        case SwapLine():
-            return _swap(operation, data)
-        case TakeLine(line=line):
-            after = None if data is None else markdown.take_line(data, line)
-            return after, Effect("taken", _heading_of(data, line))
-        case WriteFile(text=text):
-            return _encoded(text), Effect("written")
-        case MakeFile(text=text):
-            return _encoded(text) if data is None else data, Effect("written")
-        case AppendLine(line=line):
-            return _append(data or b"", _encoded(line)), Effect("appended")
-        case RemoveFile():
-            return None, Effect("removed")
-        case _:
-            assert_never(operation)
-
-
-def _swap(operation: SwapLine, data: bytes | None) -> tuple[bytes | None, Effect]:
-    if data is not None:
-        heading = _heading_of(data, operation.old)
-        after, found = markdown.swap_line(data, operation.old, operation.new)
-        if found:
-            return after, Effect("swapped", heading)
-    return markdown.put_line(data, operation.heading, operation.new, operation.title), Effect("put")
 
 
 def _heading_of(data: bytes | None, line: str) -> str:

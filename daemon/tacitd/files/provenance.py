@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.operations import Effect, Operation, PutLine, SwapLine, TakeLine
+from tacitd.files.operations import Effect, Operation
 from tacitd.text.markdown import clean_line
 
 
@@ -36,26 +36,11 @@ def fold_lines(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
     lines: dict[tuple[Path, str], LineHistory] = {}
     for at, cause, operations, effects in steps:
         for operation, effect in zip(operations, effects, strict=True):
-            put, taken = _changed_lines(operation, effect)
-            if taken is not None:
-                place = (operation.path, clean_line(taken))
+            changed = operation.find_changed_lines(effect)
+            if changed.taken is not None:
+                place = (operation.path, clean_line(changed.taken))
                 before = lines.pop(place, None)
                 lines[place] = LineHistory(before.put_at if before else None, at, cause)
-            if put is not None:
-                lines[operation.path, clean_line(put)] = LineHistory(at, None, cause)
+            if changed.put is not None:
+                lines[operation.path, clean_line(changed.put)] = LineHistory(at, None, cause)
     return lines
-
-
-def _changed_lines(operation: Operation, effect: Effect) -> tuple[str | None, str | None]:
-    """The line that was added and the line that was removed."""
-    match operation, effect.did:
-        case PutLine(line=line), "put":
-            return line, None
-        case TakeLine(line=line), "taken":
-            return None, line
-        case SwapLine(new=new), "put":
-            return new, None
-        case SwapLine(old=old, new=new), "swapped":
-            return new, old
-        case _:
-            return None, None

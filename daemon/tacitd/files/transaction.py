@@ -5,7 +5,8 @@ transaction as done. What was not finished when the process ended is finished at
 why a line is there and what was written, and allow undoing it.
 
 Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
-how a file gets new bytes in replaced.py, and the records in intents.py. The handlers decide which lines are wanted.
+how a file gets new bytes in replaced.py, and the records in transaction_records.py. The handlers decide which lines are
+wanted.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ from typing import Any
 
 from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
-from tacitd.files import operations as ops
 from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.log import Log
-from tacitd.files.operations import Effect, Operation
+from tacitd.files.operations import NOTHING, Effect, LineOperation, Operation, RemoveFile
 from tacitd.files.provenance import LineHistory, fold_lines
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
@@ -172,7 +172,7 @@ class History:
         with self._lock:
             past = self._find(id)
             pairs = zip(past.operations, past.effects, strict=True)
-            back = [ops.reversed_operation(each, effect, "Learned") for each, effect in pairs]
+            back = [each.reverse(effect, "Learned") for each, effect in pairs]
             operations = [each for each in reversed(back) if each is not None]
             if past.state != "done" or not operations:
                 raise UsageError(f"transaction {id} has nothing that can be undone")
@@ -267,7 +267,7 @@ class History:
         effects: list[Effect] = []
         for operation, target in zip(operations, targets, strict=True):
             try:
-                if isinstance(operation, ops.RemoveFile):
+                if isinstance(operation, RemoveFile):
                     files[target], effect = None, plan_removal(target, self._disk)
                 else:
                     if target not in files:
@@ -276,10 +276,10 @@ class History:
                             # Half of a file may be refused (cut UTF-8, an unclosed comment) where the whole is not.
                             self._guards.busy_files.check_at_rest(target, seen.stat if seen else None)
                         files[target] = seen.data if seen else None
-                    files[target], effect = ops.apply_operation(operation, files[target])
-                if effect != ops.NOTHING:
+                    files[target], effect = operation.apply(files[target])
+                if effect != NOTHING:
                     refuse_unwritable(target, self._disk)
-                    if isinstance(operation, ops.PutLine | ops.SwapLine | ops.TakeLine):
+                    if isinstance(operation, LineOperation):
                         refuse_aliased(target, self._disk)
             except OSError as error:
                 raise FileRefusedError(f"{operation.path}: {error.strerror or error}") from error
@@ -309,7 +309,7 @@ class History:
                 # An operation that was done before the crash has no effect now. The intent has its expected effect, which
                 # is recorded instead, so that the transaction can be explained and undone.
                 pairs = zip(effects[before:], begun.effects[before:], strict=True)
-                effects[before:] = [was if now == ops.NOTHING else now for now, was in pairs]
+                effects[before:] = [was if now == NOTHING else now for now, was in pairs]
             done = replace(begun, state="done", effects=tuple(effects), written=tuple(dict.fromkeys(paths)))
             self._log.append(done_record(done, self._now()))
         except (FileRefusedError, OSError) as error:
@@ -335,26 +335,26 @@ class History:
     def _apply(self, operation: Operation, begun: Transaction) -> Effect:
         # Checked again, because a link may have been created since the first check.
         target = real_target(operation, begun.root, begun.also, self._disk)
-        if isinstance(operation, ops.RemoveFile):
+        if isinstance(operation, RemoveFile):
             return self._remove(target)
-        effect = ops.NOTHING
+        effect = NOTHING
 
         def change(data: bytes | None) -> bytes | None:
             nonlocal effect
-            after, effect = ops.apply_operation(operation, data)
+            after, effect = operation.apply(data)
             return after
 
         try:
             changed = edit_file(target, change, disk=self._disk, guards=self._guards)
         except FileRefusedError as error:
             raise _name_file(operation, error) from error
-        return effect if changed else ops.NOTHING
+        return effect if changed else NOTHING
 
     def _remove(self, target: Path) -> Effect:
         try:
             self._disk.unlink(target)
         except FileNotFoundError:
-            return ops.NOTHING
+            return NOTHING
         self._disk.sync_dir(target.parent)
         return Effect("removed")
 

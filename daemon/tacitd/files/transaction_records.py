@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd.files import operations as ops
-from tacitd.files.operations import Effect, Operation
+from tacitd.files.operations import NOTHING, Effect, Operation, read_effect, read_operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,9 @@ def intent_record(begun: Transaction) -> dict[str, Any]:
         "at": utc_millis(begun.at),
         "root": str(begun.root),
         "also": [str(each) for each in begun.also],
-        "ops": [ops.to_json(each) for each in begun.operations],
+        "ops": [each.to_record() for each in begun.operations],
         "cause": dict(begun.cause),
-        "did": [ops.effect_to_json(each) for each in begun.effects],
+        "did": [each.to_record() for each in begun.effects],
     }
 
 
@@ -72,27 +71,27 @@ def done_record(done: Transaction, now: str) -> dict[str, Any]:
         "state": "done",
         "at": now,
         "written": [str(each) for each in done.written],
-        "did": [ops.effect_to_json(each) for each in done.effects],
+        "did": [each.to_record() for each in done.effects],
     }
 
 
 def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:
     """The effects of the operations that are done. They are not repeated, so a line that a person has removed since is
     not put back."""
-    return {"id": begun.id, "state": "part", "did": [ops.effect_to_json(each) for each in did]}
+    return {"id": begun.id, "state": "part", "did": [each.to_record() for each in did]}
 
 
 def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
     """The effects of the operations that are done; () if the record has none."""
     did = record.get("did")
-    return tuple(ops.effect_from_json(each) for each in did) if isinstance(did, list) else ()
+    return tuple(read_effect(each) for each in did) if isinstance(did, list) else ()
 
 
 def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
     """The intent, or a Pending with the reason if a newer version wrote something that this one does not know."""
     id, key, root = str(record.get("id")), str(record.get("key")), Path(str(record.get("root")))
     try:
-        operations = tuple(ops.from_json(each) for each in record["ops"])
+        operations = tuple(read_operation(each) for each in record["ops"])
         also = tuple(Path(each) for each in record.get("also", ()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return PendingTransaction(id, key, root, f"cannot be read: {error}", "a newer version wrote it")
@@ -111,5 +110,5 @@ def complete_transaction(begun: Transaction, record: Mapping[str, Any]) -> Trans
 
 
 def _effects(record: Mapping[str, Any], operations: tuple[Operation, ...]) -> tuple[Effect, ...]:
-    did = [ops.effect_from_json(each) for each in record.get("did", ())][: len(operations)]
-    return (*did, *(ops.NOTHING for _ in operations[len(did) :]))
+    did = [read_effect(each) for each in record.get("did", ())][: len(operations)]
+    return (*did, *(NOTHING for _ in operations[len(did) :]))

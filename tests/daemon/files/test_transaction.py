@@ -27,7 +27,7 @@ from tacitd.files import (
     TakeLine,
     WriteFile,
 )
-from tacitd.files.operations import from_json, to_json
+from tacitd.files.operations import read_operation
 from tacitd.testing import FakeClock
 
 CAUSE = {"session": "s1", "prompts": ["u1"]}
@@ -94,12 +94,12 @@ def test_a_transaction_changes_several_files_and_records_why(root: Path) -> None
 def test_operations_are_what_is_recorded(root: Path) -> None:
     """DESIGN "Files": the intent is a list of operations, never an image of the file."""
     for operation in batch(root):
-        assert from_json(to_json(operation)) == operation
+        assert read_operation(operation.to_record()) == operation
     history(root).run_transaction(root, batch(root)[:1], CAUSE, "k")
     assert "theirs" not in (root.parent / "state" / "history.jsonl").read_text()
     for broken in ({}, {"op": "burn"}, {"op": "put", "path": "/x"}, {"op": "take", "path": "/x", "line": 3}):
         with pytest.raises(ValueError):
-            from_json(broken)
+            read_operation(broken)
 
 
 def test_the_same_key_again_writes_nothing(root: Path) -> None:

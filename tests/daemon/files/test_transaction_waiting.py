@@ -9,7 +9,7 @@ import pytest
 
 from support_disk import Crash, FaultyDisk
 from tacitd.files import Disk, History, Log, MakeFile, Operation, PutLine, SwapLine
-from tacitd.files.operations import from_json, to_json
+from tacitd.files.operations import read_operation
 from tacitd.testing import FakeClock
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_a_person_made_meanwhile_is_not_written_over(tmp_path: Path)
 def test_making_a_file(root: Path) -> None:
     """DESIGN "Where it writes": an empty file counts as existing."""
     made = MakeFile(root / "x.md", "x\n")
-    assert from_json(to_json(made)) == made
+    assert read_operation(made.to_record()) == made
     (root / "empty.md").write_bytes(b"")
     done = history(root).run_transaction(root, [made, MakeFile(root / "empty.md", "x\n")], {}, "k")
     assert [effect.did for effect in done.effects] == ["written", "nothing"]
