@@ -104,6 +104,10 @@ class App:
             self.budget.compact_log()
         except (OSError, TacitdError) as error:
             logger.warning("the budget's log stays long: {}", error)
+        try:
+            self.history.compact_log()
+        except (OSError, TacitdError) as error:
+            logger.warning("the history log stays long: {}", error)
         self.engine.start()
         self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
         self.engine.write_snapshot = self._run_each_minute

@@ -132,6 +132,17 @@ class Log:
         except FileNotFoundError:
             return 0
 
+    def read_stamp(self) -> tuple[int, ...]:
+        """The file's device, inode, modification time (ns) and, last, its size; () if it does not exist.
+
+        Equal stamps mean that nobody has appended to the file or replaced it. Raises OSError.
+        """
+        try:
+            found = self._named()
+        except FileNotFoundError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
     def close(self) -> None:
         """Flush and close the descriptor. The next append opens it again. Raises OSError from the flush."""
         with self._lock:

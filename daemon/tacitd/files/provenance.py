@@ -6,12 +6,12 @@ did) is decided by the handlers (S-28).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.operations import Effect, Operation
+from tacitd.files.transaction_records import Transaction
 from tacitd.text.markdown import clean_line
 
 
@@ -27,20 +27,13 @@ class LineHistory:
     """The cause of the later of the two."""
 
 
-Step = tuple[float, Mapping[str, Any], Sequence[Operation], Sequence[Effect]]
-"""One finished transaction: when it began (seconds since 1970, UTC), cause, operations, and their effects."""
-
-
-def fold_lines(steps: Iterable[Step]) -> dict[tuple[Path, str], LineHistory]:
-    """Given finished transactions, oldest first, return the history of every line by (file, text)."""
-    lines: dict[tuple[Path, str], LineHistory] = {}
-    for at, cause, operations, effects in steps:
-        for operation, effect in zip(operations, effects, strict=True):
-            changed = operation.find_changed_lines(effect)
-            if changed.taken is not None:
-                place = (operation.path, clean_line(changed.taken))
-                before = lines.pop(place, None)
-                lines[place] = LineHistory(before.put_at if before else None, at, cause)
-            if changed.put is not None:
-                lines[operation.path, clean_line(changed.put)] = LineHistory(at, None, cause)
-    return lines
+def fold_transaction(lines: dict[tuple[Path, str], LineHistory], done: Transaction) -> None:
+    """Add a finished transaction to the history of its project's lines, which is by (file, text)."""
+    for operation, effect in zip(done.operations, done.effects, strict=True):
+        changed = operation.find_changed_lines(effect)
+        if changed.taken is not None:
+            place = (operation.path, clean_line(changed.taken))
+            before = lines.pop(place, None)
+            lines[place] = LineHistory(before.put_at if before else None, done.at, done.cause)
+        if changed.put is not None:
+            lines[operation.path, clean_line(changed.put)] = LineHistory(done.at, None, done.cause)

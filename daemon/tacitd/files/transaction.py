@@ -4,6 +4,9 @@ The intent and its cause are one record in the history log. Then the files are c
 transaction as done. What was not finished when the process ended is finished at the next start. The same records answer
 why a line is there and what was written, and allow undoing it.
 
+The log is folded in memory once (history_fold.py) and read again only if another process changed it. A start shortens a
+long one (history_compaction.py).
+
 Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
 how a file gets new bytes in replaced.py, and the records in transaction_records.py. The handlers decide which lines are
 wanted.
@@ -24,21 +27,20 @@ from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
 from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.history_compaction import LARGE, WORTHWHILE, compact_records
+from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.late_writes import LateWrites
-from tacitd.files.log import Log
+from tacitd.files.log import Log, encode_record
 from tacitd.files.operations import NOTHING, Effect, LineOperation, Operation, RemoveFile
-from tacitd.files.provenance import LineHistory, fold_lines
+from tacitd.files.provenance import LineHistory
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 from tacitd.files.transaction_records import (
     PendingTransaction,
     Transaction,
-    complete_transaction,
     done_record,
     intent_record,
     part_record,
-    read_intent,
-    read_part,
 )
 from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
 
@@ -65,13 +67,9 @@ class History:
         self.on_busy: Callable[[], None] = lambda: None
         """Called when a transaction has to wait for a file that is being edited. Any thread."""
         self._lock = threading.RLock()
-        self._loaded = False
-        self._done: dict[str, str] = {}
-        """Key to id."""
-        self._open: dict[str, Transaction] = {}
-        self._pending: dict[str, PendingTransaction] = {}
-        self._parts: dict[str, tuple[Effect, ...]] = {}
-        """By id, the effects of the first operations of an open transaction, which are not repeated."""
+        self._folded = FoldedHistory()
+        self._stamp: tuple[int, ...] | None = None
+        """Of the log when it was folded; None: not yet."""
 
     def run_transaction(
         self,
@@ -102,10 +100,14 @@ class History:
         also: Sequence[Path],
     ) -> Transaction:
         with self._lock:
-            self._load()
-            if key in self._done:
-                return self._find(self._done[key])
-            begun = next((each for each in self._open.values() if each.key == key), None)
+            folded = self._fold()
+            if folded.is_done(key):
+                if (done := folded.find_key(key)) is None:
+                    raise UsageError(
+                        f"a newer version did the transaction {key}", "history.jsonl lists the ids"
+                    )
+                return done
+            begun = next((each for each in folded.open.values() if each.key == key), None)
             if begun is not None:
                 return self._finish(begun, resumed=True)
             return self._finish(self._begin(root, tuple(operations), cause, key, tuple(also)), resumed=False)
@@ -120,10 +122,10 @@ class History:
         opened for writing.
         """
         with self._lock:
-            self._load()
+            folded = self._fold()
             finished: list[Transaction] = []
-            for each in [each for each in self._open.values() if wanted(each.root)]:
-                if only_busy and not self._pending[each.id].busy:
+            for each in [each for each in folded.open.values() if wanted(each.root)]:
+                if only_busy and not folded.pending[each.id].busy:
                     continue
                 try:
                     finished.append(self._finish(each, resumed=True))
@@ -135,13 +137,12 @@ class History:
     def pending(self) -> tuple[PendingTransaction, ...]:
         """The unfinished transactions, oldest first, with the reason from the last attempt."""
         with self._lock:
-            self._load()
-            return tuple(self._pending.values())
+            return tuple(self._fold().pending.values())
 
     @property
     def has_busy(self) -> bool:
         """Whether a transaction waits for a file that is being edited."""
-        return any(each.busy for each in list(self._pending.values()))
+        return any(each.busy for each in list(self._folded.pending.values()))
 
     def check_editable(self, root: Path, path: Path) -> None:
         """Raise FileBusyError if an editor has `path` open, or if a transaction of this project waits for a busy file.
@@ -157,11 +158,10 @@ class History:
     def drop_transaction(self, id: str, reason: str) -> None:
         """Give up a transaction that can never be finished. Raises UsageError if none with this id is open, and OSError."""
         with self._lock:
-            self._load()
-            if id not in self._pending:
+            if id not in self._fold().pending:
                 raise UsageError(f"no unfinished transaction {id}", "history.jsonl lists the ids")
-            self._log.append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
-            self._forget(id)
+            self._append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
+            self._folded.drop(id)
 
     def undo_transaction(self, id: str) -> Transaction:
         """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
@@ -170,7 +170,9 @@ class History:
         nothing to undo, and what `run` raises.
         """
         with self._lock:
-            past = self._find(id)
+            past = self._fold().find_id(id)
+            if past is None:
+                raise UsageError(f"no transaction {id}", "history.jsonl lists the ids")
             pairs = zip(past.operations, past.effects, strict=True)
             back = [each.reverse(effect, "Learned") for each, effect in pairs]
             operations = [each for each in reversed(back) if each is not None]
@@ -178,37 +180,23 @@ class History:
                 raise UsageError(f"transaction {id} has nothing that can be undone")
             return self.run_transaction(past.root, operations, {"undo": id}, f"undo:{id}", past.also)
 
-    def list_transactions(self, root: Path | None = None) -> Iterator[Transaction]:
-        """Yield every transaction (of one project): the finished ones in the order of finishing, then the open ones.
+    def list_transactions(self, root: Path | None = None) -> list[Transaction]:
+        """Every transaction (of one project): the finished ones in the order of finishing, then the open ones.
 
-        Dropped ones are left out. Raises OSError if the log cannot be read.
+        Dropped ones are left out, and so is the text that a finished one wrote into a generated file. Raises OSError if
+        the log cannot be read.
         """
-        begun: dict[str, Transaction] = {}
-        for record in self._log.read():
-            id = str(record.get("id"))
-            if record.get("state") == "intent":
-                read = read_intent(record)
-                if isinstance(read, Transaction) and root in (None, read.root):
-                    begun[id] = read
-            elif id in begun and record.get("state") != "part":
-                intent = begun.pop(id)
-                if record.get("state") == "done":
-                    yield complete_transaction(intent, record)
-        yield from begun.values()
+        with self._lock:
+            return self._fold().list_transactions(root)
 
     def list_lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
         """By (file, text), every bullet that tacitd ever added or removed in this project.
 
-        For provenance, and to find the lines that a person removed (S-28). Raises OSError if the log cannot be read.
+        For provenance, and to find the lines that a person removed (S-28). After a compaction, lines that tacitd removed
+        long ago are left out. Raises OSError if the log cannot be read.
         """
-        done = (each for each in self.list_transactions(root) if each.state == "done")
-        return fold_lines((each.at, each.cause, each.operations, each.effects) for each in done)
-
-    def was_done(self, key: str) -> bool:
-        """Whether a transaction with this key is finished."""
         with self._lock:
-            self._load()
-            return key in self._done
+            return self._fold().list_lines(root)
 
     def list_directories(self) -> set[Path]:
         """The directory of every operation of every transaction."""
@@ -217,6 +205,26 @@ class History:
     def flush(self) -> None:
         """Make the log durable. Intents always are; a lost done record is written again by `recover`. Raises OSError."""
         self._log.flush()
+
+    def compact_log(self, *, large: int = LARGE) -> bool:
+        """Shorten a log of more than `large` bytes, as history_compaction.py says. Returns whether it was worth it.
+
+        Raises OSError and LogDamagedError; the log is then unchanged.
+        """
+        with self._lock:
+            size = self._log.size
+            if size <= large:
+                return False
+            left = sum(len(encode_record(each)) + 1 for each in self._compacted_records())
+            if left > size * WORTHWHILE:
+                return False
+            self._log.compact(self._compacted_records())
+            return True
+
+    def _compacted_records(self) -> Iterator[Mapping[str, Any]]:
+        """Read twice, because what a record is needed for is known only at the end. `Log.compact` consumes this while it
+        has the log's lock, so no append comes between the two."""
+        return compact_records(self._log.read, self._clock.now())
 
     def _begin(
         self,
@@ -232,13 +240,10 @@ class History:
         at = self._clock.now()
         id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{secrets.token_hex(3)}"
         begun = Transaction(id, key, at, root, also, operations, cause, "intent", effects)
-        # If the append raises, the record may be in the log all the same (log.py). `_loaded` stays False then, so the
-        # next call reads the log again.
-        self._loaded = False
-        self._log.append(intent_record(begun), sync=True)
-        self._loaded = True
-        self._open[id] = begun
-        self._pending[id] = PendingTransaction(id, key, root, "not finished yet")
+        # If this raises, the record may be in the log all the same (log.py). The log's stamp then differs from `_stamp`,
+        # so the next call folds the log again.
+        self._append(intent_record(begun), sync=True)
+        self._folded.begin(begun)
         return begun
 
     def _clear_the_way(self, targets: set[Path]) -> None:
@@ -246,7 +251,7 @@ class History:
 
         Raises FileBusyError or FileRefusedError if one cannot be finished now; then the new one waits.
         """
-        for each in list(self._open.values()):
+        for each in list(self._folded.open.values()):
             places = {self._disk.resolve(operation.path) for operation in each.operations}
             if places.isdisjoint(targets):
                 continue
@@ -295,7 +300,7 @@ class History:
         The done record is not synced. If it is lost in a crash, `recover` applies the operations again, which does
         nothing because they are idempotent.
         """
-        effects = list(self._parts.get(begun.id, ()))[: len(begun.operations)]
+        effects = list(self._folded.parts.get(begun.id, ()))[: len(begun.operations)]
         before = len(effects)
         try:
             for each in begun.operations[before:]:
@@ -311,14 +316,13 @@ class History:
                 pairs = zip(effects[before:], begun.effects[before:], strict=True)
                 effects[before:] = [was if now == NOTHING else now for now, was in pairs]
             done = replace(begun, state="done", effects=tuple(effects), written=tuple(dict.fromkeys(paths)))
-            self._log.append(done_record(done, self._now()))
+            self._append(done_record(done, self._now()))
         except (FileRefusedError, OSError) as error:
             if len(effects) > before:
                 self._record_part(begun, effects)
             self._note_waiting(begun, error)
             raise
-        self._forget(done.id)
-        self._done[done.key] = done.id
+        self._folded.complete(done)
         return done
 
     def _record_part(self, begun: Transaction, effects: Sequence[Effect]) -> None:
@@ -326,11 +330,11 @@ class History:
 
         It may wait for days. If a person removes a line meanwhile, a repeated operation would put it back (S-28).
         """
-        self._parts[begun.id] = tuple(effects)
+        self._folded.parts[begun.id] = tuple(effects)
         with suppress(
             OSError, LogDamagedError
         ):  # kept in memory; only after a restart would the operations be repeated
-            self._log.append(part_record(begun, effects))
+            self._append(part_record(begun, effects))
 
     def _apply(self, operation: Operation, begun: Transaction) -> Effect:
         # Checked again, because a link may have been created since the first check.
@@ -358,59 +362,35 @@ class History:
         self._disk.sync_dir(target.parent)
         return Effect("removed")
 
-    def _load(self) -> None:
-        if self._loaded:
-            return
-        self._done.clear()
-        self._open.clear()
-        self._pending.clear()
-        self._parts.clear()
-        keys: dict[str, str] = {}
-        for record in self._log.read():
-            self._take_in(record, keys)
-        # The key is done under another id: its intent was recorded twice, because the first append raised although the
-        # record was written.
-        for each in [each for each in self._open.values() if each.key in self._done]:
-            self._forget(each.id)
-        self._loaded = True
+    def _fold(self) -> FoldedHistory:
+        """The log, folded in memory. It is read again only if it changed otherwise than by `_append`. Raises OSError."""
+        stamp = self._log.read_stamp()
+        if stamp != self._stamp:
+            folded = FoldedHistory(self._log.read())
+            folded.carry_over(self._folded)
+            self._folded, self._stamp = folded, stamp
+        return self._folded
 
-    def _take_in(self, record: Mapping[str, Any], keys: dict[str, str]) -> None:
-        id = str(record.get("id"))
-        match record.get("state"):
-            case "intent":
-                keys[id] = str(record.get("key"))
-                intent = read_intent(record)
-                if isinstance(intent, Transaction):
-                    self._open[id] = intent
-                    self._pending[id] = PendingTransaction(id, intent.key, intent.root, "not finished yet")
-                else:
-                    self._pending[id] = intent
-            case "part":
-                self._parts[id] = read_part(record)
-            case "done":
-                self._forget(id)
-                if id in keys:
-                    self._done[keys.pop(id)] = id
-            case _:
-                self._forget(id)
+    def _append(self, record: Mapping[str, Any], *, sync: bool = False) -> None:
+        """Append a record that the caller adds to the fold itself. Raises as `Log.append`.
+
+        Trigger: the file is not the folded one plus this record.
+        Why: another process appended too, or the log was written anew.
+        Outcome: `_stamp` stays as it was, so the next call folds the log again.
+        """
+        before = self._stamp or ()
+        self._log.append(record, sync=sync)
+        after = self._log.read_stamp()
+        grown = sum(before[-1:]) + len(encode_record(record)) + 1
+        if after[-1:] == (grown,) and before[:2] in (after[:2], ()):
+            self._stamp = after
 
     def _note_waiting(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
         what, hint = _describe_error(error)
         busy = isinstance(error, FileBusyError)
-        self._pending[begun.id] = PendingTransaction(begun.id, begun.key, begun.root, what, hint, busy)
+        self._folded.pending[begun.id] = PendingTransaction(begun.id, begun.key, begun.root, what, hint, busy)
         if busy:
             self.on_busy()
-
-    def _forget(self, id: str) -> None:
-        self._open.pop(id, None)
-        self._pending.pop(id, None)
-        self._parts.pop(id, None)
-
-    def _find(self, id: str) -> Transaction:
-        found = next((each for each in self.list_transactions() if each.id == id), None)
-        if found is None:
-            raise UsageError(f"no transaction {id}", "history.jsonl lists the ids")
-        return found
 
     def _now(self) -> str:
         return utc_millis(self._clock.now())

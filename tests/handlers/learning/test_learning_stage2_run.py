@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.events import Due
+from tacitd.files import RealDisk
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.stage2 import run
@@ -190,6 +191,23 @@ def test_the_answer_to_a_portion_is_not_too_long() -> None:
         answer = "\n".join(f"FILE: LEARNED.md\nSECTION: Communication\nFACT: {fact}\n" for fact in portion)
         plan = parse_plan(answer, portion)
         assert isinstance(plan, SynthesisPlan) and len(plan.items) == len(portion)
+
+
+def test_a_synthesis_does_not_read_the_history_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 10, "history folded once": the log was read when the handler was opened, and once is enough."""
+    read: list[Path] = []
+    real = RealDisk.open_read
+
+    def open_read(disk: RealDisk, path: Path) -> int:
+        read.append(path)
+        return real(disk, path)
+
+    bench.learn()
+    monkeypatch.setattr(RealDisk, "open_read", open_read)
+    bench.answer((SYNTHESIS, lines("Prefers tabs")), (EXTRACTION, "Prefers tabs"))
+    bench.learn("tabs, always", session="s2")
+    assert bench.bullets == [PNPM, "Prefers tabs"]
+    assert "history.jsonl" not in {path.name for path in read} and bench.files.learned_file in read
 
 
 # --- updates ------------------------------------------------------------------------------------------------

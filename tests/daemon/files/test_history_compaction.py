@@ -1,0 +1,304 @@
+"""What a compaction of the history log keeps, and that a crash in it loses nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_disk import Crash, FaultyDisk
+from support_examples import examples
+from tacitd.files import (
+    AppendLine,
+    Disk,
+    Effect,
+    History,
+    LineHistory,
+    Log,
+    MakeFile,
+    Operation,
+    PutLine,
+    RemoveFile,
+    SwapLine,
+    TakeLine,
+    Transaction,
+    WriteFile,
+)
+from tacitd.files.history_compaction import KEEP_WHOLE, compact_records
+from tacitd.files.history_fold import FoldedHistory
+from tacitd.files.transaction_records import done_record, intent_record, part_record
+from tacitd.testing import FakeClock
+
+ROOT = Path("/project")
+LEARNED = ROOT / "LEARNED.md"
+NOW = 1e9
+OLD = NOW - KEEP_WHOLE - 1
+
+Step = tuple[Operation, Effect]
+
+
+def records(id: str, at: float, *steps: Step, done: bool = True) -> list[dict[str, Any]]:
+    """The records of one transaction."""
+    operations, effects = tuple(step[0] for step in steps), tuple(step[1] for step in steps)
+    cause = {"batches": [id]}
+    made = Transaction(id, f"key {id}", at, ROOT, (), operations, cause, "intent", effects, (LEARNED,))
+    return [intent_record(made), *([done_record(made, "2026-01-01T00:00:00.000Z")] if done else [])]
+
+
+def compacted(*parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records that are left, as a new process reads them."""
+    whole = [record for part in parts for record in part]
+    left: list[dict[str, Any]] = json.loads(json.dumps([*compact_records(lambda: whole, NOW)]))
+    return left
+
+
+def names(record: dict[str, Any]) -> list[str]:
+    """The lines or files of a record's operations."""
+    return [each.get("line") or each.get("new") or Path(each["path"]).name for each in record["ops"]]
+
+
+def put(line: str, path: Path = LEARNED) -> Step:
+    """A line that was added."""
+    return PutLine(path, "A", line, "T"), Effect("put")
+
+
+def swap(old: str, new: str) -> Step:
+    """A line that was replaced."""
+    return SwapLine(LEARNED, old, new, "A", "T"), Effect("swapped", "A")
+
+
+def take(line: str) -> Step:
+    """A line that was removed."""
+    return TakeLine(LEARNED, line), Effect("taken", "A")
+
+
+RECENT = records("now", NOW, put("recent"))
+
+
+def test_an_old_transaction_keeps_what_explains_its_lines() -> None:
+    """S-31, S-28: the lines that are still ours keep their origin; lines that tacitd removed long ago are left out."""
+    left = compacted(
+        records("1", OLD, put("ours"), put("gone"), put("replaced")),
+        records("2", OLD, take("gone"), swap("replaced", "newer")),
+        RECENT,
+    )
+    assert [(each["id"], names(each)) for each in left if each["state"] == "intent"] == [
+        ("1", ["ours", "replaced"]),
+        ("2", ["newer"]),
+        ("now", ["recent"]),
+    ]
+    done = {each["id"]: each for each in left if each["state"] == "done"}
+    assert done["1"]["did"] == [["put"], ["put"]] and done["2"]["did"] == [["swapped", "A"]]
+    assert {each["id"]: each["cause"] for each in left if "cause" in each}["1"] == {"batches": ["1"]}
+    lines = FoldedHistory(left).list_lines(ROOT)
+    assert set(lines) == {(LEARNED, each) for each in ("ours", "replaced", "newer", "recent")}
+    assert lines[LEARNED, "replaced"] == LineHistory(OLD, OLD, {"batches": ["2"]})
+
+
+def test_a_young_transaction_keeps_its_operations() -> None:
+    """It can be undone. The old ones that explain its lines stay too, so a line of ours never counts as a person's."""
+    young = [put("a"), (WriteFile(ROOT / "tmp" / "summary.md", "long text"), Effect("written")), take("old")]
+    left = compacted(records("1", OLD, put("old")), records("2", NOW - KEEP_WHOLE, *young), RECENT)
+    assert [names(each) for each in left if "ops" in each] == [
+        ["old"],
+        ["a", "summary.md", "old"],
+        ["recent"],
+    ]
+    assert "long text" not in json.dumps(left)
+    assert FoldedHistory(left).list_lines(ROOT)[LEARNED, "old"].put_at == OLD
+
+
+def test_what_else_is_kept() -> None:
+    """Exclude lines, files that are made once, and every directory in which leftovers may lie."""
+    exclude, pointer, other = ROOT / "exclude", ROOT / "rules" / "pointer.md", ROOT / "api" / "AGENTS.md"
+    old: list[Step] = [
+        (AppendLine(exclude, "/tmp"), Effect("appended")),
+        (AppendLine(exclude, "/mine"), Effect()),
+        (MakeFile(pointer, "text"), Effect()),
+        (RemoveFile(ROOT / "tmp" / "1"), Effect("removed")),
+        (RemoveFile(ROOT / "tmp" / "2"), Effect("removed")),
+        put("there", other),
+        (TakeLine(other, "there"), Effect("taken")),
+        put("gone"),
+        take("gone"),
+        (TakeLine(LEARNED, "missing"), Effect()),
+    ]
+    left = compacted(records("1", OLD, *old), RECENT)
+    assert names(left[0]) == ["/tmp", "pointer.md", "2", "there", "there"]
+    directories = {operation.path.parent for operation, _ in old}
+    folded = FoldedHistory(left)
+    assert {
+        op.path.parent for each in folded.list_transactions(None) for op in each.operations
+    } == directories
+
+
+def test_what_is_not_done_or_not_known_stays_as_it_is() -> None:
+    """E-23: open transactions with their parts, and whatever a newer version wrote; dropped ones go."""
+    unknown = {"id": "n", "state": "intent", "key": "n", "root": "/project", "ops": [{"op": "move"}], "x": 1}
+    opened = records("2", OLD, put("a"), (WriteFile(ROOT / "x", "text"), Effect()), done=False)
+    part = part_record(FoldedHistory(opened).open["2"], [Effect("put")])
+    dropped = [*records("3", OLD, put("b"), done=False), {"id": "3", "state": "dropped"}]
+    finished = records("4", OLD, put("c"), (RemoveFile(ROOT / "x"), Effect("removed")))
+    finished.insert(1, {"id": "4", "state": "part", "did": [["put"]]})
+    twice = [each | {"id": "5"} for each in finished[:1]]
+    rest = [
+        *opened,
+        part,
+        unknown,
+        {"id": "n", "state": "done"},
+        {"what": "else"},
+        {"id": "6", "state": "new"},
+    ]
+    assert compacted(dropped, finished, twice, rest) == json.loads(
+        json.dumps([finished[0], finished[2], *rest])
+    )
+
+
+def test_a_clock_that_is_ahead_makes_nothing_old() -> None:
+    """The age counts from the newest transaction if the clock is later than that."""
+    whole = [*records("1", OLD, put("a")), *records("2", OLD, take("a"))]
+    assert compacted(whole) == json.loads(json.dumps(whole))
+
+
+LINES = st.sampled_from("abcd")
+STEPS = st.one_of(
+    LINES.map(put),
+    LINES.map(take),
+    st.builds(swap, LINES, LINES),
+    LINES.map(lambda line: (put(line)[0], Effect())),
+)
+
+
+@examples(300)
+@given(st.lists(st.tuples(st.booleans(), st.lists(STEPS, max_size=4)), max_size=8))
+def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
+    made: list[tuple[bool, list[Step]]],
+) -> None:
+    """S-28, S-31: for any transactions. A second compaction changes nothing."""
+    parts = [
+        records(str(number), NOW - number if young else OLD - number, *steps)
+        for number, (young, steps) in enumerate(made)
+    ]
+    whole = [record for part in parts for record in part]
+    left = compacted(*parts, RECENT)
+    before, after = FoldedHistory([*whole, *RECENT]), FoldedHistory(left)
+    lines, kept = before.list_lines(ROOT), after.list_lines(ROOT)
+    assert all(kept[place] == lines[place] for place in kept)
+    assert all(lines[place].taken_at is not None for place in lines.keys() - kept.keys())
+    young = {str(number) for number, (young, _) in enumerate(made) if young}
+    touched = {
+        line
+        for each in before.list_transactions(None)
+        for operation, effect in zip(each.operations, each.effects, strict=True)
+        for line in (operation.find_changed_lines(effect).put, operation.find_changed_lines(effect).taken)
+        if each.id in young and line is not None
+    }
+    assert {(LEARNED, line) for line in touched} <= kept.keys()
+    assert [each.id for each in after.list_transactions(None)] == [
+        each.id for each in before.list_transactions(None)
+    ]
+    assert compacted(left) == left
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project."""
+    root = tmp_path / "project"
+    root.mkdir()
+    return root
+
+
+def history(root: Path, disk: Disk | None = None, now: float = NOW) -> History:
+    """The history as a new process loads it."""
+    return History(Log(root.parent / "state" / "history.jsonl", disk), FakeClock(now), disk)
+
+
+def fill(root: Path) -> None:
+    """Old and new transactions, and one that waits."""
+    learned, past = root / "LEARNED.md", history(root, now=OLD)
+    for number in range(5):
+        lines = [PutLine(learned, "A", f"{word} {number}", "T") for word in ("kept", "gone")]
+        past.run_transaction(
+            root, [*lines, WriteFile(root / "summary.md", f"{number}" * 99)], {}, f"{number}"
+        )
+        past.run_transaction(root, [TakeLine(learned, f"gone {number}")], {}, f"take {number}")
+    history(root).run_transaction(root, [PutLine(learned, "A", "new", "T")], {}, "new")
+    opened = Transaction(
+        "open",
+        "open",
+        NOW,
+        root,
+        (),
+        (PutLine(root / "b.md", "A", "late", "T"),),
+        {},
+        "intent",
+        (Effect("put"),),
+    )
+    Log(root.parent / "state" / "history.jsonl").append(intent_record(opened), sync=True)
+
+
+def known(running: History, root: Path) -> tuple[object, ...]:
+    """What every user of the history may rely on."""
+    ours = {place: line for place, line in running.list_lines(root).items() if line.taken_at is None}
+    keys = [(each.key, each.state, each.cause) for each in running.list_transactions()]
+    return ours, keys, running.pending, running.list_directories()
+
+
+def test_a_long_log_becomes_short_at_the_start(root: Path) -> None:
+    """Compacted if it is large and if that is worth it; what was compacted can be used like before."""
+    fill(root)
+    running, log = history(root), Log(root.parent / "state" / "history.jsonl")
+    before, size = known(running, root), log.size
+    assert not running.compact_log() and log.size == size
+    assert running.compact_log(large=size - 1) and log.size < size * 0.75
+    assert not running.compact_log(large=0)
+    assert known(running, root) == known(history(root), root) == before
+    assert running.run_transaction(root, [], {}, "2").key == "2"
+    assert [each.key for each in running.recover()] == ["open"]
+    first = next(each for each in running.list_transactions() if each.key == "0")
+    running.undo_transaction(first.id)
+    assert "kept 0" not in (root / "LEARNED.md").read_text() and "kept 1" in (root / "LEARNED.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "disk_for",
+    [
+        lambda at: FaultyDisk(crash_at=at),
+        lambda at: FaultyDisk(crash_at=at, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
+    ],
+)
+def test_a_crash_or_an_error_at_any_call_loses_nothing(
+    root: Path, disk_for: Callable[[int], FaultyDisk]
+) -> None:
+    """RELIABILITY rows 2 and 3: before every call that changes the disk, and the start after it."""
+    fill(root)
+    path = root.parent / "state" / "history.jsonl"
+    whole = path.read_bytes()
+    before = known(history(root), root)
+    sizes = set()
+    for at in range(1, 50):
+        path.write_bytes(whole)
+        disk = disk_for(at)
+        running = history(root, disk)
+        try:
+            running.compact_log(large=0)
+        except Crash:
+            running = history(root)
+        except OSError:
+            pass
+        sizes.add(path.stat().st_size)
+        assert known(running, root) == known(history(root), root) == before
+        history(root).compact_log(large=0)
+        assert known(history(root), root) == before
+        if len(disk.trail) < at:
+            assert at > 4 and len(sizes) == 2
+            return
+    raise AssertionError("a compaction takes more calls than were tried")

@@ -1,0 +1,113 @@
+"""The history log is read once, and again only if another process changed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_disk import FaultyDisk
+from tacitd.files import Disk, History, Log, PutLine, TakeLine
+from tacitd.testing import FakeClock
+
+
+class CountingDisk(FaultyDisk):
+    """Counts how often the history log is opened for reading."""
+
+    reads = 0
+
+    def open_read(self, path: Path) -> int:
+        self.reads += path.name == "history.jsonl"
+        return super().open_read(path)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project."""
+    root = tmp_path / "project"
+    root.mkdir()
+    return root
+
+
+def history(root: Path, disk: Disk | None = None) -> History:
+    """The history as a new process loads it."""
+    return History(Log(root.parent / "state" / "history.jsonl", disk), FakeClock(), disk)
+
+
+def put(running: History, root: Path, number: int) -> None:
+    """A transaction that adds one line."""
+    line = PutLine(root / "LEARNED.md", "A", f"line {number}", "T")
+    running.run_transaction(root, [line], {"batches": [str(number)]}, f"key {number}")
+
+
+def synthesize(running: History, root: Path, number: int) -> None:
+    """What a synthesis asks of the history, in its order (learning/stage2/run.py)."""
+    assert running.pending == ()
+    running.recover()
+    assert len(running.list_transactions(root)) == number
+    assert len(running.list_lines(root)) == number
+    running.check_editable(root, root / "LEARNED.md")
+    put(running, root, number)
+    put(running, root, number)
+    assert len(running.list_lines(root)) == number + 1
+    assert len(running.list_transactions(root)) == number + 1
+    assert running.list_transactions(root.parent) == [] and running.list_directories() == {root}
+
+
+def test_a_synthesis_reads_the_log_once(root: Path) -> None:
+    """Issue 10, "history folded once": the same process reads it once, whatever it asks and appends."""
+    for number in range(3):
+        put(history(root), root, number)
+    disk = CountingDisk()
+    running = history(root, disk)
+    for number in range(3, 10):
+        synthesize(running, root, number)
+    assert disk.reads == 1
+    again = history(root)
+    assert again.list_transactions() == running.list_transactions()
+    assert again.list_lines(root) == running.list_lines(root)
+
+
+def test_what_another_process_appends_is_seen(root: Path) -> None:
+    """The log's stamp differs: `tacitd` in another process wrote, or the log was compacted or removed."""
+    disk = CountingDisk()
+    running = history(root, disk)
+    put(running, root, 0)
+    put(history(root), root, 1)
+    assert len(running.list_lines(root)) == 2 and disk.reads == 2
+    # Another process appends between this one's fold and its own append.
+    other = history(root)
+    assert len(running.list_transactions(root)) == 2
+    put(other, root, 2)
+    running._append({"id": "x", "state": "noted"})
+    assert len(running.list_lines(root)) == 3 and disk.reads == 3
+    history(root).compact_log(large=0)
+    assert len(running.list_lines(root)) == 3
+    (root.parent / "state" / "history.jsonl").unlink()
+    assert running.list_lines(root) == {} and running.list_transactions() == []
+
+
+def test_reading_again_keeps_the_reason_why_a_transaction_waits(root: Path) -> None:
+    """What only this process knows of an open transaction is kept while another process appends."""
+    learned = root / "LEARNED.md"
+    running = history(root)
+    put(running, root, 0)
+    (begun,) = running.list_transactions()
+    log = Log(root.parent / "state" / "history.jsonl")
+    intent = next(iter(log.read())) | {"id": "2", "key": "2"}
+    log.append(intent | {"ops": [PutLine(learned, "A", "late", "T").to_record()]})
+    learned.write_text("<<<<<<< HEAD\n")
+    assert running.recover() == []
+    (waiting,) = running.pending
+    assert "conflict markers" in waiting.reason
+    log.append({"id": begun.id, "state": "done"})
+    assert running.pending == (waiting,)
+
+
+def test_a_list_is_not_changed_by_a_later_transaction(root: Path) -> None:
+    """Handlers use it while other threads write."""
+    running = history(root)
+    put(running, root, 0)
+    lines, transactions = running.list_lines(root), running.list_transactions(root)
+    running.run_transaction(root, [TakeLine(root / "LEARNED.md", "line 0")], {}, "k")
+    assert [each.taken_at for each in lines.values()] == [None] and len(transactions) == 1
