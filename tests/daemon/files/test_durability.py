@@ -1,0 +1,170 @@
+"""What a power cut may take: every file is on the drive before it gets its name, and the name before the call returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_disk import FaultyDisk
+from tacitd.errors import FileRefusedError
+from tacitd.files import (
+    Disk,
+    History,
+    Log,
+    Operation,
+    PutLine,
+    RemoveFile,
+    WriteFile,
+    edit_file,
+    remove_files,
+    rename_file,
+    replace_file,
+)
+from tacitd.files.append_text import append_text
+from tacitd.testing import FakeClock
+
+
+class PowerCutDisk(FaultyDisk):
+    """Knows what a power cut now would take. A temporary file that comes back is no loss, so its removal is not counted."""
+
+    def __init__(self, *, can_swap: bool = True) -> None:
+        super().__init__()
+        self.can_swap = can_swap
+        self.lost_bytes: set[int] = set()
+        """The inodes of files with bytes that are not synced."""
+        self.lost_names: set[Path] = set()
+        """The directories with names that are not synced."""
+
+    def write(self, fd: int, data: bytes) -> int:
+        self.lost_bytes.add(self.fstat(fd).st_ino)
+        return super().write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        super().sync(fd)
+        self.lost_bytes.discard(self.fstat(fd).st_ino)
+
+    def sync_data(self, fd: int) -> None:
+        super().sync_data(fd)
+        self.lost_bytes.discard(self.fstat(fd).st_ino)
+
+    def sync_dir(self, directory: Path) -> None:
+        super().sync_dir(directory)
+        self.lost_names.discard(directory)
+
+    def open_append(self, path: Path, mode: int) -> int:
+        if not path.exists():
+            self.lost_names.add(path.parent)
+        return super().open_append(path, mode)
+
+    def mkdir(self, path: Path, mode: int) -> None:
+        super().mkdir(path, mode)
+        self.lost_names.add(path.parent)
+
+    def replace(self, source: Path, target: Path) -> None:
+        self._name(source)
+        super().replace(source, target)
+
+    def place(self, source: Path, target: Path) -> None:
+        self._name(source)
+        super().place(source, target)
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        if not self.can_swap:
+            return False
+        self._name(one)
+        return super().exchange(one, other)
+
+    def unlink(self, path: Path) -> None:
+        super().unlink(path)
+        if not path.name.startswith(".tacitd-"):
+            self.lost_names.add(path.parent)
+
+    def _name(self, source: Path) -> None:
+        assert self.stat(source).st_ino not in self.lost_bytes, "renamed before its bytes were synced"
+        self.lost_names.add(source.parent)
+
+
+def _run(home: Path, operation: Operation, disk: Disk) -> None:
+    log = Log(home.parent / "state" / "history.jsonl", disk)
+    History(log, FakeClock(), disk).run_transaction(home, [operation], {}, "key")
+
+
+def _append(path: Path, disk: Disk) -> None:
+    log = Log(path, disk)
+    log.append({"a": 1}, sync=True)
+    log.append({"a": 2})
+    log.flush()
+
+
+CASES: dict[str, Callable[[Path, Path, Disk], object]] = {
+    "replace": lambda home, path, disk: replace_file(path, b"new", disk=disk),
+    "replace a private file": lambda home, path, disk: replace_file(path, b"new", mode=0o600, disk=disk),
+    "edit": lambda home, path, disk: edit_file(path, lambda data: b"new", disk=disk),
+    "append text": lambda home, path, disk: append_text(path, b"new\n", disk=disk),
+    "append a record": lambda home, path, disk: _append(path, disk),
+    "compact": lambda home, path, disk: Log(path, disk).compact([{"a": 1}]),
+    "put a line": lambda home, path, disk: _run(home, PutLine(path, "A", "line", "T"), disk),
+    "write a file": lambda home, path, disk: _run(home, WriteFile(path, "text"), disk),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("where", ["new", "in a new directory", "there", "behind a link"])
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_what_was_written_survives_a_power_cut(tmp_path: Path, name: str, where: str, can_swap: bool) -> None:
+    """RELIABILITY row 2, DESIGN "Files": bytes are synced before the rename, and the directory before the return."""
+    home = tmp_path / "project"
+    home.mkdir()
+    path = home / ("sub/a.md" if where == "in a new directory" else "a.md")
+    if where == "there":
+        path.write_text("# T\n")
+    if where == "behind a link":
+        (home / "real").mkdir()
+        (home / "real" / "a.md").write_text("# T\n")
+        path.symlink_to("real/a.md")
+    disk = PowerCutDisk(can_swap=can_swap)
+    CASES[name](home, path, disk)
+    history = tmp_path / "state" / "history.jsonl"
+    # The done record is not synced: without it the transaction is done again, which changes nothing.
+    allowed = {history.stat().st_ino} if history.exists() else set()
+    assert path.read_bytes() and disk.lost_names == set() and disk.lost_bytes <= allowed
+
+
+def test_a_rename_and_a_removal_survive_a_power_cut(tmp_path: Path) -> None:
+    """RELIABILITY row 2: a claimed file does not come back under its old name, and a removed one not at all."""
+    home = tmp_path / "project"
+    home.mkdir()
+    for name in "abc":
+        (home / name).write_text(name)
+    disk = PowerCutDisk()
+    rename_file(home / "a", home / "d", disk)
+    assert disk.trail[-1] == "sync_dir" and disk.lost_names == set()
+    remove_files([home / "b", home / "none"], disk)
+    assert disk.trail[-1] == "sync_dir" and disk.lost_names == set()
+    _run(home, RemoveFile(home / "c"), disk)
+    assert [each.name for each in home.iterdir()] == ["d"] and disk.lost_names == set()
+
+
+class BusyPerson(PowerCutDisk):
+    """Somebody saves the file just before each swap of ours."""
+
+    saves = 0
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        if len(self.trail) and self.trail[-1] != "exchange":
+            self.saves += 1
+            other.write_text(f"save {self.saves}")
+        return super().exchange(one, other)
+
+
+def test_what_a_person_saved_survives_a_power_cut_when_it_was_put_back(tmp_path: Path) -> None:
+    """X-07: the person's newest version has the name again, and the directory is synced."""
+    path = tmp_path / "a.md"
+    path.write_text("begin")
+    disk = BusyPerson()
+    with pytest.raises(FileRefusedError, match="someone keeps editing"):
+        edit_file(path, lambda data: b"new", disk=disk)
+    assert path.read_text() == f"save {disk.saves}" and disk.saves > 1
+    assert disk.lost_names == set()
