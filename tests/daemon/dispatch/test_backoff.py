@@ -71,6 +71,27 @@ def test_another_kind_of_failure_begins_to_count_anew() -> None:
     assert _parked(WORK, outage).attempts == 1
 
 
+@pytest.mark.parametrize(
+    ("records", "halved", "last"),
+    [
+        (9, False, Halve(4)),
+        (1, False, GiveUp("cannot be read")),
+        (9, True, Halve(4)),
+        (1, True, GiveUp("cannot be read")),
+    ],
+)
+def test_work_that_fails_is_tried_three_times_and_a_half_of_it_twice(
+    records: int, halved: bool, last: Halve | GiveUp
+) -> None:
+    """Issue "Dispatch": each try may be paid for, so their number is a promise."""
+    parked: Parked | None = None
+    for number in range(1, 2 if halved else 3):
+        made = decide_retry(parked, WORK, records, 0.0, 0.0, PAUSES, halved=halved)
+        assert isinstance(made, Parked) and made.attempts == number
+        parked = made
+    assert decide_retry(parked, WORK, records, 0.0, 0.0, PAUSES, halved=halved) == last
+
+
 @given(st.floats(-1e7, 1e7), st.none() | st.floats(-1e7, 1e9))
 @examples(50)
 def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None) -> None:
