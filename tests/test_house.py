@@ -398,7 +398,17 @@ def test_the_repository_knows_no_workplace() -> None:
 
 # --- fast commands ------------------------------------------------------------------------------------------
 
-HEAVY = {"pydantic", "pydantic_settings", "rich", "apscheduler", "watchdog", "loguru", "rapidfuzz", "daemon"}
+HEAVY = {
+    "pydantic",
+    "pydantic_settings",
+    "rich",
+    "apscheduler",
+    "watchdog",
+    "loguru",
+    "rapidfuzz",
+    "daemon",
+    "psutil",
+}
 SCRIPT = """
 import json, sys
 from tacitd_handlers.commands import main

@@ -17,7 +17,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd import status_snapshot
-from tacitd.clock import Clock, SystemClock
+from tacitd.clock import Clock, SystemClock, read_process_start
 from tacitd.config.settings import Config, load_config
 from tacitd.consumers import compaction
 from tacitd.consumers.consumer import Consumer
@@ -51,7 +51,6 @@ from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused
 from tacitd.schedule import Schedule
-from tacitd.sources.claude_code.processes import process_start
 from tacitd.sources.claude_code.prompts import OwnCalls
 from tacitd.sources.claude_code.sessions import Sessions
 from tacitd.sources.follow import Follower
@@ -279,7 +278,7 @@ def _join_parts(
         clock=clock,
         follower=Follower([paths.config_dir], clock, watcher_for, wake.set),
         pool=TranscriptPool(consumers, own),
-        sessions=Sessions(clock, config.session.idle, paths.config_dir, process_start),
+        sessions=Sessions(clock, config.session.idle, paths.config_dir, read_process_start),
         breaker=GrowthBreaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
         project_of=projects.find_project,
         pauses=holds,

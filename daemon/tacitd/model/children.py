@@ -12,15 +12,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacitd.clock import read_process_start
 from tacitd.model.environment import MARK
-
-_MARK = f"{MARK}=1".encode()
 
 
 class Children:
@@ -33,7 +31,7 @@ class Children:
 
     def record_started(self, pid: int) -> None:
         """Record that a child runs. If the disk is full, the child runs without a record."""
-        line = json.dumps({"pid": pid, "start": start_time(pid)}).encode()
+        line = json.dumps({"pid": pid, "start": read_process_start(pid) or ""}).encode()
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,7 +52,7 @@ class Children:
         The caller must hold the daemon's lock: only then can no marked process here belong to another daemon.
         """
         recorded = dict(self._recorded())
-        live = {pid: start for pid, start in recorded.items() if start_time(pid) in ("", start)}
+        live = {pid: start for pid, start in recorded.items() if read_process_start(pid) in (None, start)}
         victims = [one for one in _processes(live) if self._is_ours(one, live)]
         killed = sum(_kill(one.pid) for one in victims)
         for pid in recorded:
@@ -92,56 +90,24 @@ class _Process:
     marked: bool
 
 
-def start_time(pid: int) -> str:
-    """What distinguishes this process from a later one with the same pid; "" if it has ended or cannot be read.
-
-    Linux: clock ticks since boot, field 22 of /proc/<pid>/stat. Elsewhere: `lstart` of `ps`.
-    """
-    if sys.platform == "linux":
-        fields = _stat(pid)
-        return fields[19] if len(fields) > 19 else ""
-    return _ps(pid, "lstart=")
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat after the name. The name is in parentheses and may contain any characters."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _ps(pid: int, what: str) -> str:
-    command = ["/bin/ps", "-ww", "-o", what, "-p", str(pid)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=5, check=False, env={"LC_ALL": "C"})
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode(errors="replace").strip()
-
-
 def _processes(recorded: dict[int, str]) -> Iterator[_Process]:
     """On Linux every process that this user may inspect; elsewhere the recorded ones."""
-    if sys.platform == "linux":
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                yield from _from_proc(int(entry.name))
+    if sys.platform != "linux":
+        for pid, start in recorded.items():
+            if start and read_process_start(pid) == start:
+                # macOS shows a process's environment only to that process, so the start time alone decides.
+                yield _Process(pid, 0, start, "", marked=True)
         return
-    for pid in recorded:
-        start = _ps(pid, "lstart=")
-        if start:
-            # macOS shows a process's environment only to that process, so the start time alone decides.
-            yield _Process(pid, 0, start, "", marked=recorded[pid] == start)
+    import psutil  # as in `read_process_start`, not for the commands that only import this module
 
-
-def _from_proc(pid: int) -> Iterator[_Process]:
-    fields = _stat(pid)
-    try:
-        marked = _MARK in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        if marked and len(fields) > 19:
-            yield _Process(pid, int(fields[3]), fields[19], str(Path(f"/proc/{pid}/cwd").readlink()), marked)
-    except (OSError, ValueError):  # it has ended meanwhile, or belongs to another user
-        return
+    for pid in psutil.pids():
+        try:
+            process = psutil.Process(pid)
+            if process.environ().get(MARK) == "1":
+                start = read_process_start(pid) or ""
+                yield _Process(pid, os.getsid(pid), start, process.cwd(), marked=True)
+        except (psutil.Error, OSError, ValueError):  # it has ended meanwhile, or belongs to another user
+            continue
 
 
 def _lies_in(cwd: str, directory: Path) -> bool:

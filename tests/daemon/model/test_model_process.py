@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from support_claude import install_stand_in
 from support_waiting import PATIENCE, is_gone, starts_when, until
-from tacitd.model.children import Children, start_time
+from tacitd.model.children import Children
 from tacitd.model.process import FinishedProcess, run_process
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -219,6 +220,31 @@ def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
         later.wait()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only recorded processes are looked at")
+def test_processes_that_cannot_be_inspected_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S-65: other users' processes are left alone, and the leftovers after them in the list are still ended."""
+    work = tmp_path / "work"
+    work.mkdir()
+    left, foreign = sleeper(work, marked=True), sleeper(work, marked=True)
+    real = psutil.Process.environ
+
+    def environ(process: psutil.Process) -> Any:
+        if process.pid == foreign.pid:
+            raise psutil.AccessDenied(process.pid)
+        return real(process)
+
+    monkeypatch.setattr(psutil.Process, "environ", environ)
+    monkeypatch.setattr(psutil, "pids", lambda: [2**30, 1, foreign.pid, left.pid])
+    try:
+        assert Children(tmp_path / "children", work).reap_leftovers() == 1
+        assert left.wait(PATIENCE) == -signal.SIGKILL and foreign.poll() is None
+    finally:
+        foreign.kill()
+        foreign.wait()
+
+
 def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
     """Own files are 0600 in 0700 directories; nothing is left of a child that ended."""
     children = Children(tmp_path / "children")
@@ -231,4 +257,3 @@ def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
     python("pass", tmp_path, started=started, ended=children.record_ended)
     assert modes == [0o600] and (tmp_path / "children").stat().st_mode & 0o777 == 0o700
     assert list((tmp_path / "children").iterdir()) == []
-    assert start_time(os.getpid()) and not start_time(2**30)

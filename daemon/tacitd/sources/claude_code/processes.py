@@ -1,6 +1,6 @@
-"""Which client processes run a session on this machine: `sessions/<pid>.json`, and when a process started.
+"""Which client processes run a session on this machine: `sessions/<pid>.json`.
 
-Reading the system belongs here. What follows for a session is in sessions.py. Claude Code writes the file in place while
+Reading these files belongs here. What follows for a session is in sessions.py. Claude Code writes the file in place while
 a session is open, removes it at exit, and leaves it behind after a SIGKILL (Claude Code 2.1.328). So half-written files
 and files that name a dead process are normal.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,42 +36,6 @@ def read_claims(config_dir: Path) -> list[SessionClaim]:
     except OSError:
         return []
     return [claim for claim in map(_read_claim, names) if claim is not None]
-
-
-def process_start(pid: int) -> str | None:
-    """Given a process id, return what distinguishes this process from a later one with the same id; None if there is none.
-
-    Linux: the start time in clock ticks since boot. macOS and others: the start time as `ps` prints it.
-    """
-    if pid <= 0:
-        return None
-    if sys.platform.startswith("linux"):
-        return _start_from_proc(pid)
-    return _start_from_ps(pid)
-
-
-def parse_proc_stat(line: bytes) -> str | None:
-    """Given `/proc/<pid>/stat`, return field 22. The name in field 2 may contain spaces and parentheses."""
-    fields = line[line.rfind(b")") + 1 :].split()
-    dead = not fields or fields[0] in (b"Z", b"X")
-    return None if dead or len(fields) < 20 else fields[19].decode("ascii", "replace")
-
-
-def _start_from_proc(pid: int) -> str | None:
-    try:
-        return parse_proc_stat(Path(f"/proc/{pid}/stat").read_bytes())
-    except OSError:
-        return None
-
-
-def _start_from_ps(pid: int) -> str | None:
-    command = ["ps", "-o", "lstart=", "-p", str(pid)]
-    environment = {"PATH": "/bin:/usr/bin", "LC_ALL": "C", "TZ": "UTC"}
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=5, check=False, env=environment)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("ascii", "replace").strip() or None
 
 
 def _read_claim(path: str) -> SessionClaim | None:

@@ -77,7 +77,7 @@ class _Client:
 class Sessions:
     """All sessions that are live, or that ended within the hour.
 
-    `process_start` is `processes.process_start` or a replacement for it.
+    `process_start` is `clock.read_process_start` or a replacement for it.
     """
 
     def __init__(

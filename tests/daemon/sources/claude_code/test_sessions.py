@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,6 @@ from support_examples import examples
 from tacitd.sources.claude_code.processes import (
     SessionClaim,
     parse_claim,
-    parse_proc_stat,
-    process_start,
     read_claims,
 )
 from tacitd.sources.claude_code.sessions import GONE_FOR, EndedSession, Sessions, session_of_subagent
@@ -208,23 +204,6 @@ def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
     (folder / "4.json").write_text('{"pid":true,"sessionId":"s"}')
     (folder / "x.txt").write_text("{}")
     assert read_claims(tmp_path) == [SessionClaim(1, "s", "")]
-
-
-def test_proc_stat_with_a_hostile_name() -> None:
-    """DESIGN "Sources": the name may contain spaces and parentheses; a zombie does not count as a process."""
-    rest = " ".join(str(n) for n in range(4, 53))
-    assert parse_proc_stat(f"12 (a) S (b c) S {rest}".encode()) == "22"
-    assert parse_proc_stat(f"12 (x) Z {rest}".encode()) is None
-    assert parse_proc_stat(b"") is None
-
-
-def test_start_of_a_real_process() -> None:
-    """DESIGN "Sources": a process id together with a start time identifies one process."""
-    assert process_start(os.getpid()) == process_start(os.getpid()) is not None
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert process_start(child.pid) is not None
-    child.communicate(b"\n")
-    assert process_start(child.pid) is None and process_start(0) is None
 
 
 @pytest.mark.parametrize(
