@@ -17,10 +17,10 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tacitd.cli import COMMANDS, EPILOG, make_program
+from tacitd.cli import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
+from tacitd.cli.plugin_table import build_table
 from tacitd.config.settings import PREFIX, Config
 from tacitd.plugins import GROUP, FoundPlugins, find_plugins
-from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\n"
@@ -64,6 +64,11 @@ def slices() -> FoundPlugins:
     found = find_plugins(EntryPoint(name, value, GROUP) for name, value in named.items())
     assert not found.failed, found.failed
     return found
+
+
+def list_all_commands() -> dict[str, CommandRow]:
+    """The commands of the engine and of the plugins in the current pyproject.toml."""
+    return {**COMMANDS, **list_plugin_rows(build_table(slices(), COMMANDS))}
 
 
 def configuration() -> str:
@@ -131,7 +136,7 @@ nor `claude`. Every command has `--help`.
 
 def commands() -> str:
     """The text of commands.md."""
-    table = dict(sorted({**COMMANDS, **COMMANDS_OF_PLUGINS}.items()))
+    table = dict(sorted(list_all_commands().items()))
     group = make_program(table)
     root = click.Context(
         group, info_name="tacitd", terminal_width=100, max_content_width=100, help_option_names=NAMES

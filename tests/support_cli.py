@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tacitd_handlers.commands import main
+from tacitd.cli import main
 
 KEPT = ("PATH", "LANG", "LC_ALL", "USER")
 

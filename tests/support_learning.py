@@ -34,13 +34,17 @@ from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer
+from tacitd.plugins import find_plugins
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import LearningHandler
 from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
+from tacitd_handlers.learning.status_text import format_status_lines
 from tacitd_handlers.learning.store import ProjectPaths
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
+EXTENSIONS = find_plugins().collect_prompt_extensions()
+"""What the other plugins add to the prompts."""
 MORNING = 1_795_149_000.0
 """2026-11-20T04:30:00Z, for tests that look at a written date."""
 PNPM = "Use pnpm, never npm"
@@ -156,6 +160,7 @@ class Bench:
             write_mode_of=modes,
             post=self.posted.append,
             disk=self.disk,
+            prompt_extensions=EXTENSIONS,
         )
 
     def clear(self, id: str) -> None:
@@ -310,7 +315,8 @@ class Bench:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        return self.handler.status()
+        part = self.handler.status()
+        return {**part, "says": list(format_status_lines(part))}
 
     def asked(self, about: str) -> list[str]:
         """The prompts of calls that were about this."""

@@ -23,16 +23,15 @@ from support_beginnings import opening
 from support_sources import ROOT, Module, mounted
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
-from tacitd.cli import COMMANDS, make_program
+from tacitd.cli import make_program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods, take_status
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
-from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 DOCS = ROOT / "docs"
-TABLE = {**COMMANDS, **COMMANDS_OF_PLUGINS}
+TABLE = generate.list_all_commands()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 FACTS = "Prefers pnpm over npm"
@@ -41,8 +40,15 @@ LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
 
 @cache
 def sources() -> list[Module]:
-    """What a command or a slice leads to."""
-    return mounted(row.where for row in TABLE.values())
+    """What a command or a plugin leads to."""
+    return mounted([*(row.where for row in TABLE.values()), *hooks()])
+
+
+def hooks() -> Iterator[str]:
+    """The hooks of our plugins that the daemon calls. Prompts and sections of `context` name settings, not degradations."""
+    for one in generate.slices().plugins:
+        named = (one.make, one.footprint, one.status_lines, *one.settings.values(), *one.methods.values())
+        yield from (where for where in named if isinstance(where, str))
 
 
 def page(name: str) -> str:

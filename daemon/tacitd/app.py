@@ -332,7 +332,7 @@ def _make_consumers(
     for one in slices:
         try:
             made[one.name] = Consumer(
-                one, one.make(), Log(stores.make_handler_dir(one.name) / "log.jsonl"), clock
+                one, one.make_handler(), Log(stores.make_handler_dir(one.name) / "log.jsonl"), clock
             )
         except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
             broken[f"handler.broken:{one.name}"] = _describe_broken(one.name, error)
@@ -429,6 +429,7 @@ def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFin
         write=app.config.projects.write,
         write_mode_of=app.write_modes.get_mode,
         announce=app.notices.add_notice,
+        prompt_extensions=app.found.collect_prompt_extensions(),
         post=lambda event: app.engine.call_soon(
             lambda: app.engine.dispatcher.post_event(event, only=one.name)
         ),

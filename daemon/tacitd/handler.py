@@ -1,4 +1,4 @@
-"""The contract of a handler: what it is given, what it answers, and what a slice offers to the engine.
+"""The contract of a handler: what it is given, what it answers, and what a plugin offers to the engine.
 
 A handler has one method that matters, `handle(event, tools)`, and answers with one of a closed union. It
 never moves a position, never sleeps, never retries: the engine does, in one place, for all of them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -120,7 +121,7 @@ class Tools:
     history: History
     """Transactions over files in projects, and the record of all that was written."""
     settings: Mapping[str, Any]
-    """The slice's own sections of the configuration: an instance of each model in `Slice.settings`."""
+    """The plugin's own sections of the configuration: an instance of each model in `Plugin.settings`."""
     home: Path
     """A private directory of the handler's own, 0700."""
     project_of: Callable[[str], Project | NoProject]
@@ -147,6 +148,8 @@ class Tools:
 
     announce: Callable[[Notice], None] = lambda notice: None
     """Tell whoever watches what was made, once it is durable. Thread-safe."""
+    prompt_extensions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The hooks of all plugins' `prompt_extensions`, by the prompt's name."""
 
     def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
         """How this project's files are treated."""
@@ -213,18 +216,75 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What a folder of handlers offers. An entry point of the group `tacitd.handlers` names a function that
-    returns one."""
+    """What a plugin's folder offers. An entry point of the group `tacitd.handlers` names a function that returns one.
+
+    A hook is text, `"module:name"`, and is imported when it is used. So a declaration is light, and a command that uses
+    one hook does not import the others. The command line keeps a table of the hooks of all plugins (`cli/plugin_table`).
+    docs/handlers.md has a complete plugin.
+    """
 
     name: str
-    make: Callable[[], Handler]
-    settings: Mapping[str, type[BaseModel]] = field(default_factory=dict)
-    """The slice's sections of the configuration: `{"extraction": ExtractionSettings}`. Every field has a
-    default."""
+    make: Callable[[], Handler] | str
+    """Makes the handler: a function or a class, or a hook that names one."""
+    settings: Mapping[str, type[BaseModel] | str] = field(default_factory=dict)
+    """The plugin's sections of the configuration, models or hooks: `{"toy": "toy.settings:ToySettings"}`. Every field has
+    a default."""
     jobs: Sequence[Job] = ()
     uses_model: bool = True
-    """Asks the model: skips records from before the first start unless `scan` asked for them."""
+    """Whether the handler calls the model for records. Three things follow. Records from before the first start are
+    skipped unless `scan` asked for them, so that an old transcript costs nothing. `scan` and `rescue retry` offer past
+    records only to these handlers. Work waits while the growth breaker is closed. A handler that only reads, or that
+    calls the model for its own jobs alone, sets False."""
     lanes: int = 1
     """How many projects it may be busy with at once."""
-    footprint: Callable[[Mapping[str, str]], Footprint] | None = None
-    """Given the environment, the slice's files outside the state directory; None: there are none."""
+    footprint: Callable[[Mapping[str, str]], Footprint] | str | None = None
+    """Given the environment, the plugin's files outside the state directory. None: there are none."""
+    order: int = 50
+    """The command line lists plugins by this number, then by name."""
+    commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    """Commands of `tacitd` by name: (hook of a click command, one line of help, group). The groups are `Running`,
+    `Looking` and `Care`; another name makes a group of its own. The engine's commands cannot be replaced."""
+    context: str = ""
+    """Hook: `(cwd: Path, budget: int) -> str`, the section of `tacitd context`, at most `budget` characters; "" if there is
+    nothing to show. A session's start waits for it, so its module imports little."""
+    context_order: int = 50
+    """Sections are printed by this number, then by name. The order is fixed, so that a prompt cache stays valid."""
+    explain: str = ""
+    """Hook: `(text: str, cwd: Path) -> list[dict]`, the matches for `tacitd why`: `what`, `where`, `at`, `sessions`, `words`
+    of each stored line that contains the text."""
+    prompt_extensions: Mapping[str, str] = field(default_factory=dict)
+    """Parts that the plugin adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.extension"}`.
+    The hook names a module or an object. What it has is up to the plugin whose prompt it is
+    (`tacitd_handlers.shared.prompt_extensions.PromptExtension`)."""
+    status_lines: str = ""
+    """Hook: `(part: Mapping) -> Iterable[str]`, lines for a person, given what `Handler.status` returned. They are the key
+    `says` of the plugin's part of `tacitd status`."""
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """Methods of the socket by name, which begins with the plugin's name and a dot: `{"toy.count": "toy.rpc:count"}`. The
+    hook is `(handler, tools, params) -> JSON`. It is called in a thread of the caller's connection."""
+
+    def make_handler(self) -> Handler:
+        """Make the handler. Raises what its module raises."""
+        make: Callable[[], Handler] = load_hook(self.make) if isinstance(self.make, str) else self.make
+        return make()
+
+    def load_settings(self) -> dict[str, type[BaseModel]]:
+        """Import the models of `settings`. Raises what their modules raise."""
+        return {k: load_hook(one) if isinstance(one, str) else one for k, one in self.settings.items()}
+
+    def find_footprint(self, environ: Mapping[str, str]) -> Footprint:
+        """Return the plugin's files outside the state directory. Raises what its hook raises."""
+        find = load_hook(self.footprint) if isinstance(self.footprint, str) else self.footprint
+        return find(environ) if find is not None else Footprint()
+
+
+def load_hook(where: str) -> Any:
+    """Import what a hook names: `"module:name"`, or `"module"` for the module itself.
+
+    Raises ValueError if the text is not of this form, and what the import raises.
+    """
+    module, colon, name = where.partition(":")
+    if not module or (colon and not name):
+        raise ValueError(f"{where!r} is not of the form module:name")
+    found = import_module(module)
+    return getattr(found, name) if name else found

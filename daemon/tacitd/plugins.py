@@ -1,6 +1,7 @@
-"""How slices are found: entry points of the group `tacitd.handlers`. For the daemon only; the fast commands never scan.
+"""How plugins are found: entry points of the group `tacitd.handlers`.
 
-One slice that cannot be loaded is said in `status` and stops nothing else.
+The daemon loads all of them. The command line does so only to make its table (`cli/plugin_table`). A plugin that cannot be
+loaded is reported in `status`, and the others run.
 """
 
 from __future__ import annotations
@@ -8,45 +9,71 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
 
 from tacitd.handler import Degradation, Plugin
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 GROUP = "tacitd.handlers"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlugins:
-    """The slices that could be loaded, and what is said of the others."""
+    """The plugins that could be loaded, and a degradation for each of the others."""
 
     plugins: tuple[Plugin, ...]
     failed: tuple[Degradation, ...] = ()
 
     def collect_sections(self) -> Mapping[str, type[BaseModel]]:
-        """The configuration's sections of all slices."""
-        return {name: model for s in self.plugins for name, model in s.settings.items()}
+        """The configuration's sections of all plugins. Raises what a module of settings raises."""
+        return {name: model for one in self.plugins for name, model in one.load_settings().items()}
+
+    def collect_prompt_extensions(self) -> dict[str, list[str]]:
+        """The hooks of prompt extensions by the prompt's name, in the order of the plugins."""
+        found: dict[str, list[str]] = {}
+        for one in self.plugins:
+            for prompt, where in one.prompt_extensions.items():
+                found.setdefault(prompt, []).append(where)
+        return found
 
 
 def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
-    """Load every slice that is installed, in the order of their names."""
-    slices: list[Plugin] = []
+    """Load every plugin that is installed, in the order of their names."""
+    return _load_plugins(points, lambda one: one.load_settings())
+
+
+def find_declarations(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
+    """The same without importing what the hooks name: for the command line's table."""
+    return _load_plugins(points, lambda _: None)
+
+
+def list_entry_points() -> list[EntryPoint]:
+    """The entry points of all plugins that are installed, by name."""
+    return sorted(entry_points(group=GROUP), key=lambda point: point.name)
+
+
+def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin], object]) -> FoundPlugins:
+    plugins: list[Plugin] = []
     failed: list[Degradation] = []
-    for point in sorted(points if points is not None else entry_points(group=GROUP), key=lambda p: p.name):
+    named = list_entry_points() if points is None else sorted(points, key=lambda point: point.name)
+    for point in named:
         try:
             make: Callable[[], Plugin] = point.load()
             one = make()
-            if any(one.name == other.name for other in slices):
+            if any(one.name == other.name for other in plugins):
                 raise ValueError(f"there is another handler {one.name!r}")
-            slices.append(one)
-        except Exception as error:  # noqa: BLE001  a stranger's package may raise anything when imported
+            check(one)
+            plugins.append(one)
+        except Exception as error:  # noqa: BLE001  a third-party package may raise anything when it is imported
             what = (
                 f"the handler {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
             )
             failed.append(Degradation("handler.broken", what, "update or remove the package that brings it"))
-    return FoundPlugins(tuple(slices), tuple(failed))
+    return FoundPlugins(tuple(plugins), tuple(failed))
 
 
-def find_job_owners(slices: Iterable[Plugin], job: str) -> list[str]:
-    """The names of the slices that have this job."""
-    return [s.name for s in slices if any(j.name == job for j in s.jobs)]
+def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
+    """The names of the plugins that have this job."""
+    return [one.name for one in plugins if any(each.name == job for each in one.jobs)]

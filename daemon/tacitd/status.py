@@ -21,7 +21,7 @@ from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.events import Project, SessionStarted
-from tacitd.handler import Degradation
+from tacitd.handler import Degradation, load_hook
 from tacitd.sources.transcript import is_subagent
 
 SCHEMA = 1
@@ -72,7 +72,10 @@ def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]
     silent: list[Degradation] = []
     for name, consumer in engine.consumers.items():
         try:
-            said[name] = _json(dict(consumer.handler.status()))
+            part = _json(dict(consumer.handler.status()))
+            if where := consumer.plugin.status_lines:
+                part["says"] = [str(line) for line in load_hook(where)(part)]
+            said[name] = part
         except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             said[name] = {}
             what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"

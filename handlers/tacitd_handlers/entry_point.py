@@ -14,8 +14,8 @@ def main() -> None:
     """Prepare signals, then import and run the program."""
     prepare_start(sys.argv[1:])
     with no_trace_on_interrupt():
-        from tacitd_handlers import commands
-    commands.main()
+        from tacitd.cli import main as run
+    run()
 
 
 if __name__ == "__main__":

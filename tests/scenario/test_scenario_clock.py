@@ -30,7 +30,7 @@ def follow():
                 traveller.move_to(float(line))
 threading.Thread(target=follow, daemon=True).start()
 sys.argv = ["tacitd", *program[3:]]
-from tacitd_handlers.commands import main
+from tacitd.cli import main
 main()
 """
 

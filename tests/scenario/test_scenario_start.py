@@ -182,7 +182,7 @@ def test_a_second_interrupt_does_not_cut_the_closing_short(make: MakeDaemon) -> 
 def test_signals_are_prepared_before_anything_is_imported() -> None:
     """The program's first module brings in nothing of the command line: importing that takes most of a start."""
     first = "import sys; import tacitd_handlers.entry_point; print([n for n in %r if n in sys.modules])"
-    heavy = ("click", "loguru", "pydantic", "tacitd.cli", "tacitd.app", "tacitd_handlers.commands")
+    heavy = ("click", "loguru", "pydantic", "tacitd.cli", "tacitd.app", "tacitd.cli.plugin_table")
     done = subprocess.run(
         [PROGRAM[0], "-c", first % (heavy,)], capture_output=True, text=True, check=True, timeout=60
     )

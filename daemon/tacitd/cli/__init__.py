@@ -1,23 +1,26 @@
-"""The command line: a static table of commands, each imported when it is called.
+"""The command line: a table of commands, each imported when it is called.
 
-`status` must feel instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each
-command is a click command in a module of its own, which the table names. Slices add rows through
-`tacitd_handlers.commands`, which `tacitd_handlers.entry_point` runs as the `tacitd` program.
+`status` must be instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each command
+is a click command in a module of its own, which the table names. The engine's commands are in `COMMANDS`. Plugins add
+theirs by a hook; `plugin_table` keeps those in a file, which is read only if the engine has no command of a name.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
 from tacitd.errors import FAILED, TacitdError, describe_os_error
+
+if TYPE_CHECKING:
+    from tacitd.cli.plugin_table import PluginTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,12 @@ COMMANDS: dict[str, CommandRow] = {
     "prompts": CommandRow(
         "tacitd.cli.prompts_command:prompts", "Show what a person typed in transcripts.", LOOK
     ),
+    "why": CommandRow(
+        "tacitd.cli.why_command:why", "Show which of your words a line or a lesson came from.", LOOK
+    ),
+    "context": CommandRow(
+        "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
+    ),
     "config": CommandRow(
         "tacitd.cli.config_command:config", "Show, check and locate the configuration.", CARE
     ),
@@ -91,31 +100,73 @@ class OrderedGroup(click.Group):
 
 
 class LazyGroup(OrderedGroup):
-    """A group that takes its commands' names and help from a table and imports a command when it is called."""
+    """A group that takes its commands' names and help from tables and imports a command when it is called.
 
-    def __init__(self, table: Mapping[str, CommandRow], **options: object) -> None:
+    `load_more` returns further rows. It is called only if the first table does not answer, because it may take time.
+    """
+
+    def __init__(
+        self,
+        table: Mapping[str, CommandRow],
+        load_more: Callable[[], Mapping[str, CommandRow]] = dict,
+        **options: object,
+    ) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
         self.table = table
+        self._load_more = load_more
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in order."""
-        return list(self.table)
+        return list(self._list_rows())
+
+    def _list_rows(self) -> dict[str, CommandRow]:
+        return {**self.table, **self._load_more()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; None if the table does not name it."""
+        """Import the command; None if no table names it. Raises TacitdError if a plugin's cannot be imported."""
         row = self.table.get(cmd_name)
+        if row is not None:
+            return _import_command(row)
+        row = self._load_more().get(cmd_name)
         if row is None:
             return None
-        module, _, name = row.where.partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
+        try:
+            return _import_command(row)
+        except Exception as error:  # a third-party package may raise anything when it is imported
+            what = f"the command {cmd_name} ({row.where}) cannot be loaded: {type(error).__name__}: {error}"
+            raise TacitdError(what, "update or remove the package that brings it") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them by group, from the table."""
-        for group in dict.fromkeys(row.group for row in self.table.values()):
+        """List them by group, from the tables."""
+        table = self._list_rows()
+        for group in dict.fromkeys(row.group for row in table.values()):
             with formatter.section(group):
-                rows = [(name, row.help) for name, row in self.table.items() if row.group == group]
+                rows = [(name, row.help) for name, row in table.items() if row.group == group]
                 formatter.write_dl(rows)
+
+
+def _import_command(row: CommandRow) -> click.Command:
+    module, _, name = row.where.partition(":")
+    command = getattr(import_module(module), name)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{row.where} is not a click command")
+    return command
+
+
+def load_plugin_table(environ: Mapping[str, str]) -> PluginTable:
+    """The hooks of all plugins."""
+    from tacitd.cli.plugin_table import load_table
+
+    return load_table(environ, COMMANDS)
+
+
+def list_plugin_rows(table: PluginTable) -> dict[str, CommandRow]:
+    """The rows of the plugins' commands, in the order of the plugins."""
+    return {name: CommandRow(*row) for one in table.plugins for name, row in one.commands.items()}
+
+
+def _load_plugin_rows() -> dict[str, CommandRow]:
+    return list_plugin_rows(load_plugin_table(os.environ))
 
 
 EPILOG = """\b
@@ -123,10 +174,13 @@ Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does
 75 something is parked or waits, 78 the configuration is wrong."""
 
 
-def make_program(table: Mapping[str, CommandRow]) -> LazyGroup:
+def make_program(
+    table: Mapping[str, CommandRow], load_more: Callable[[], Mapping[str, CommandRow]] = dict
+) -> LazyGroup:
     """The `tacitd` program with these commands."""
     made = LazyGroup(
         table,
+        load_more,
         name="tacitd",
         help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
         epilog=EPILOG,
@@ -135,9 +189,9 @@ def make_program(table: Mapping[str, CommandRow]) -> LazyGroup:
     return click.version_option(package_name="tacitd", message="tacitd %(version)s")(made)
 
 
-def main(table: Mapping[str, CommandRow] = COMMANDS) -> None:
-    """Run the program and end the process with its exit code."""
-    run_and_exit(make_program(table), "tacitd")
+def main() -> None:
+    """Run the program with the commands of the engine and of all plugins, and end the process with its exit code."""
+    run_and_exit(make_program(COMMANDS, _load_plugin_rows), "tacitd")
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:

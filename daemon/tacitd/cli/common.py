@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import click
 
 from tacitd.control.client import call_daemon
-from tacitd.errors import UnavailableError, UsageError
+from tacitd.errors import TacitdError, UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_hidden
 
@@ -77,6 +77,13 @@ def escape_output(text: str) -> str:
 def echo_message(text: str) -> None:
     """Print a line for a person on stderr."""
     click.echo(_replace_surrogates(text), err=True)
+
+
+def describe_plugin_error(error: Exception) -> str:
+    """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
+    if isinstance(error, OSError | TacitdError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:

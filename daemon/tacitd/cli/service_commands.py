@@ -162,8 +162,11 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
     What was learned stays, and is named.
     """
+    from tacitd.cli.plugin_table import TABLE_FILE
+    from tacitd.handler import Footprint
     from tacitd.plugins import find_plugins
     from tacitd.service.uninstall import collect_footprints, uninstall_daemon
+    from tacitd.state.paths import cache_dir
 
     if purge and not yes:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
@@ -171,7 +174,9 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     manager = _manager(places)
 
     def footprints() -> dict[str, Footprint]:
-        return collect_footprints(find_plugins().plugins, os.environ)
+        table = cache_dir(os.environ) / TABLE_FILE
+        engine = Footprint(removed=[table], places=[table.parent], own=[table.parent])
+        return collect_footprints(find_plugins().plugins, os.environ) | {"": engine}
 
     installed = manager if manager.file.exists() else None
     for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):

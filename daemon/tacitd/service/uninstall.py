@@ -120,7 +120,7 @@ def collect_footprints(slices: Iterable[Plugin], environ: Mapping[str, str]) -> 
     found: dict[str, Footprint] = {}
     for one in slices:
         try:
-            found[one.name] = one.footprint(environ) if one.footprint is not None else Footprint()
+            found[one.name] = one.find_footprint(environ)
         except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             logger.warning("the files of {} are unknown: {}", one.name, error)
             found[one.name] = Footprint()

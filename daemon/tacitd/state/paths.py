@@ -86,6 +86,11 @@ def config_file(env: Mapping[str, str]) -> Path:
     return named or _platform(env, "XDG_CONFIG_HOME", ".config", _platform_config) / "config.toml"
 
 
+def cache_dir(env: Mapping[str, str]) -> Path:
+    """What can be made again at any time: `~/.cache/tacitd` (platformdirs)."""
+    return _platform(env, "XDG_CACHE_HOME", ".cache", _platform_cache)
+
+
 def find_file_in_the_way(directory: Path) -> Path | None:
     """Given the path of a directory, return the file in its place or in place of one of its parents; None if neither."""
     nearest = next((path for path in (directory, *directory.parents) if os.access(path, os.F_OK)), directory)
@@ -142,6 +147,12 @@ def _platform_config() -> Path:
     import platformdirs
 
     return platformdirs.user_config_path("tacitd", appauthor=False)
+
+
+def _platform_cache() -> Path:
+    import platformdirs
+
+    return platformdirs.user_cache_path("tacitd", appauthor=False)
 
 
 def _is_ours(text: str) -> bool:

@@ -17,16 +17,24 @@ __all__ = ["make_plugin"]
 def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.continuity.handler import PRUNE, ContinuityHandler
-    from tacitd_handlers.continuity.settings import ContinuitySettings
-    from tacitd_handlers.shared.memory_files import sessions_footprint
 
+    here = "tacitd_handlers.continuity"
     return Plugin(
         "continuity",
-        ContinuityHandler,
-        settings={"continuity": ContinuitySettings},
-        jobs=(Job(PRUNE, 86400.0, at_start=True),),
+        f"{here}.handler:ContinuityHandler",
+        settings={"continuity": f"{here}.settings:ContinuitySettings"},
+        jobs=(Job("sessions", 86400.0, at_start=True),),
         uses_model=False,
         lanes=2,
-        footprint=sessions_footprint,
+        footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
+        order=40,
+        commands={
+            "sessions": (
+                f"{here}.cli:sessions",
+                "List sessions, resume one, record decisions and notes.",
+                "Looking",
+            )
+        },
+        context=f"{here}.context:build_section",
+        context_order=30,
     )

@@ -18,15 +18,22 @@ __all__ = ["make_plugin"]
 def make_plugin() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
-    from tacitd_handlers.learner.learner_files import learner_footprint
-    from tacitd_handlers.learner.settings import LearnerSettings
 
+    here = "tacitd_handlers.learner"
     return Plugin(
         "learner",
-        LearnerHandler,
-        settings={"learner": LearnerSettings},
-        jobs=(Job(LOOK, 60.0, at_start=True), Job(RETESTS, 86400.0, at_start=True)),
+        f"{here}.handler:LearnerHandler",
+        settings={"learner": f"{here}.settings:LearnerSettings"},
+        jobs=(Job("look", 60.0, at_start=True), Job("retests", 86400.0, at_start=True)),
         uses_model=False,
-        footprint=learner_footprint,
+        footprint=f"{here}.learner_files:learner_footprint",
+        order=20,
+        commands={
+            "learner": (
+                f"{here}.cli:learner",
+                "Show what you practised and when to review it.",
+                "Looking",
+            )
+        },
+        status_lines=f"{here}.start_lines:format_status_lines",
     )

@@ -39,7 +39,6 @@ from tacitd_handlers.learner.report_input import parse_report
 from tacitd_handlers.learner.rules.retests import find_retests
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, resolve_session, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.start_lines import format_status_lines
 from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.learner.store import SyncResult as Looked
 
@@ -267,13 +266,12 @@ class LearnerHandler:
     def status(self) -> Mapping[str, Any]:
         """The counts of the two files, the learner's retests and pending entries, and the refused reports."""
         with self._lock:
-            shown = {
+            return {
                 **self._shown,
                 "recorded": self._recorded,
                 "teaching_sessions": len(self._teaching),
                 "refused": list(self._refused),
             }
-        return shown | {"says": list(format_status_lines(shown))}
 
     def sources(self, project: Project) -> Sequence[Path]:
         """Empty: the learner's files belong to no project. They are checked once a minute."""

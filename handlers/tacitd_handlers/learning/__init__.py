@@ -11,16 +11,42 @@ __all__ = ["make_plugin"]
 
 def make_plugin() -> Plugin:
     """The entry point."""
-    from tacitd_handlers.learning.handler import INIT, RECOVER, RETRY, LearningHandler
-    from tacitd_handlers.learning.learning_files import learning_footprint
-    from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
-    from tacitd_handlers.learning.stage2.run import SYNTHESIZE
-
+    here = "tacitd_handlers.learning"
     return Plugin(
         "learning",
-        LearningHandler,
-        settings={"extraction": ExtractionSettings, "synthesis": SynthesisSettings},
-        jobs=(Job(RECOVER, 600.0, at_start=True), Job(SYNTHESIZE), Job(INIT), Job(RETRY)),
+        f"{here}.handler:LearningHandler",
+        settings={
+            "extraction": f"{here}.settings:ExtractionSettings",
+            "synthesis": f"{here}.settings:SynthesisSettings",
+        },
+        jobs=(Job("recover", 600.0, at_start=True), Job("synthesize"), Job("init"), Job("retry")),
         lanes=2,
-        footprint=learning_footprint,
+        footprint=f"{here}.learning_files:learning_footprint",
+        order=10,
+        commands={
+            "demo": (f"{here}.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", "Looking"),
+            "scan": (
+                f"{here}.scan:scan",
+                "Learn from past transcripts, after an estimate of the cost.",
+                "Running",
+            ),
+            "learned": (f"{here}.cli:learned", "Show what was learned in a project.", "Looking"),
+            "init": (f"{here}.cli:init", "Create LEARNED.md and the summary in a project.", "Running"),
+            "synthesize": (f"{here}.cli:synthesize", "Make lines from the waiting facts now.", "Running"),
+            "link": (
+                f"{here}.link:link",
+                "Offer the line by which agents find LEARNED.md, as a diff.",
+                "Care",
+            ),
+            "share": (
+                f"{here}.link:share",
+                "Share LEARNED.md and AGENTS.md with a team through git.",
+                "Care",
+            ),
+            "exclude": (f"{here}.link:exclude", "Stop writing in a project.", "Care"),
+        },
+        context=f"{here}.context:build_section",
+        context_order=90,  # the short sections come first: the learned lines take the rest of the budget
+        explain=f"{here}.explain_line:find_reasons",
+        status_lines=f"{here}.status_text:format_status_lines",
     )

@@ -39,7 +39,7 @@ from tacitd_handlers.learning.stage1.run import extract_facts
 from tacitd_handlers.learning.stage2.pending_facts import done_batches
 from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
-from tacitd_handlers.learning.status_text import count_facts, format_status_lines
+from tacitd_handlers.learning.status_text import count_facts
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
 
 SILENCE_LIMIT = 50
@@ -423,8 +423,8 @@ class LearningHandler:
             ],
             "files_refused": [what for root in roots if (what := _why_not_writable(root))],
         }
-        once = [what for what in found["files_refused"] if what not in self._refused_synthesis.values()]
-        return found | {"says": list(format_status_lines(found | {"files_refused": once}))}
+        reported = [what for what in found["files_refused"] if what in self._refused_synthesis.values()]
+        return found | {"files_reported": reported}
 
     def _until(self, root: str) -> str:
         """What the facts of a project wait for."""

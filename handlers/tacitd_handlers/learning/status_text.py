@@ -40,7 +40,8 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     for root in status["not_referred_to"]:
         yield f"! nothing refers to {root}/LEARNED.md: `tacitd link {root}`"
     for what in status["files_refused"]:
-        yield f"! {what}"
+        if what not in status.get("files_reported", ()):  # a degradation reports those
+            yield f"! {what}"
 
 
 def _describe_projects(projects: Mapping[str, str]) -> Iterator[str]:

@@ -17,15 +17,26 @@ __all__ = ["make_plugin"]
 def make_plugin() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.lessons.handler import TIDY, LessonsHandler
-    from tacitd_handlers.lessons.lesson_files import lessons_footprint
-    from tacitd_handlers.lessons.settings import LessonsSettings
 
+    here = "tacitd_handlers.lessons"
     return Plugin(
         "lessons",
-        LessonsHandler,
-        settings={"lessons": LessonsSettings},
-        jobs=(Job(TIDY, 3600.0, at_start=True),),
+        f"{here}.handler:LessonsHandler",
+        settings={"lessons": f"{here}.settings:LessonsSettings"},
+        jobs=(Job("tidy", 3600.0, at_start=True),),
         uses_model=False,
-        footprint=lessons_footprint,
+        footprint=f"{here}.lesson_files:lessons_footprint",
+        order=50,
+        commands={
+            "lesson": (
+                f"{here}.command_group:lesson",
+                "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
+                "Looking",
+            )
+        },
+        context=f"{here}.context:build_section",
+        context_order=20,
+        explain=f"{here}.explain_lesson:find_reasons",
+        prompt_extensions={"learning:synthesis": f"{here}.draft_extension"},
+        status_lines=f"{here}.render:format_status_lines",
     )

@@ -68,9 +68,7 @@ class LessonsHandler:
             "fresh" if found is not None else "stale" if lesson_index.stat_log(log) is not None else "none"
         )
         kinds = ("active", "ai", "user", "deleted", "promoted")
-        said = {kind: counts.get(kind, 0) for kind in kinds}
-        line = f"{said['active']} active, {said['user']} of them stated by people"
-        return {"index": state, **said, "says": [line] if found is not None and said["active"] else []}
+        return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}}
 
     def sources(self, project: Project) -> Sequence[Path]:
         """Empty: lessons depend on no file of a project."""

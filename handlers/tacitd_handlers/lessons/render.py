@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd_handlers.lessons.lesson_fold import Lesson
@@ -91,3 +91,9 @@ def _scalar(key: str, value: str) -> list[str]:
 def _padded(line: Sequence[str], widths: Sequence[int]) -> str:
     cells = [cell + " " * (wide - measure_width(cell)) for cell, wide in zip(line, widths, strict=False)]
     return "".join([*cells, line[-1]])
+
+
+def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
+    """Given the plugin's part of the status document, yield the lines of `tacitd status`."""
+    if status["active"]:
+        yield f"{status['active']} active, {status['user']} of them stated by people"

@@ -17,13 +17,23 @@ __all__ = ["make_plugin"]
 def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.handler import Job, Plugin
-    from tacitd_handlers.profile.handler import FADE, PRUNE, TURNS, ProfileHandler
-    from tacitd_handlers.shared.memory_files import profile_footprint
 
+    here = "tacitd_handlers.profile"
     return Plugin(
         "profile",
-        ProfileHandler,
-        jobs=(Job(FADE, 3600.0, at_start=True), Job(PRUNE, 86400.0, at_start=True), Job(TURNS, 600.0)),
+        f"{here}.handler:ProfileHandler",
+        jobs=(
+            Job("fade", 3600.0, at_start=True),
+            Job("changelog", 86400.0, at_start=True),
+            Job("turns", 600.0),
+        ),
         uses_model=False,
-        footprint=profile_footprint,
+        footprint="tacitd_handlers.shared.memory_files:profile_footprint",
+        order=30,
+        commands={
+            "profile": (f"{here}.cli:profile", "Show, set and clear what tacitd knows about you.", "Looking")
+        },
+        context=f"{here}.context:build_section",
+        context_order=10,
+        prompt_extensions={"learning:extraction": f"{here}.profile_extension"},
     )

@@ -2,29 +2,27 @@
 
 An extension adds a part to the prompt and takes its own part out of the answer. Its plugin gets the finding as an event
 (`tacitd.events.Told`) after the commit that contains it. An extension never changes the rest of the prompt or of the
-answer. The tables name modules, so that plugins do not import each other; a module is imported when a prompt is made.
-What an extension asks for and accepts belongs in its own module.
+answer. A plugin names its extensions in the hook `Plugin.prompt_extensions`, so plugins do not import each other; a module
+is imported when a prompt is made. What an extension asks for and accepts belongs in its own module.
+
+The prompts that can be extended are learning's: `learning:extraction`, whose input is the words that a person typed, and
+`learning:synthesis`, whose input is the facts of a project.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol, cast
 
 from loguru import logger
 
+from tacitd.handler import load_hook
 from tacitd_handlers.shared.grounding import GroundingSources
-
-EXTRACTION_EXTENSIONS = ("tacitd_handlers.profile.profile_extension",)
-"""Extensions of Stage 1, whose input is the words that a person typed."""
-SYNTHESIS_EXTENSIONS = ("tacitd_handlers.lessons.draft_extension",)
-"""Extensions of Stage 2, whose input is the facts of a project."""
 
 
 class PromptExtension(Protocol):
-    """The functions that an extension's module has."""
+    """What an extension's module or object has."""
 
     name: str
     """The plugin that gets the finding."""
@@ -71,48 +69,70 @@ class SplitAnswer:
     found: Mapping[str, Any]
 
 
-def load_extensions(table: Iterable[str]) -> list[PromptExtension]:
-    """Import the extensions of a table. One that fails to import is logged and left out: the call is made without it."""
+def load_extensions(hooks: Iterable[str]) -> list[PromptExtension]:
+    """Import extensions. One that fails to import is logged and left out: the call is made without it."""
     made: list[PromptExtension] = []
-    for where in table:
+    for where in hooks:
         try:
-            made.append(cast(PromptExtension, import_module(where)))
+            made.append(cast(PromptExtension, load_hook(where)))
         except Exception as error:  # noqa: BLE001  an import can raise anything
             logger.opt(exception=error).error("cannot import the prompt extension {}", where)
     return made
 
 
-def list_additions(aboard: Iterable[PromptExtension], project: str) -> list[str]:
+def list_additions(extensions: Iterable[PromptExtension], project: str) -> list[str]:
     """Return the extensions' parts of the prompt, without empty ones."""
-    return [text for rider in aboard if (text := rider.render_addition(project).strip())]
+    added: list[str] = []
+    for one in extensions:
+        try:
+            text = one.render_addition(project).strip()
+        except Exception as error:  # noqa: BLE001  a third-party extension may raise anything
+            _report_broken(one, error)
+            continue
+        if text:
+            added.append(text)
+    return added
 
 
-def extend_prompt(prompt: str, aboard: Iterable[PromptExtension], project: str) -> str:
+def extend_prompt(prompt: str, extensions: Iterable[PromptExtension], project: str) -> str:
     """Return the prompt with the extensions' parts below it, separated by blank lines."""
-    return "\n\n".join([prompt, *list_additions(aboard, project)])
+    return "\n\n".join([prompt, *list_additions(extensions, project)])
 
 
-def split_answer(answer: str, aboard: Iterable[PromptExtension]) -> SplitAnswer:
+def split_answer(answer: str, extensions: Iterable[PromptExtension]) -> SplitAnswer:
     """Given an answer, take out each extension's part, in their order."""
     found: dict[str, Any] = {}
-    for rider in aboard:
-        mine, answer = rider.extract_finding(answer)
-        if mine:
-            found[rider.name] = mine
+    for one in extensions:
+        try:
+            finding, answer = one.extract_finding(answer)
+        except Exception as error:  # noqa: BLE001  see above
+            _report_broken(one, error)
+            continue
+        if finding:
+            found[one.name] = finding
     return SplitAnswer(answer, found)
 
 
 def ground_findings(
-    found: Mapping[str, Any], aboard: Iterable[PromptExtension], sources: GroundingSources
+    found: Mapping[str, Any], extensions: Iterable[PromptExtension], sources: GroundingSources
 ) -> tuple[dict[str, Any], list[RefusedPart]]:
     """Given findings by extension name, return what their sources support, and the parts that they do not (S-67)."""
     kept: dict[str, Any] = {}
     refused: list[RefusedPart] = []
-    for rider in aboard:
-        if rider.name not in found:
+    for one in extensions:
+        if one.name not in found:
             continue
-        judged = rider.ground_finding(found[rider.name], sources)
+        try:
+            judged = one.ground_finding(found[one.name], sources)
+        except Exception as error:  # noqa: BLE001  see above
+            _report_broken(one, error)  # what was not checked is not passed on
+            continue
         refused += judged.refused
         if judged.found:
-            kept[rider.name] = judged.found
+            kept[one.name] = judged.found
     return kept, refused
+
+
+def _report_broken(extension: PromptExtension, error: Exception) -> None:
+    """Log a failure. The call goes on without this extension: it serves another plugin too."""
+    logger.opt(exception=error).error("the prompt extension {} failed", extension.name)

@@ -12,16 +12,16 @@ from pathlib import Path
 import click
 import pytest
 
+import generate
 from support_cli import Cli
-from tacitd.cli import COMMANDS, make_program
+from tacitd.cli import make_program
 from tacitd.cli.common import escape_output
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
-from tacitd_handlers.commands import COMMANDS_OF_PLUGINS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-TABLE = {**COMMANDS, **COMMANDS_OF_PLUGINS}
-PROGRAM = f"{sys.executable} -c 'from tacitd_handlers.commands import main; main()'"
+TABLE = generate.list_all_commands()
+PROGRAM = f"{sys.executable} -c 'from tacitd.cli import main; main()'"
 HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
 
 
@@ -131,21 +131,23 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     """The same for a shell whose current directory was removed."""
     gone = tmp_path / "gone"
     gone.mkdir()
-    command = f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd_handlers.commands import main; main()' context"
+    command = (
+        f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd.cli import main; main()' context"
+    )
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "the current directory was removed" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
-    """Issue "no pydantic and no rich before they are needed"; only the daemon scans entry points."""
+    """Issue "no pydantic and no rich before they are needed"; entry points are scanned once, for the table of hooks."""
+    assert cli.run("--help").code == 0
     code = (
         "import sys\n"
-        "from tacitd.cli import COMMANDS, make_program\n"
-        "from tacitd_handlers.commands import COMMANDS_OF_PLUGINS\n"
-        "table = make_program({**COMMANDS, **COMMANDS_OF_PLUGINS})\n"
+        "from tacitd.cli import main\n"
         "for argv in (['status'], ['prompts', '/nowhere'], ['context'], ['config', 'socket'], ['--help']):\n"
-        "    try: table.main(argv, standalone_mode=False)\n"
+        "    sys.argv = ['tacitd', *argv]\n"
+        "    try: main()\n"
         "    except BaseException: pass\n"
         f"heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
         "print('HEAVY', *heavy)\n"

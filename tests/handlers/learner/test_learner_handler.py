@@ -21,6 +21,7 @@ from tacitd_handlers.learner.formats.profile_md import TEMPLATE
 from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
+from tacitd_handlers.learner.start_lines import format_status_lines
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
 
@@ -227,7 +228,8 @@ def test_L_50_retests_are_flagged_daily(lesson: Class) -> None:
     lesson.due(RETESTS)
     status = lesson.learner.status()
     assert status["retests"] == ["window:negative_indices", "heap:tie_break"]
-    assert status["says"] == ["retests due: window:negative_indices, heap:tie_break"]
+    said = list(format_status_lines(status))
+    assert said == ["retests due: window:negative_indices, heap:tie_break"]
 
 
 def test_what_is_wrong_is_said_until_it_is_not(lesson: Class) -> None:

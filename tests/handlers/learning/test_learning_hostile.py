@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
+from support_learning import EXTENSIONS, EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.handler import Done
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
@@ -17,11 +17,13 @@ from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.raw_facts import parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
+from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
+from tacitd_handlers.learning.stage2.run import SYNTHESIS_PROMPT
 from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.prompt_extensions import EXTRACTION_EXTENSIONS as FIRST
-from tacitd_handlers.shared.prompt_extensions import SYNTHESIS_EXTENSIONS as SECOND
 from tacitd_handlers.shared.prompt_extensions import list_additions, load_extensions
+
+FIRST, SECOND = EXTENSIONS[EXTRACTION_PROMPT], EXTENSIONS[SYNTHESIS_PROMPT]
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 PASSWORD = "correct7horse" * 12

@@ -20,6 +20,7 @@ from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
 from tacitd_handlers.lessons.lesson_origins import Provenance
+from tacitd_handlers.lessons.render import format_status_lines
 from tacitd_handlers.lessons.settings import LessonsSettings
 
 
@@ -56,8 +57,9 @@ def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
 def test_the_slice_needs_no_model() -> None:
     """DESIGN "Plugins": a plugin declares whether it calls the model; this one does not."""
     made = lessons_slice()
-    assert (made.name, made.uses_model, made.settings) == ("lessons", False, {"lessons": LessonsSettings})
-    assert isinstance(made.make(), Handler) and [job.name for job in made.jobs] == [TIDY]
+    assert (made.name, made.uses_model) == ("lessons", False)
+    assert made.load_settings() == {"lessons": LessonsSettings}
+    assert isinstance(made.make_handler(), Handler) and [job.name for job in made.jobs] == [TIDY]
 
 
 def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None:
@@ -69,8 +71,8 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     handler.handle(Due(TIDY), Said().tools())
     assert handler.status() == {
         "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
-        "says": ["1 active, 1 of them stated by people"],
     }  # fmt: skip
+    assert list(format_status_lines(handler.status())) == ["1 active, 1 of them stated by people"]
 
 
 def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.plugins import find_plugins
+from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
+from tacitd_handlers.learning.stage2.run import SYNTHESIS_PROMPT
+from tacitd_handlers.shared.grounding import read_sources
 from tacitd_handlers.shared.prompt_extensions import (
-    EXTRACTION_EXTENSIONS,
-    SYNTHESIS_EXTENSIONS,
     extend_prompt,
+    ground_findings,
     load_extensions,
     split_answer,
 )
@@ -51,12 +54,15 @@ def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]
     assert said.answer == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
 
 
-def test_the_table_names_modules_that_are_riders() -> None:
+def test_the_hooks_name_modules_that_are_extensions() -> None:
     """Each extension has a name, an addition and a split. An answer without its part is not changed."""
-    for table, answer in (
-        (EXTRACTION_EXTENSIONS, "Prefers pnpm over npm\nNever use npm"),
-        (SYNTHESIS_EXTENSIONS, "FILE: LEARNED.md\nFACT: Use pnpm"),
+    found = find_plugins().collect_prompt_extensions()
+    assert set(found) == {EXTRACTION_PROMPT, SYNTHESIS_PROMPT}
+    for prompt, answer in (
+        (EXTRACTION_PROMPT, "Prefers pnpm over npm\nNever use npm"),
+        (SYNTHESIS_PROMPT, "FILE: LEARNED.md\nFACT: Use pnpm"),
     ):
+        table = found[prompt]
         aboard = load_extensions(table)
         assert len(aboard) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in aboard)
         assert split_answer(answer, aboard).answer == answer
@@ -65,3 +71,14 @@ def test_the_table_names_modules_that_are_riders() -> None:
 def test_a_broken_rider_stays_behind() -> None:
     """An extension that cannot be imported is left out, so that the call is still made."""
     assert load_extensions(["tacitd_handlers.no_such_rider"]) == []
+
+
+def test_an_extension_that_fails_stops_no_call() -> None:
+    """DESIGN "Handlers and events": the prompt, the answer and the other findings are as without it."""
+    broken: Any = SimpleNamespace(
+        name="broken", render_addition=None, extract_finding=None, ground_finding=None
+    )
+    assert extend_prompt("QUESTION", [broken, rider("one")], "/p") == "QUESTION\n\nAlso say one of /p."
+    said = split_answer("one:1\nrest", [broken, rider("one")])
+    assert (said.answer, said.found) == ("rest", {"one": ["1"]})
+    assert ground_findings({"broken": 1}, [broken], read_sources([])) == ({}, [])

@@ -38,7 +38,6 @@ from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.equality import find_equal
 from tacitd_handlers.shared.prompt_extensions import (
-    EXTRACTION_EXTENSIONS,
     extend_prompt,
     ground_findings,
     list_additions,
@@ -46,6 +45,8 @@ from tacitd_handlers.shared.prompt_extensions import (
     split_answer,
 )
 
+EXTRACTION_PROMPT = "learning:extraction"
+"""The prompt's name in `Plugin.prompt_extensions`."""
 WORDS_LIMIT = 200
 """Characters of each prompt that are kept, secrets blanked, so that it can be said from which words a line came."""
 
@@ -98,7 +99,7 @@ def _ask(
     documents = bootstrap.ensure_summary(project, tools)
     settings: ExtractionSettings = tools.settings["extraction"]
     messages = [_message(p, settings.max_bytes) for p in gathered.prompts]
-    aboard = load_extensions(EXTRACTION_EXTENSIONS)
+    aboard = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
     prompt = prompt_templates.extraction_prompt(documents.summary, messages)
     prompt = redact_secrets(extend_prompt(prompt, aboard, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"

@@ -58,7 +58,6 @@ from tacitd_handlers.learning.store import (
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.prompt_extensions import (
-    SYNTHESIS_EXTENSIONS,
     extend_prompt,
     ground_findings,
     list_additions,
@@ -68,6 +67,8 @@ from tacitd_handlers.shared.prompt_extensions import (
 
 SYNTHESIZE = "synthesize"
 """The job's name."""
+SYNTHESIS_PROMPT = "learning:synthesis"
+"""The prompt's name in `Plugin.prompt_extensions`."""
 
 
 class Synthesizer:
@@ -216,7 +217,7 @@ class Synthesizer:
         candidates, misplaced = _place_items(desk, answered.plan)
         self._note_misplaced(project, misplaced, tools)
         placed, unsaid = sift_lines(candidates, desk.origins)
-        answered, parts = _grounded_findings(answered, desk.origins)
+        answered, parts = _grounded_findings(answered, desk.origins, tools)
         unsaid += [*map(_misplacement, misplaced), *parts]
         keep_refusals(self._refusals, unsaid, project.root, material.id, desk.origins.words, tools)
         now, _ = read_all(project, _folders_of([*desk.shared, *(one.path for one in placed)]))
@@ -312,7 +313,7 @@ def _ask_model(
     """One call of the smart tier. Secrets are blanked before a cut could halve one out of recognition."""
     folders = [name.removesuffix(f"/{AGENTS}") for name in desk.shared if name != LEARNED]
     folders += [folder for folder in desk.closed if folder not in folders]
-    aboard = load_extensions(SYNTHESIS_EXTENSIONS)
+    aboard = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
     prompt = prompt_templates.synthesis_prompt(
         folders, render_existing(desk), facts, _count_repeated(state, facts)
     )
@@ -346,10 +347,13 @@ def _paid_for(desk: SynthesisInput, answered: SynthesisAnswer, state: LearningSt
 
 
 def _grounded_findings(
-    answered: SynthesisAnswer, origins: LineOrigins
+    answered: SynthesisAnswer, origins: LineOrigins, tools: Tools
 ) -> tuple[SynthesisAnswer, list[RefusedText]]:
     """What of the riders' findings the facts say, and a refusal for each other part."""
-    aboard, sources = load_extensions(SYNTHESIS_EXTENSIONS), origins.build_sources()
+    aboard, sources = (
+        load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ())),
+        origins.build_sources(),
+    )
     kept: dict[str, list[Any]] = {}
     refused: list[RefusedText] = []
     for name, findings in answered.found.items():

@@ -1,0 +1,92 @@
+"""`tacitd why`: the words that a stored line came from.
+
+Each plugin looks up its own lines with its `explain` hook; this module only prints them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacitd.cli import load_plugin_table
+from tacitd.cli.common import describe_plugin_error, echo_json, echo_message, resolve_directory
+from tacitd.cli.plugin_table import PluginTable
+from tacitd.errors import FAILED, TacitdError
+from tacitd.handler import load_hook
+
+Explain = Callable[[str, Path], list[dict[str, Any]]]
+
+
+@click.command(epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why "read first" --json')
+@click.argument("asked", metavar="TEXT")
+@click.option("--cwd", help="The project; the default is the current directory.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="As JSON: what, where, at, sessions, words of each match."
+)
+@click.pass_context
+def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
+    """Show which of your words a learned line or a lesson came from, and when. TEXT is a part of it, or a lesson's id.
+
+    Works without a daemon. Exits with 1 if nothing that tacitd wrote contains TEXT.
+    """
+    found = collect_reasons(load_plugin_table(os.environ), asked, resolve_directory(cwd))
+    if as_json:
+        echo_json(found)
+    else:
+        for one in found:
+            _echo_reason(one)
+    if not found:
+        echo_message(f"nothing that tacitd wrote here contains {asked!r}")
+        ctx.exit(FAILED)
+
+
+def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:
+    """Return the matches of all plugins. One that fails is reported on standard error.
+
+    Raises the first plugin's error if nothing was found: the match may be there.
+    """
+    for what in table.broken:
+        echo_message(what)
+    found: list[dict[str, Any]] = []
+    failed: list[tuple[str, Exception]] = []
+    for one in table.plugins:
+        if not one.explain:
+            continue
+        try:
+            explain: Explain = load_hook(one.explain)
+            found += [_check_reason(each) for each in explain(asked, cwd)]
+        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+            failed.append((one.name, error))
+    first = failed[0] if failed and not found else None
+    for name, wrong in failed[1:] if first else failed:
+        echo_message(f"{name}: {describe_plugin_error(wrong)}")
+    if first is None:
+        return found
+    if isinstance(first[1], OSError | TacitdError):
+        raise first[1]
+    raise TacitdError(f"{first[0]}: {describe_plugin_error(first[1])}", "update or remove this plugin")
+
+
+def _check_reason(one: Any) -> dict[str, Any]:
+    """Return a match with the fields that the output needs. Raises KeyError, TypeError if one is missing."""
+    return {
+        **one,
+        "what": str(one["what"]),
+        "where": str(one["where"]),
+        "at": str(one["at"]),
+        "sessions": list(one["sessions"]),
+        "words": list(one["words"]),
+    }
+
+
+def _echo_reason(one: dict[str, Any]) -> None:
+    click.echo(one["what"])
+    click.echo(f"    {one['where']}, {one['at']}")
+    for session in one["sessions"]:
+        click.echo(f"    from session {session}")
+    for words in one["words"]:
+        click.echo(f"    you said: {words}")
