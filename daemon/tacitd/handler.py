@@ -7,6 +7,7 @@ never moves a position, never sleeps, never retries: the engine does, in one pla
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -167,7 +168,7 @@ class Job:
 
 
 class Handler(Protocol):
-    """What a slice's handler must have."""
+    """What a plugin's handler must have. `BaseHandler` has a default for all methods but `handle`."""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Before the first event: everything that was committed with data, oldest first. Build what you need
@@ -198,9 +199,35 @@ class Handler(Protocol):
         ...
 
 
+class BaseHandler(ABC):
+    """A handler with defaults: only `handle` must be written.
+
+    `open` keeps nothing, `committed` writes nothing, `status` is empty, and `sources` watches no file. A class that does not
+    derive from this one is a handler too, if it has the methods of `Handler`.
+    """
+
+    def open(self, commits: Iterable[Commit], tools: Tools) -> None:  # noqa: B027  a default, not an omission
+        """See `Handler.open`. The commits need not be read."""
+
+    @abstractmethod
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """See `Handler.handle`."""
+
+    def committed(self, commit: Commit, tools: Tools) -> None:  # noqa: B027
+        """See `Handler.committed`."""
+
+    def status(self) -> Mapping[str, Any]:
+        """See `Handler.status`."""
+        return {}
+
+    def sources(self, project: Project) -> Sequence[Path]:
+        """See `Handler.sources`."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """A slice's files outside the state directory, for `uninstall --purge`. They need not exist."""
+    """A plugin's files outside the state directory, for `uninstall --purge`. They need not exist."""
 
     removed: Sequence[Path] = ()
     """What only tacitd needs: locks, marks, what is made again from something else."""

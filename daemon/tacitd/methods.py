@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from tacitd.consumers.retries import retry_rejected
 from tacitd.dispatch.notices import STORED, notice_line
 from tacitd.dispatch.pauses import Pause
 from tacitd.engine import Engine
-from tacitd.errors import UsageError
+from tacitd.errors import UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
+from tacitd.handler import Degradation, load_hook
 from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
 from tacitd.status_snapshot import build_status
@@ -46,7 +48,30 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: _wedge(app)
+    return table | _plugin_methods(app)
+
+
+def _plugin_methods(app: App) -> dict[str, RpcMethod]:
+    """The methods that plugins add. One whose name belongs to others is left out and reported."""
+    table: dict[str, RpcMethod] = {}
+    for plugin in app.found.plugins:
+        for name, where in plugin.methods.items():
+            if name.startswith(f"{plugin.name}."):
+                table[name] = partial(_call_plugin, app, plugin.name, where)
+            else:
+                what = f"the method {name} of {plugin.name} is left out: its name must begin with `{plugin.name}.`"
+                app.degraded[f"handler.broken:{name}"] = Degradation(
+                    "handler.broken", what, "update or remove the package that brings it"
+                )
     return table
+
+
+def _call_plugin(app: App, name: str, where: str, params: Mapping[str, Any]) -> Any:
+    """Call a plugin's method in this thread. Raises UnavailableError if its handler could not be started."""
+    consumer = app.engine.consumers.get(name)
+    if consumer is None:
+        raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
+    return load_hook(where)(consumer.handler, app.tools[name], params)
 
 
 def _wedge(app: App) -> dict[str, Any]:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted
+from support_engine import Scene, Scripted, words_of
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli.status_command import read_last_status
 from tacitd.consumers import compaction
 from tacitd.dispatch.workers import ThreadPool
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
-from tacitd.events import Event
-from tacitd.handler import Commit, Degradation, Done, Job, Later, Plugin, Tools
+from tacitd.events import Event, Project
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources import lines
@@ -286,6 +286,46 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         loop.join(PATIENCE)
         scene.app.close()
     assert scene.handler.did == ["u1"]
+
+
+def count_commits(handler: Scripted, tools: Tools, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The method `a.count` of the test below."""
+    return {"commits": len(handler.commits), "times": params["times"], "home": tools.home.name}
+
+
+def test_a_plugin_adds_methods_to_the_socket(tmp_path: Path) -> None:
+    """DESIGN "Plugins": a method gets the handler, its tools and the parameters; its name begins with the plugin's."""
+    hook = f"{__name__}:count_commits"
+    scene = Scene(tmp_path)
+    plugin = Plugin("a", Scripted, methods={"a.count": hook, "status": hook, "a.none": "no_such_module:x"})
+    scene.app.close()
+    with _built(scene, plugin, Plugin("b", lambda: None, methods={"b.x": hook})) as app:  # type: ignore[arg-type,return-value]
+        table = build_methods(app)
+        assert table["a.count"]({"times": 2}) == {"commits": 0, "times": 2, "home": "a"}
+        assert table["status"] is not None and "status of a" in app.degraded["handler.broken:status"].what
+        with pytest.raises(UnavailableError, match="b does not run"):
+            table["b.x"]({})
+        with pytest.raises(ModuleNotFoundError):
+            table["a.none"]({})
+
+
+def test_a_handler_needs_only_to_handle(tmp_path: Path) -> None:
+    """DESIGN "Handlers and events": the base class has defaults for the rest of the contract."""
+
+    class Counting(BaseHandler):
+        words = 0
+
+        def handle(self, event: Event, tools: Tools) -> Done:
+            self.words += len(words_of(event))
+            return Done(data={"words": self.words})
+
+    made = Counting()
+    scene = Scene(tmp_path, made)  # type: ignore[arg-type]
+    scene.type("s", "one", "two")
+    scene.settle()
+    assert made.words == 2 and made.status() == {} and not made.sources(Project(tmp_path, False))
+    with pytest.raises(TypeError, match="abstract"):
+        BaseHandler()  # type: ignore[abstract]
 
 
 def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:

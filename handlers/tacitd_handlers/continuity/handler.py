@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from loguru import logger
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, SessionEnded, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools, Wait
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import parse, render, summary_input
 from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
@@ -34,7 +34,7 @@ TRIES = 3
 """Unusable answers after which a session gets no summary."""
 
 
-class ContinuityHandler:
+class ContinuityHandler(BaseHandler):
     """The handler of seed 001's sessions.
 
     Events of one project are handled one after the other, those of two projects at the same time: hence the lock.
@@ -87,10 +87,6 @@ class ContinuityHandler:
             "sessions": sum(1 for _ in self._store.folder.glob("session-*.json")),
             "summaries": dict(self._counts),
         }
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        """Return no files: sessions depend on nothing in a project."""
-        return ()
 
     # growth
 

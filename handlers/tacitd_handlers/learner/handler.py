@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -18,7 +17,6 @@ from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import (
     Due,
     Event,
-    Project,
     Record,
     SessionEnded,
     SessionStarted,
@@ -28,7 +26,7 @@ from tacitd.events import (
 )
 from tacitd.files.busy_files import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace_file
-from tacitd.handler import Commit, Degradation, Done, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Tools
 from tacitd_handlers.learner.context import read_session_state
 from tacitd_handlers.learner.formats.profile_md import parse_profile
 from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths, shorten_path
@@ -51,7 +49,7 @@ REFUSED = 10
 """Refused reports kept for `status`, the newest."""
 
 
-class LearnerHandler:
+class LearnerHandler(BaseHandler):
     """Seed 000 as a handler of the daemon."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -272,7 +270,3 @@ class LearnerHandler:
                 "teaching_sessions": len(self._teaching),
                 "refused": list(self._refused),
             }
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        """Empty: the learner's files belong to no project. They are checked once a minute."""
-        return ()

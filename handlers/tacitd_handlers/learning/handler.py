@@ -25,7 +25,7 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.files import git
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.learning import visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.init import init_project
@@ -75,7 +75,7 @@ class SessionFolders:
         return tuple(name for name, _ in self._counts.most_common(30))
 
 
-class LearningHandler:
+class LearningHandler(BaseHandler):
     """Seed 003, as one handler. Events of one project never overlap; those of two may."""
 
     def __init__(self) -> None:

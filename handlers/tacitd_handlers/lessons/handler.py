@@ -6,14 +6,13 @@ Drafts come from the synthesis, through `rider.py`. All other features work with
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from tacitd.errors import LogDamagedError, describe_os_error
 from tacitd.events import Due, Event, Project, Told
 from tacitd.files.log import Log
-from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
 from tacitd_handlers.lessons.draft_extension import store_finding
 from tacitd_handlers.lessons.store import LessonStore
@@ -22,14 +21,11 @@ TIDY = "tidy"
 DAMAGED = "lessons.damaged"
 
 
-class LessonsHandler:
+class LessonsHandler(BaseHandler):
     """Seed 004 as a handler of the daemon."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
-
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Nothing to restore: the log of lessons contains everything."""
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Store drafted lessons, run the tidy job, ignore other events."""
@@ -69,10 +65,6 @@ class LessonsHandler:
         )
         kinds = ("active", "ai", "user", "deleted", "promoted")
         return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}}
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        """Empty: lessons depend on no file of a project."""
-        return ()
 
     def _tidy(self, tools: Tools) -> None:
         """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""

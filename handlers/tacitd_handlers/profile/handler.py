@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
-from tacitd.events import Due, Event, Project, SessionEnded, Told, TranscriptGrew
+from tacitd.events import Due, Event, SessionEnded, Told, TranscriptGrew
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED
-from tacitd.handler import Commit, Degradation, Done, Later, Notice, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.parse import parse_finding
@@ -32,7 +31,7 @@ FADE, PRUNE, TURNS = "fade", "changelog", "turns"
 BROKEN, CLOCK = "profile.broken", "profile.clock"
 
 
-class ProfileHandler:
+class ProfileHandler(BaseHandler):
     """The handler of seed 001's profile."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
@@ -101,10 +100,6 @@ class ProfileHandler:
             "next": following,
             "suspended": self._clock_doubt,
         }
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        """Return no files: the profile depends on nothing in a project."""
-        return ()
 
     # findings
 
