@@ -29,6 +29,7 @@ from tacitd.events import Event, Project, TranscriptGrew
 from tacitd.handler import Commit, Done, Outcome, Plugin, Tools
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.follow import Follower
+from tacitd.sources.registry import make_source
 from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
 from tacitd.state.paths import Paths
 
@@ -41,7 +42,7 @@ class Waiting:
     def __init__(self, root: Path, *, hints: bool) -> None:
         self.woken = threading.Event()
         watcher = WatchdogWatcher if hints else SilentWatcher
-        self.follower = Follower([root], SystemClock(), watcher, self.woken.set)
+        self.follower = Follower(make_source(root), SystemClock(), watcher, self.woken.set)
         self.follower.start()
         self.follower.poll()
 

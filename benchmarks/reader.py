@@ -257,10 +257,12 @@ def with_tacitd_records(path: Path) -> str:
 
 
 def _tacitd(path: Path, records: bool) -> str:
-    from tacitd.sources.claude_code.prompts import OwnCalls
+    from tacitd.sources.base import OwnCalls
+    from tacitd.sources.registry import make_source
     from tacitd.sources.transcript import Tail
 
-    tail = Tail(path, 0, OwnCalls(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
+    own = OwnCalls(cwd="/nonexistent", sentinel="tacitd:", sessions=set())
+    tail = Tail(path, 0, make_source(path.parent, own))
     found, more = 0, True
     while more:
         more = tail.read_next_slice().more
@@ -278,7 +280,7 @@ READERS: dict[str, Callable[[Path], str]] = {
 }
 
 
-_OURS = ("tacitd.sources.claude_code.prompts", "tacitd.sources.transcript")
+_OURS = ("tacitd.sources.registry", "tacitd.sources.transcript")
 IMPORTS = {
     "orjson": ("orjson",),
     "orjson, 1 MB buffer": ("orjson",),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tacitd.handler import Degradation
+from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.follow import Follower
 from tacitd.sources.stamps import FileChanges
 
@@ -37,7 +38,7 @@ class Told:
         self.deaf: set[str] = set()
         self.alive = True
 
-    def __call__(self, root: Path, wake: Callable[[], None]) -> Told:
+    def __call__(self, root: Path, wake: Callable[[], None], is_transcript: Callable[[str], bool]) -> Told:
         return self
 
     def start(self) -> None: ...
@@ -68,7 +69,7 @@ class Scene:
         self.folder.mkdir(parents=True)
         # The follower compares the clock with the times of files, which are the kernel's whatever the process's clock says.
         self.clock = Hand(self.folder.stat().st_mtime)
-        self.follower = Follower([root], self.clock, self.told, lambda: None)
+        self.follower = Follower(ClaudeCode(root), self.clock, self.told, lambda: None)
         self.follower.start()
 
     def write(self, name: str, text: str = "x\n", *, hint: bool = False) -> Path:

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import is_new, opening
-from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.base import OwnCalls
+from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.transcript import Tail
+
+SOURCE = ClaudeCode(Path("/nonexistent/claude"))
+"""The client whose format they have."""
 
 COMMON = {
     "sessionId": "s1",
@@ -59,7 +63,7 @@ def write(path: Path, *lines: bytes) -> None:
 
 
 def read(path: Path, start: int = 0, own: OwnCalls | None = None, **more: Any) -> Tail:
-    tail = Tail(path, start, own or OwnCalls(), **more)
+    tail = Tail(path, start, ClaudeCode(SOURCE.home, own) if own else SOURCE, **more)
     drain(tail)
     return tail
 

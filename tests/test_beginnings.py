@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_beginnings import PRINTED, SHAPES, Shape, beginning, leading, opening
-from tacitd.sources.transcript import is_subagent
+from tacitd.sources.claude_code.source import is_subagent
 
 CLIENT = Path(__file__).parent / "fixtures" / "client"
 RECORDED = {

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from loguru import logger
@@ -51,18 +52,21 @@ from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused
 from tacitd.schedule import Schedule
-from tacitd.sources.claude_code.prompts import OwnCalls
-from tacitd.sources.claude_code.sessions import Sessions
-from tacitd.sources.follow import Follower
+from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.projects import ProjectFinder
-from tacitd.sources.watch import WatchdogWatcher, Watcher
+from tacitd.sources.registry import make_source
+from tacitd.sources.sessions import Sessions
+from tacitd.sources.transcript import read_records
+from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.layout import StateLayout
 from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
 from tacitd.state.write_modes import WriteModes
 
-WatcherFor = Callable[[Path, Callable[[], None]], Watcher]
+SourceFor = Callable[[Path, OwnCalls], Source]
+"""Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 
 
 @dataclass(slots=True)
@@ -225,6 +229,7 @@ def build_app(
     found: FoundPlugins | None = None,
     model: Callable[[Config, Budget], Model] | None = None,
     watcher_for: WatcherFor = WatchdogWatcher,
+    source_for: SourceFor = make_source,
     longer: Callable[[float], None] = lambda _: None,
 ) -> App:
     """Take the lock and build the parts. Nothing is watched, asked or written yet.
@@ -239,7 +244,7 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         migrate_state(paths.state_dir, longer=longer)
-        return _join_parts(paths, environ, clock, found, config, lock, model, watcher_for)
+        return _join_parts(paths, environ, clock, found, config, lock, model, watcher_for, source_for)
     except BaseException:
         lock.release()
         raise
@@ -254,12 +259,13 @@ def _join_parts(
     lock: Lock,
     make_model: Callable[[Config, Budget], Model] | None,
     watcher_for: WatcherFor,
+    source_for: SourceFor,
 ) -> App:
     stores, leaving, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
     budget = Budget(stores.open_log("budget.jsonl", terminated=True), config.budget, clock)
     own_sessions = {str(record.get("session", "")) for record in stores.open_log("own-sessions.jsonl").read()}
-    own = OwnCalls(str(work), SENTINEL, own_sessions)
+    source = source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
     model = (make_model or _model_factory(work, environ, clock, leaving, stores, own_sessions))(
         config, budget
     )
@@ -276,9 +282,9 @@ def _join_parts(
     holds = PausedScopes(stores.open_log("paused.jsonl"), clock)
     engine = Engine(
         clock=clock,
-        follower=Follower([paths.config_dir], clock, watcher_for, wake.set),
-        pool=TranscriptPool(consumers, own),
-        sessions=Sessions(clock, config.session.idle, paths.config_dir, read_process_start),
+        follower=Follower(source, clock, watcher_for, wake.set),
+        pool=TranscriptPool(consumers, source),
+        sessions=Sessions(clock, config.session.idle, source.read_claims, read_process_start),
         breaker=GrowthBreaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
         project_of=projects.find_project,
         pauses=holds,
@@ -286,7 +292,7 @@ def _join_parts(
         watched_files=WatchedFiles(consumers),
         schedule=Schedule(clock),
         wake=wake,
-        root=paths.config_dir,
+        source=source,
     )
     app = App(
         paths,
@@ -428,6 +434,8 @@ def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFin
         guards=app.guards,
         write=app.config.projects.write,
         write_mode_of=app.write_modes.get_mode,
+        read_records=partial(read_records, app.engine.source),
+        read_tool_answers=app.engine.source.read_tool_answers,
         announce=app.notices.add_notice,
         prompt_extensions=app.found.collect_prompt_extensions(),
         post=lambda event: app.engine.call_soon(

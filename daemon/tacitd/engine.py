@@ -27,11 +27,12 @@ from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation, Later
 from tacitd.model.port import NoAnswer, Why
 from tacitd.schedule import Schedule
-from tacitd.sources.claude_code.sessions import EndedSession, Sessions, session_of_subagent
+from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.position import find_baselines
-from tacitd.sources.transcript import Tail, is_subagent
+from tacitd.sources.sessions import EndedSession, Sessions
+from tacitd.sources.transcript import Tail
 
 T = TypeVar("T")
 
@@ -75,8 +76,7 @@ class Engine:
     watched_files: WatchedFiles
     schedule: Schedule
     wake: threading.Event
-    root: Path
-    """Claude Code's own directory, below which the transcripts are."""
+    source: Source
     dispatcher: Dispatcher = field(init=False)
     write_snapshot: Callable[[], None] = lambda: None
     """Write what `status` shows where no daemon runs."""
@@ -147,7 +147,7 @@ class Engine:
         self._clocks = self.started_at, self.clock.monotonic()
         self.follower.start()
         self.follower.poll(full=True)
-        known = {path: stamp for path, stamp in self.follower.stamps.items() if not is_subagent(path)}
+        known = {p: stamp for p, stamp in self.follower.stamps.items() if not self.source.is_subagent(p)}
         for consumer in self.consumers.values():
             if consumer.first_start is None:
                 consumer.record_first_start(dict(find_baselines(known)))
@@ -235,8 +235,8 @@ class Engine:
         self._watch_clock()
         changes = self.follower.poll(full=full)
         for path in (*changes.created, *changes.changed):
-            if is_subagent(path):
-                if (session := session_of_subagent(path)) is not None:
+            if self.source.is_subagent(path):
+                if (session := self.source.session_of_subagent(path)) is not None:
                     self.sessions.note_subagent(session)
             else:
                 self._found_mtimes.pop(path, None)
@@ -380,7 +380,7 @@ class Engine:
     def _begin_sync(self) -> SyncWaiter:
         self._poll_files(full=True)
         self._post_sources()
-        sizes = {p: s.size for p, s in self.follower.stamps.items() if not is_subagent(p)}
+        sizes = {p: s.size for p, s in self.follower.stamps.items() if not self.source.is_subagent(p)}
         # A file that was replaced by a smaller one is behind no position until it is read.
         consumers, is_unread = self.consumers.values(), self.pool.is_unread
         behind = {
@@ -431,7 +431,7 @@ class Engine:
         Returns how many of them there are: nothing but a transcript is ever read.
         """
         stamps = self.follower.stamps
-        known = [path for path in paths if path in stamps and not is_subagent(path)]
+        known = [path for path in paths if path in stamps and not self.source.is_subagent(path)]
         for consumer in self.consumers.values():
             if consumer.plugin.uses_model:
                 consumer.rewind_transcripts(known, floor, only)

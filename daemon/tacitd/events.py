@@ -13,6 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+CONTEXT_LIMIT = 300
+"""How many characters of the assistant's text go with a prompt."""
+TEXT_LIMIT = 64 << 10
+"""How many characters of an assistant's text or of a summary are kept in a record."""
+
 PromptKind = Literal["typed", "command", "bash", "queued", "reject-words", "answers", "steer"]
 """How a person's words came into the transcript.
 
@@ -59,6 +64,18 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """A tool's answer to a call."""
+
+    error: bool
+    """Whether the call was refused."""
+    text: str = ""
+    """The text that the assistant got, at most 4096 characters."""
+    data: Mapping[str, Any] | None = None
+    """The tool's result as an object, if the client recorded it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One record of a transcript, usually a line, reduced to what a handler may want of it."""
 
@@ -68,7 +85,7 @@ class Record:
     """Byte offset just after its newline: a position may be here. A record without a newline (the last one of a session
     that is over, or one with another record on the same line) ends with its last byte."""
     type: str
-    """`user`, `assistant`, `system`, `attachment`, `queue-operation`, …: as Claude Code wrote it."""
+    """The kind of the record, as the client wrote it."""
     uuid: str = ""
     session: str = ""
     time: float | None = None

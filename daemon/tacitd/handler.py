@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tacitd.clock import Clock
-from tacitd.events import Event, NoProject, Project
+from tacitd.events import Event, NoProject, Project, Record, ToolAnswer
 from tacitd.model.port import Model
 
 if TYPE_CHECKING:
@@ -143,6 +143,12 @@ class Tools:
     """What changes of files go through; None: the machine's own."""
     guards: EditGuards | None = None
     """For `tacitd.files.edit` of files that people edit too; `history` has them already. None: there are none."""
+    read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
+    """Given a transcript and two byte offsets, the records between them; none if it is gone or cannot be read."""
+    read_tool_answers: Callable[[Path, Sequence[str], int, int], Mapping[str, ToolAnswer]] = (
+        lambda path, ids, start, end: {}
+    )
+    """Given a transcript, ids of tool calls and two byte offsets, the answers between them by call id."""
     post: Callable[[Event], None] = lambda event: None
     """Have an event without records offered to this handler soon, in the lane of its project: work that was found
     to be due while another event was handled. Thread-safe."""

@@ -22,7 +22,6 @@ from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.events import Project, SessionStarted
 from tacitd.handler import Degradation, load_hook
-from tacitd.sources.transcript import is_subagent
 
 SCHEMA = 1
 
@@ -122,16 +121,20 @@ def _json(value: Any) -> Any:
 
 
 def _watching(engine: Engine) -> dict[str, Any]:
-    transcripts = [path for path in engine.follower.stamps if not is_subagent(path)]
+    transcripts = [path for path in engine.follower.stamps if not engine.source.is_subagent(path)]
     projects = sorted(str(root) for root in engine.watched_files.projects)
     counts = {"transcripts": len(transcripts), "lines": engine.pool.count_lines()}
-    return {"root": str(engine.root), **counts, "projects": projects}
+    return {"root": str(engine.source.home), **counts, "projects": projects}
 
 
 def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
     """A handler's lag and counts, as for a consumer group of a log."""
     stamps = engine.follower.stamps.items()
-    lags = (stamp.size - consumer.get_offset(path) for path, stamp in stamps if not is_subagent(path))
+    lags = (
+        stamp.size - consumer.get_offset(path)
+        for path, stamp in stamps
+        if not engine.source.is_subagent(path)
+    )
     behind = [lag for lag in lags if lag > 0]
     turns = [
         t

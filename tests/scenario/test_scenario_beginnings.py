@@ -11,7 +11,7 @@ import pytest
 from support_beginnings import SHAPES
 from support_daemon import Daemon, MakeDaemon
 from tacitd.clock import parse_utc
-from tacitd.sources.claude_code.sessions import GONE_FOR
+from tacitd.sources.sessions import GONE_FOR
 
 pytestmark = pytest.mark.scenario
 

@@ -19,9 +19,10 @@ assert os.readlink("/proc/self/ns/user") != sys.argv[2], "unshare: not in a name
 Path("/proc/sys/user/max_inotify_watches").write_text("6")
 from tacitd.testing import FakeClock
 from tacitd.sources.follow import HOT_EVERY, Follower
+from tacitd.sources.registry import make_source
 from tacitd.sources.watch import WatchdogWatcher
 root, woken, clock = Path(sys.argv[1]), threading.Event(), FakeClock(time.time())
-f = Follower([root], clock, WatchdogWatcher, woken.set)
+f = Follower(make_source(root), clock, WatchdogWatcher, woken.set)
 f.start(); f.poll()
 def until(right):
     for _ in range(2):

@@ -14,11 +14,11 @@ from tacitd.cli.common import escape_output as clean
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import Project, Prompt
-from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
-from tacitd.sources.transcript import is_subagent
+from tacitd.sources.registry import make_source
 
 
 @click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
@@ -33,12 +33,15 @@ from tacitd.sources.transcript import is_subagent
 @click.pass_context
 def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain: bool) -> None:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
+    from tacitd.model.answer_checks import SENTINEL
+
     seen, places = SeenPrompts(), get_paths()
+    source = make_source(places.config_dir, OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL))
     projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
     failed = False
-    for path in _list_files(where):
+    for path in _list_files(where, source):
         try:
-            for shown in _list_rows(path, places.state_dir / "model" / "work", seen, projects, explain):
+            for shown in _list_rows(path, source, seen, projects, explain):
                 _print(shown, as_json)
         except BrokenPipeError:
             raise  # the reader of stdout is gone; the transcript is fine
@@ -48,25 +51,23 @@ def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain:
     ctx.exit(FAILED if failed else 0)
 
 
-def _list_files(where: tuple[Path, ...]) -> Iterator[Path]:
+def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
     for path in where:
         if path.is_dir():
             yield from sorted(
                 Path(folder) / name
                 for folder, _, names in os.walk(path)
                 for name in names
-                if name.endswith(".jsonl")
+                if source.is_transcript(name)
             )
         else:
             yield path
 
 
 def _list_rows(
-    path: Path, own: Path, seen: SeenPrompts, projects: ProjectFinder, explain: bool
+    path: Path, source: Source, seen: SeenPrompts, projects: ProjectFinder, explain: bool
 ) -> Iterator[dict[str, Any]]:
-    from tacitd.model.answer_checks import SENTINEL
-
-    if is_subagent(path):
+    if source.is_subagent(path):
         if explain:
             yield {
                 "left_out": "a sub-agent's transcript: a person typed nothing in it",
@@ -75,7 +76,7 @@ def _list_rows(
                 "at": 0,
             }
         return
-    for judged in judge_transcript(path, OwnCalls(str(own), SENTINEL)):
+    for judged in judge_transcript(path, source):
         new = [p for p in judged.prompts if not seen.has_prompt(p)]
         for prompt in new:
             seen.add_prompt(prompt)

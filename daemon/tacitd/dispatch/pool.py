@@ -18,7 +18,7 @@ from tacitd.consumers.consumer import Consumer
 from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt
 from tacitd.handler import Degradation
-from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.base import Source
 from tacitd.sources.position import is_valid
 from tacitd.sources.transcript import Tail
 
@@ -34,9 +34,9 @@ KEPT = 32 << 20
 class TranscriptPool:
     """Open transcripts by path. Engine thread only."""
 
-    def __init__(self, consumers: Mapping[str, Consumer], own: OwnCalls) -> None:
+    def __init__(self, consumers: Mapping[str, Consumer], source: Source) -> None:
         self._consumers = consumers
-        self._own = own
+        self._source = source
         self._open: dict[Path, Tail] = {}
         self._unread: dict[Path, None] = {}
         self._vanished: set[Path] = set()
@@ -177,7 +177,7 @@ class TranscriptPool:
 
     def _open_tail(self, path: Path) -> Tail:
         self._reset_replaced(path)
-        tail = Tail(path, self._lowest_offset(path), self._own)
+        tail = Tail(path, self._lowest_offset(path), self._source)
         self._open[path] = tail
         self._evicted.pop(path, None)
         return tail

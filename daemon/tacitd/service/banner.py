@@ -16,7 +16,8 @@ def banner_lines(app: App) -> Iterator[str]:
     """The lines of the banner."""
     budget = app.config.budget
     stamps = app.engine.follower.stamps
-    yield f"tacitd {__version__} watches {app.paths.config_dir / 'projects'} ({len(stamps)} transcripts)"
+    roots = ", ".join(map(str, app.engine.source.roots))
+    yield f"tacitd {__version__} watches {roots} ({len(stamps)} transcripts)"
     first = [
         name for name, c in app.engine.consumers.items() if (c.first_start or 0.0) >= app.engine.started_at
     ]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.sources.claude_code.assembler import JudgedLine
-from tacitd.sources.claude_code.prompts import OwnCalls, PromptVerdict
+from tacitd.sources.base import JudgedLine, PromptVerdict, Source
 from tacitd.sources.transcript import Tail
 
 UNFINISHED = 0
@@ -18,14 +17,13 @@ _MOST = 10_000
 """How many verdicts may wait for one queued message before that message counts as said."""
 
 
-def judge_transcript(path: Path, own: OwnCalls) -> Iterator[JudgedLine]:
+def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
     """Given a transcript, yield each line that might contain a person's words, with its verdict.
 
-    In file order, after deduplication within the file, in bounded memory. These are lines of the types user, attachment
-    (queued commands) and queue-operation, and at the end bytes that are not a complete record. Raises FileNotFoundError
-    and FileRefusedError.
+    In file order, after deduplication within the file, in bounded memory. At the end follow bytes that are not a complete
+    record. Raises FileNotFoundError and FileRefusedError.
     """
-    tail = Tail(path, 0, own, explain=True)
+    tail = Tail(path, 0, source, explain=True)
     more = True
     while more:
         more = tail.read_next_slice().more

@@ -1,6 +1,6 @@
 """Which transcripts changed, vanished or are new. Correct even if every hint was lost (DESIGN "Sources").
 
-When which file is compared belongs here. Stamps are in listing.py, what was known before in known.py, and hints come from
+When which file is compared belongs here. Stamps are in listing.py, what was known before in stamps.py, and hints come from
 watch.py. Nothing here opens a file.
 
 A hinted file is compared in the next poll. Files that changed within the hour are compared every 2 s, all files every
@@ -21,9 +21,13 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
-from tacitd.sources.listing import SUFFIX, Listing, Stamp, odd_kind, scan_below, stamp_of, top_of
+from tacitd.sources.base import Source
+from tacitd.sources.listing import IsTranscript, Listing, Stamp, odd_kind, scan_below, stamp_of
 from tacitd.sources.stamps import FileChanges, KnownStamps, StampView
 from tacitd.sources.watch import Watcher, limit_hint
+
+WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], Watcher]
+"""Makes the watcher of a root, given what it calls for each hint and which files are transcripts."""
 
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
@@ -47,20 +51,24 @@ class _Root:
 
 
 class Follower:
-    """Follows all transcripts below some roots (`~/.claude`).
+    """Follows all transcripts below the roots of a source.
 
     Call it from one thread, at `next_in` or when `wake` is called; `degradations` may be read from other threads.
     """
 
     def __init__(
         self,
-        roots: Sequence[Path],
+        source: Source,
         clock: Clock,
-        watcher_for: Callable[[Path, Callable[[], None]], Watcher],
+        watcher_for: WatcherFor,
         wake: Callable[[], None],
     ) -> None:
         self._clock = clock
-        self._roots = [_Root(top_of(root), watcher_for(root, wake)) for root in roots]
+        self._source = source
+        self._is_transcript = source.is_transcript
+        self._roots = [
+            _Root(os.fspath(root), watcher_for(root, wake, source.is_transcript)) for root in source.roots
+        ]
         self._known = KnownStamps()
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
@@ -116,7 +124,7 @@ class Follower:
         """The present problems, each with a hint."""
         found = [problem for root in self._roots for problem in root.watcher.list_problems()]
         for root in self._roots:
-            found += _root_problems(root, first=self._first)
+            found += _root_problems(root, self._source.absent_hint, first=self._first)
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found
@@ -137,7 +145,7 @@ class Follower:
         """List and compare everything below all roots."""
         whole = Listing()
         for root in self._roots:
-            listing = scan_below([root.top], top=root.top)
+            listing = scan_below([root.top], self._is_transcript, top=root.top)
             root.there = root.top in listing.directories or root.top in listing.unreadable
             self._note_unwatched(root, listing.directories, afresh=True)
             whole.stamps.update(listing.stamps)
@@ -183,7 +191,7 @@ class Follower:
             return False
         except OSError:  # unknown, which does not mean gone; the next full comparison reports the reason
             return False
-        if stat.S_ISREG(status.st_mode) and path.endswith(SUFFIX):
+        if stat.S_ISREG(status.st_mode) and self._is_transcript(path):
             self._known.note_stamp(path, stamp_of(status), now)
         elif not stat.S_ISREG(status.st_mode):
             self._known.note_gone(path)
@@ -193,7 +201,8 @@ class Follower:
 
     def _list_again(self, root: _Root, directories: set[str], now: float) -> None:
         """List directories that are new or have no watch, with everything below."""
-        listing = scan_below([root.top] if root.top in directories else sorted(directories), top=root.top)
+        below = [root.top] if root.top in directories else sorted(directories)
+        listing = scan_below(below, self._is_transcript, top=root.top)
         for path, stamp in listing.stamps.items():
             self._known.note_stamp(path, stamp, now)
         self._note_unwatched(root, listing.directories, afresh=False)
@@ -213,7 +222,7 @@ _ODD_HINT = (
 )
 
 
-def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
+def _root_problems(root: _Root, absent_hint: str, *, first: bool) -> list[Degradation]:
     """The problems of a root: it is missing, or partly without watches.
 
     A directory is reported only after it was found unwatched twice, because a new one may get its watch a moment later.
@@ -222,7 +231,7 @@ def _root_problems(root: _Root, *, first: bool) -> list[Degradation]:
         if first:
             return []
         what = f"{root.top} does not exist: there is no transcript yet"
-        return [Degradation("transcripts.absent", what, "Use Claude Code once, or set CLAUDE_CONFIG_DIR.")]
+        return [Degradation("transcripts.absent", what, absent_hint)]
     deaf = sum(1 for times in list(root.unwatched.values()) if times > 1)
     if not deaf or root.watcher.list_problems():
         return []

@@ -20,6 +20,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +36,6 @@ _TRIES = 400_000
 """How many possible beginnings of a record are tried in one damaged line. With `_WORK` it bounds a hostile line."""
 _WORK = 32
 """How many bytes may be decoded to salvage a line, as a multiple of its length."""
-
-_NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta", "attribution-snapshot"})
-"""Record types that Claude Code writes without a `sessionId`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,9 @@ def open_transcript(path: Path) -> int:
         return fd
     os.close(fd)
     what = "a directory" if stat.S_ISDIR(kind) else "a FIFO" if stat.S_ISFIFO(kind) else "a special file"
-    raise FileRefusedError(f"{path} is {what}, not a transcript", "move it out of the projects folder")
+    raise FileRefusedError(
+        f"{path} is {what}, not a transcript", "move it out of the folder of the transcripts"
+    )
 
 
 def _refusal(path: Path, error: OSError) -> FileRefusedError:
@@ -132,14 +132,11 @@ def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
 # --- salvage ---------------------------------------------------------------------------------------------
 
 
-class _Head(msgspec.Struct, gc=False):
-    """The fields that distinguish a record from a nested object. They are Raw, so their content never fails to decode."""
-
-    type: msgspec.Raw = msgspec.Raw()
-    sessionId: msgspec.Raw = msgspec.Raw()
+class _AnyObject(msgspec.Struct, gc=False):
+    """An object of which no field is decoded."""
 
 
-_HEAD = msgspec.json.Decoder(_Head)
+_OBJECT = msgspec.json.Decoder(_AnyObject)
 _WHERE = re.compile(r"\(byte (\d+)\)")
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.S
@@ -156,11 +153,10 @@ def replace_surrogates(line: bytes) -> bytes:
     return _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == 6 else found[0], line)
 
 
-def salvage_records(line: bytes) -> list[tuple[int, int]]:
+def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tuple[int, int]]:
     """Given a line that does not parse, return the (start, end) of every complete record in it.
 
-    A record is an object with a `type` and a `sessionId`, or of a type that has none. An object nested in another is not
-    a record. After a truncated object nothing proves which object encloses the next one, so that one counts only if the
+    A record is an object for which `is_record` is true. An object nested in another is not a record. After a truncated object nothing proves which object encloses the next one, so that one counts only if the
     bytes after it do not continue an enclosing object. Text inside a string cannot be mistaken for a record, because its
     quotes are escaped.
     """
@@ -179,7 +175,7 @@ def salvage_records(line: bytes) -> list[tuple[int, int]]:
             clean, at = False, line.find(b'{"', at + 1)
             continue
         top = clean and not line[edge:at].strip(b"\0 \t\r")
-        clean, edge = (top or not _goes_on(line, reached)) and _is_record(line[at:reached]), reached
+        clean, edge = (top or not _goes_on(line, reached)) and is_record(line[at:reached]), reached
         if clean:
             found.append((at, reached))
         at = line.find(b'{"', reached)
@@ -215,7 +211,7 @@ def _object_at(line: bytes, start: int) -> tuple[bool, int]:
     and the counting.
     """
     try:
-        _HEAD.decode(memoryview(line)[start:])
+        _OBJECT.decode(memoryview(line)[start:])
     except RecursionError:
         return False, min(len(line), start + 4096)
     except msgspec.DecodeError as error:
@@ -234,16 +230,3 @@ def _goes_on(line: bytes, end: int) -> bool:
     """Whether an enclosing object continues here, so that the object before was nested in it."""
     rest = line[end : end + 64].lstrip(b"\0 \t\r")
     return rest[:1] in (b",", b"}", b"]", b":")
-
-
-def _is_record(span: bytes) -> bool:
-    head = _HEAD.decode(span)
-    kind, session = _text(head.type), _text(head.sessionId)
-    return bool(kind) and (bool(session) or kind in _NO_SESSION)
-
-
-def _text(raw: msgspec.Raw) -> str:
-    try:
-        return msgspec.json.decode(raw, type=str)
-    except ValueError:
-        return ""

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 
-from tacitd.events import Prompt, Record
-from tacitd.sources.claude_code.assistant import AssistantLine, decode_spoken
-from tacitd.sources.claude_code.prompts import OwnCalls
-from tacitd.sources.claude_code.records import TEXT_LIMIT
+from msgspec import Struct
+
+from tacitd.events import TEXT_LIMIT, Prompt, Record
 
 _OVERHEAD = 400
 """Bytes that a kept record needs besides its text."""
 
 
-class RecordBuffer:
-    """Records from `start` on, until `forget`."""
+class HeldLine(Struct, gc=False):
+    """An assistant's line that is not decoded yet."""
 
-    def __init__(self, own: OwnCalls, start: int) -> None:
+    start: int
+    end: int
+    raw: bytes
+
+
+class RecordBuffer:
+    """Records from `start` on, until `forget_before`. `decode` makes the record of a line that was kept undecoded."""
+
+    def __init__(self, start: int, decode: Callable[[HeldLine], Record]) -> None:
         self.held_bytes = 0
         """Roughly the memory they use: little more than the size of their lines."""
-        self._own = own
+        self._decode = decode
         self._start = start
-        self._records: list[Record | AssistantLine] = []
+        self._records: list[Record | HeldLine] = []
 
     def hold_line(self, start: int, end: int, raw: bytes) -> None:
         """Keep an assistant's line undecoded. Lines come in file order."""
         if start >= self._start:
             self.held_bytes += end - start + _OVERHEAD
-            self._records.append(AssistantLine(start, end, raw))
+            self._records.append(HeldLine(start, end, raw))
 
     def add_record(self, record: Record) -> None:
         """Insert a record at its place. Two records of one damaged line at the same offset become one."""
@@ -47,8 +55,8 @@ class RecordBuffer:
         first, last = self._between(after, upto)
         for at in range(first, last):
             spoken = self._records[at]
-            if isinstance(spoken, AssistantLine):
-                self._records[at] = decode_spoken(spoken, self._own)
+            if isinstance(spoken, HeldLine):
+                self._records[at] = self._decode(spoken)
         held = (one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto)
         return tuple(one for one in held if not one.is_empty)
 
@@ -69,11 +77,11 @@ class RecordBuffer:
         return first, bisect_left(self._records, upto, lo=first, key=_start)
 
 
-def _start(kept: Record | AssistantLine) -> int:
+def _start(kept: Record | HeldLine) -> int:
     return kept.start
 
 
-def _size(kept: Record | AssistantLine) -> int:
+def _size(kept: Record | HeldLine) -> int:
     return kept.end - kept.start + _OVERHEAD
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.handler import Degradation
-from tacitd.sources.listing import SUFFIX, top_of
+from tacitd.sources.listing import IsTranscript
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
@@ -78,7 +78,7 @@ class Watcher(Protocol):
 class SilentWatcher:
     """Gives no hints: for tests, and where only comparing is wanted."""
 
-    def __init__(self, root: Path, wake: Callable[[], None]) -> None:
+    def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
         self.alive = True
 
     def start(self) -> None:
@@ -106,13 +106,21 @@ class SilentWatcher:
 
 
 class WatchdogWatcher:
-    """Watches `projects` below one root with watchdog.
+    """Watches everything below one root with watchdog.
 
-    `wake` is called from watchdog's thread for each hint. It must be quick and must not raise.
+    `wake` is called from watchdog's thread for each hint, and `is_transcript` for each changed file. Both must be quick
+    and must not raise.
     """
 
-    def __init__(self, root: Path, wake: Callable[[], None], clock: Clock | None = None) -> None:
-        self._top = top_of(root)
+    def __init__(
+        self,
+        root: Path,
+        wake: Callable[[], None],
+        is_transcript: IsTranscript,
+        clock: Clock | None = None,
+    ) -> None:
+        self._top = os.fspath(root)
+        self._is_transcript = is_transcript
         self._real = self._top
         self._wake = wake
         self._clock = clock or SystemClock()
@@ -181,7 +189,7 @@ class WatchdogWatcher:
             return False
         self._real = os.path.realpath(self._top)
         try:
-            self._observer = _observe(self._real, self._add)
+            self._observer = _observe(self._real, self._add, self._is_transcript)
         except _REFUSALS as error:
             self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
             return False
@@ -247,7 +255,7 @@ def limit_hint(number: int | None) -> str:
     return f"Raise the limit{now}: sudo sysctl fs.inotify.{name}={wanted}"
 
 
-def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
+def _observe(path: str, add: Callable[[str], None], is_transcript: IsTranscript) -> BaseObserver:
     """Start an observer on a directory and everything below. Raises one of `_REFUSALS` if the system refuses."""
     from watchdog.events import (
         DirCreatedEvent,
@@ -262,7 +270,7 @@ def _observe(path: str, add: Callable[[str], None]) -> BaseObserver:
         def dispatch(self, event: FileSystemEvent) -> None:
             for name in (event.src_path, event.dest_path):
                 hint = os.fsdecode(name)
-                if hint and (event.is_directory or hint.endswith(SUFFIX)):
+                if hint and (event.is_directory or is_transcript(hint)):
                     add(hint)
 
     # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.

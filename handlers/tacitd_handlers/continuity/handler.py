@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from loguru import logger
 
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.events import Due, Event, NoProject, Project, SessionEnded, TranscriptGrew
+from tacitd.events import Due, Event, NoProject, Project, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer, Why
@@ -25,7 +25,7 @@ from tacitd_handlers.continuity import parse, render, summary_input
 from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.continuity.tool_results import read_answers
+from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.shared import decay
 
 PRUNE = "sessions"
@@ -105,27 +105,27 @@ class ContinuityHandler(BaseHandler):
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
             if session:
-                before = self._load_progress(session, event.transcript, event.start)
+                before = self._load_progress(session, event.transcript, event.start, tools)
                 now = fold_records(
-                    before, records, lambda calls: read_answers(event.transcript, calls, event.end)
+                    before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
                 )
                 self._write_session(now)
         tools.clear(BROKEN)
         return Done()
 
-    def _load_progress(self, session: str, transcript: Path, start: int) -> TranscriptProgress:
+    def _load_progress(self, session: str, transcript: Path, start: int, tools: Tools) -> TranscriptProgress:
         """The progress of a session. Trigger: none is stored, and the transcript is read from its middle. Why: tacitd
         was installed later, or its state is gone. Outcome: the part before is read once, without a model call."""
         known = self._store.load_progress(session)
         if known is not None:
             return known
         before = (
-            [one for one in summary_input.read_records(transcript, 0, start) if one.session in ("", session)]
+            [one for one in tools.read_records(transcript, 0, start) if one.session in ("", session)]
             if start
             else []
         )
         return fold_records(
-            TranscriptProgress(session), before, lambda calls: read_answers(transcript, calls, start)
+            TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
         )
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
@@ -158,7 +158,7 @@ class ContinuityHandler(BaseHandler):
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
             one
-            for one in summary_input.read_records(event.transcript, start, upto)
+            for one in tools.read_records(event.transcript, start, upto)
             if one.session in ("", event.session)
         ]
         found = summary_input.excerpt_parts(records)
@@ -223,6 +223,14 @@ class ContinuityHandler(BaseHandler):
             tools.degrade(Degradation(BROKEN, broken[0], "correct it by hand, or remove it"))
         else:
             tools.clear(BROKEN)
+
+
+def _read_answers(
+    transcript: Path, calls: Sequence[ToolCall], end: int, tools: Tools
+) -> Mapping[str, ToolAnswer]:
+    """The answers to open calls, as far as they are before the byte offset `end`."""
+    start = min(call.start for call in calls)
+    return tools.read_tool_answers(transcript, [call.id for call in calls], start, end)
 
 
 def _unwanted(project: Project | NoProject, tools: Tools) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tacitd.events import Record
+from tacitd.events import Record, ToolAnswer
 from tacitd_handlers.continuity import tasks
 from tacitd_handlers.continuity.stored_text import clean_text, first_sentences
-from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolAnswer, ToolCall
+from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolCall
 
 NOTE = 200
 """Characters of a note."""

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
-from tacitd.errors import FileRefusedError
 from tacitd.events import Record
-from tacitd.sources.claude_code.prompts import OwnCalls
-from tacitd.sources.transcript import Tail
 from tacitd_handlers.continuity.stored_text import clean_text, fence_text
 from tacitd_handlers.continuity.tasks import Items
 
@@ -23,28 +19,6 @@ TOTAL = 20_000
 _TYPED, _SAID, _COMPACTED = 600, 400, 4000
 _FIRST = 3
 """Parts that are kept from the beginning of a session that is too long: they contain its topic."""
-
-
-def read_records(path: Path, start: int, upto: int) -> list[Record]:
-    """Return the records between two byte offsets of a transcript; none if it is gone or cannot be read."""
-    made: list[Record] = []
-    tail = Tail(path, start, OwnCalls())
-    try:
-        while tail.read_end < upto:
-            step = tail.read_next_slice()
-            # A step may return records of an earlier one again.
-            made += (
-                record for record in tail.list_records(start) if not made or record.start > made[-1].start
-            )
-            tail.forget_before(tail.safe_end)
-            if not step.more or step.shrunk:
-                break
-        tail.take_unterminated()
-    except (OSError, FileRefusedError):
-        return made
-    tail.release_queued()
-    made += (record for record in tail.list_records(start) if not made or record.start > made[-1].start)
-    return [record for record in made if record.end <= upto]
 
 
 def excerpt_parts(found: Iterable[Record]) -> list[str]:

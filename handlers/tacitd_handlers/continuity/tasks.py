@@ -8,7 +8,7 @@ Observed by running the client:
 - A refused call looks like an accepted one in the transcript. Only its answer differs.
 - The work of a sub-agent that is started while a task is in progress is a part of that task.
 
-Finding calls and answers in a transcript belongs to `progress` and `results`.
+Finding calls belongs to `session_progress`; answers are read by the source.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
+from tacitd.events import ToolAnswer
 from tacitd_handlers.continuity.stored_text import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
@@ -66,17 +67,6 @@ class ToolCall:
     """Seconds since 1970, UTC."""
     start: int
     """Byte offset of its record."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """A tool's answer."""
-
-    error: bool
-    """Whether the call was refused."""
-    text: str = ""
-    data: Mapping[str, Any] | None = None
-    """The client's `toolUseResult`; None if it has none."""
 
 
 Items = tuple[TaskItem, ...]

@@ -31,11 +31,11 @@ from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.files.log import Log
-from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
-from tacitd.sources.transcript import is_subagent
+from tacitd.sources.registry import make_source
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, li
     places = get_paths()
     config = _config()
     own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
+    source = make_source(places.config_dir, own)
     private = [places.state_dir, places.config_dir]
     projects = ProjectFinder(places.home, SystemClock(), excludes=config.projects.exclude, private=private)
     wanted = projects.find_project(str(resolve_directory(project))) if project else None
@@ -110,9 +111,9 @@ def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, li
             f"{project} is no project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
     seen, handled = SeenPrompts(), handled_prompts(places.state_dir)
-    for path in _transcripts(places.config_dir / "projects", floor):
+    for path in _transcripts(source, floor):
         sittings = _count_sessions(
-            path, own, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
+            path, source, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
         )
         if sittings:
             yield path, sittings
@@ -128,15 +129,15 @@ def handled_prompts(state_dir: Path) -> SeenPrompts:
     return handled
 
 
-def _transcripts(root: Path, floor: float) -> list[Path]:
+def _transcripts(source: Source, floor: float) -> list[Path]:
     found = []
-    for folder, _, names in os.walk(root):
+    for folder, _, names in (one for root in source.roots for one in os.walk(root)):
         for name in names:
             path = Path(folder) / name
             with suppress(OSError):
                 if (
-                    name.endswith(".jsonl")
-                    and not is_subagent(path)
+                    source.is_transcript(str(path))
+                    and not source.is_subagent(path)
                     and not path.is_symlink()
                     and path.stat().st_mtime >= floor
                 ):
@@ -146,7 +147,7 @@ def _transcripts(root: Path, floor: float) -> list[Path]:
 
 def _count_sessions(
     path: Path,
-    own: OwnCalls,
+    source: Source,
     projects: ProjectFinder,
     seen: SeenPrompts,
     handled: SeenPrompts,
@@ -156,7 +157,7 @@ def _count_sessions(
     counts: dict[str, list[int]] = defaultdict(list)
     known: Counter[str] = Counter()
     try:
-        for judged in judge_transcript(path, own):
+        for judged in judge_transcript(path, source):
             for prompt in judged.prompts:
                 place = projects.find_project(prompt.cwd)
                 old = prompt.time is not None and prompt.time < floor

@@ -20,7 +20,7 @@ from tacitd.dispatch.work_item import WaitKey, WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
-from tacitd.sources.claude_code.sessions import EndedSession
+from tacitd.sources.sessions import EndedSession
 
 
 def waiting(agenda: WorkQueue) -> dict[tuple[str, ...], list[Any]]:

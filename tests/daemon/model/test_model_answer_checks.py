@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tacitd.model.answer_checks import SENTINEL, frame_prompt, is_echo
-from tacitd.sources.claude_code.prompts import OwnCalls, judge_line
+from tacitd.sources.base import OwnCalls
+from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import LineMessage, TranscriptLine
 
 INSTRUCTIONS = [

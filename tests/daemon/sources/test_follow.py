@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from support_follow import Scene
+from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.sources import stamps
+from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, Follower
 from tacitd.sources.listing import Stamp, scan_root
 from tacitd.sources.stamps import FileChanges
@@ -182,7 +184,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     assert scene.follower.poll().created == (target,)
     (problem,) = scene.follower.list_degradations()
     assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
-    assert scan_root(scene.root).odd.keys() == {
+    assert scan_root(scene.root / "projects", SOURCE.is_transcript).odd.keys() == {
         str(scene.folder / "f.jsonl"),
         str(scene.folder / "l.jsonl"),
         str(scene.root / "projects/linked"),
@@ -217,7 +219,7 @@ def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> 
     """RELIABILITY rows 1 and 10: files in new folders and appends to them are seen."""
     (tmp_path / "projects").mkdir()
     woken = threading.Event()
-    follower = Follower([tmp_path], SystemClock(), WatchdogWatcher, woken.set)
+    follower = Follower(ClaudeCode(tmp_path), SystemClock(), WatchdogWatcher, woken.set)
     follower.start()
     follower.poll()
     paths = {tmp_path / f"projects/n{i}/s/subagents/agent-{i}.jsonl" for i in range(20)}

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from support_examples import examples
 from support_follow import Hand, Told
+from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.follow import Follower
 from tacitd.sources.listing import Stamp, stamp_of
 from tacitd.sources.stamps import FileChanges
@@ -26,7 +27,7 @@ class FollowerMachine(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp())
         (self.root / "projects").mkdir()
         self.clock, self.told = Hand(self.root.stat().st_mtime), Told()
-        self.follower = Follower([self.root], self.clock, self.told, lambda: None)
+        self.follower = Follower(ClaudeCode(self.root), self.clock, self.told, lambda: None)
         self.model: dict[Path, Stamp] = {}
 
     def teardown(self) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.sources import lines
+from tacitd.sources.claude_code.line_reader import is_record
 from tacitd.sources.lines import (
     _object_at,
     open_transcript,
@@ -112,7 +113,7 @@ def test_a_vanished_file_is_told_apart(tmp_path: Path) -> None:
 
 def found(line: bytes) -> list[bytes]:
     line = replace_surrogates(line)
-    return [line[start:end] for start, end in salvage_records(line)]
+    return [line[start:end] for start, end in salvage_records(line, is_record)]
 
 
 def test_two_glued_records() -> None:
@@ -194,6 +195,6 @@ def test_hostile_lines_are_not_quadratic(unit: bytes, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(lines, "_object_at", counted)
     hostile = unit * ((1 << 19) // len(unit))
-    assert salvage_records(hostile) == []
+    assert salvage_records(hostile, is_record) == []
     assert sum(followed) <= (lines._WORK + 1) * len(hostile) + lines._CHUNK
     assert 0 < len(followed) <= lines._TRIES

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import BEGUN, drain, queue, raw, read, said, spoken, typed, write
+from support_transcripts import BEGUN, SOURCE, drain, queue, raw, read, said, spoken, typed, write
 from tacitd.errors import FileRefusedError
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import RecordAssembler
-from tacitd.sources.claude_code.prompts import OwnCalls
 from tacitd.sources.claude_code.records import TranscriptLine
+from tacitd.sources.claude_code.source import is_subagent
 from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail, is_subagent
+from tacitd.sources.transcript import Tail
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_a_torn_tail_waits(path: Path) -> None:
     """CLAUDE_CODE section 13: consume only up to the last newline, keep the rest."""
     whole, torn = typed("one", "u1"), typed("two", "u2")
     write(path, whole, torn[:40])
-    tail = Tail(path, 0, OwnCalls())
+    tail = Tail(path, 0, SOURCE)
     assert tail.read_next_slice().more is False
     end = len(BEGUN + whole)
     assert (said(tail), tail.read_end, tail.safe_end) == ([("typed", "one")], end, end)
@@ -43,7 +44,7 @@ def test_a_torn_tail_waits(path: Path) -> None:
 def test_slices_are_bounded(path: Path) -> None:
     """DESIGN "Sources": a huge file delays no other."""
     write(path, *(typed(f"prompt {n}", f"u{n}") for n in range(100)))
-    tail = Tail(path, 0, OwnCalls())
+    tail = Tail(path, 0, SOURCE)
     done = tail.read_next_slice(1000)
     assert 0 < done.read <= 1000
     assert done.more
@@ -90,7 +91,7 @@ def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
     """RELIABILITY row 9: a line above the limit is counted with its offsets, never kept; the next one is read."""
     first, long, last = typed("one", "u1"), typed("x" * 5000, "u2"), typed("two", "u3")
     write(path, first, long, last)
-    tail = Tail(path, 0, OwnCalls(), longest=1000)
+    tail = Tail(path, 0, SOURCE, longest=1000)
     drain(tail, 300)
     assert said(tail) == [("typed", "one"), ("typed", "two")]
     assert tail.long_lines == [(len(BEGUN + first), len(BEGUN + first + long))]
@@ -101,7 +102,7 @@ def test_a_long_line_that_is_still_being_written(path: Path) -> None:
     """RELIABILITY row 9: its end may come much later; nothing is scanned twice."""
     first, long = typed("one", "u1"), typed("x" * 9000, "u2")
     write(path, first, long[:4000])
-    tail = Tail(path, 0, OwnCalls(), longest=1000)
+    tail = Tail(path, 0, SOURCE, longest=1000)
     drain(tail)
     assert tail.read_end == len(BEGUN + first)
     write(path, long[4000:], typed("two", "u3"))
@@ -327,7 +328,7 @@ def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
 def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:
     """`tacitd prompts --explain`: a record without a newline is read at once, a torn one is reported."""
     write(path, typed("one", "u1"), typed("two", "u2")[:-1] + typed("three", "u3")[:50])
-    *judged, left = judge_transcript(path, OwnCalls())
+    *judged, left = judge_transcript(path, SOURCE)
     assert [[p.text for p in one.prompts] for one in judged] == [["one"], ["two"]]
     assert "50 bytes" in left.verdict.reason and left.start == path.stat().st_size - 50
 
@@ -356,7 +357,7 @@ def test_several_prompts_of_one_record(path: Path) -> None:
 
 
 def reasons(path: Path) -> list[tuple[int, str]]:
-    return [(one.verdict.rule, one.verdict.reason) for one in judge_transcript(path, OwnCalls())]
+    return [(one.verdict.rule, one.verdict.reason) for one in judge_transcript(path, SOURCE)]
 
 
 def test_every_line_is_explained_in_file_order(path: Path) -> None:
@@ -402,7 +403,7 @@ def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
     """RELIABILITY row 18: `forget` frees memory."""
     lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
     write(path, *lines)
-    tail, most, more = Tail(path, 0, OwnCalls()), 0, True
+    tail, most, more = Tail(path, 0, SOURCE), 0, True
     while more:
         more = tail.read_next_slice(100_000).more
         most = max(most, tail.kept_bytes)

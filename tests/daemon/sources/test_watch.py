@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.sources import watch
 from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
@@ -38,7 +39,7 @@ class Watched:
     def __init__(self, root: Path) -> None:
         self.woken = threading.Event()
         self.clock = Fixed()
-        self.watcher = WatchdogWatcher(root, self.woken.set, self.clock)
+        self.watcher = WatchdogWatcher(root / "projects", self.woken.set, SOURCE.is_transcript, self.clock)
         self.seen: set[Path] = set()
 
     def until(self, right: Callable[[], bool]) -> bool:
@@ -187,7 +188,7 @@ def test_limit_reached_at_the_root_is_said_and_retried(
     (tmp_path / "projects").mkdir()
     real = watch._observe
 
-    def refuse(path: str, add: Callable[[str], None]) -> object:
+    def refuse(*_: object) -> object:
         raise OSError(errno.EMFILE, "inotify instance limit reached")
 
     monkeypatch.setattr(watch, "_observe", refuse)
@@ -206,7 +207,7 @@ def test_limit_reached_at_the_root_is_said_and_retried(
 
 def test_silent_watcher_is_silent(tmp_path: Path) -> None:
     """STYLE habit 4: the fake has the same contract."""
-    one = SilentWatcher(tmp_path, lambda: None)
+    one = SilentWatcher(tmp_path, lambda: None, SOURCE.is_transcript)
     one.start()
     assert (one.drain_hints(), one.repair_watching(), one.list_unwatched(["x"]), one.list_problems()) == (
         set(),

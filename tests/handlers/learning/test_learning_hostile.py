@@ -8,10 +8,10 @@ import os
 import pytest
 
 from support_learning import EXTENSIONS, EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
+from tacitd.events import CONTEXT_LIMIT
 from tacitd.handler import Done
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
-from tacitd.sources.claude_code.assistant import CONTEXT
 from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.raw_facts import parse_raw_file
@@ -201,7 +201,7 @@ def test_hidden_characters_hide_no_secret_in_a_message(bench: Bench, hidden: str
     token = hidden.join("gh" + "p_" + secret)
     context = {"context": f"The token is {token}. Shall I go on?", "cut context": token[9:]}.get(where, "")
     if where == "cut context":
-        context = context.ljust(CONTEXT, ".")
+        context = context.ljust(CONTEXT_LIMIT, ".")
     typed = f"use pnpm with {token}" if where == "typed" else "use pnpm, not npm"
     outcome = bench.play(bench.grew(bench.record(typed, context=context), due=True))
     assert isinstance(outcome, Done) and len(bench.model.prompts) == 1

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from support_examples import FACTOR
+from support_transcripts import SOURCE
 from tacitd.events import Prompt
-from tacitd.sources.claude_code.prompts import OwnCalls
 from tacitd.sources.explain import judge_transcript
 from tacitd_handlers.shared.concrete_tokens import find_tokens
 from tacitd_handlers.shared.grounding import Grounded, Ungrounded, judge_grounding, read_sources
@@ -53,7 +53,7 @@ def typed_prompts() -> list[Prompt]:
     """Return every prompt of the folder, each text once."""
     found: dict[str, Prompt] = {}
     for path in FILES:
-        for judged in judge_transcript(path, OwnCalls()):
+        for judged in judge_transcript(path, SOURCE):
             for prompt in judged.prompts:
                 found.setdefault(prompt.text, prompt)
     return list(found.values())

@@ -7,17 +7,21 @@ queued message was taken back, whether the same words came before. The verdict o
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 
 from tacitd.clock import parse_utc
-from tacitd.events import Prompt, Record
-from tacitd.sources.claude_code.assistant import CONTEXT, HELD, RecentSpeech, classify_speech, spoken_record
+from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
+from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
+from tacitd.sources.claude_code.assistant import (
+    HELD,
+    RecentSpeech,
+    classify_speech,
+    decode_spoken,
+    spoken_record,
+)
 from tacitd.sources.claude_code.prompt_text import command_name
 from tacitd.sources.claude_code.prompts import (
-    OwnCalls,
-    PersonWords,
-    PromptVerdict,
     is_headless,
     is_plain_tool_result,
     judge_line,
@@ -25,7 +29,6 @@ from tacitd.sources.claude_code.prompts import (
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
-    TEXT_LIMIT,
     LineHeader,
     LineMessage,
     TranscriptLine,
@@ -38,23 +41,6 @@ _SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
 _UNKNOWN = 100
 """How many unknown record types are counted by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedLine:
-    """A line that might contain a person's words, with its verdict and its prompts."""
-
-    start: int
-    """Byte offset of the line."""
-    type: str
-    uuid: str
-    session: str
-    time: float | None
-    """Seconds since 1970, UTC."""
-    cwd: str
-    verdict: PromptVerdict
-    """Without `words` if they were left out; `reason` has the cause."""
-    prompts: tuple[Prompt, ...]
 
 
 class RecordAssembler:
@@ -70,7 +56,7 @@ class RecordAssembler:
         self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
-        self.buffer = RecordBuffer(own, start)
+        self.buffer = RecordBuffer(start, partial(decode_spoken, own=own))
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
         self._seen = SeenPrompts()
@@ -79,6 +65,11 @@ class RecordAssembler:
         self._entrypoint: str | None = None
         self._own_cwd = False
         self._skipped_header: LineHeader | None = None
+
+    @property
+    def newest_time(self) -> float | None:
+        """The time of the newest record with a time: seconds since 1970, UTC; None if it cannot be parsed."""
+        return parse_utc(self.stamp)
 
     @property
     def pinned_offset(self) -> int | None:
@@ -181,7 +172,7 @@ class RecordAssembler:
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         record = spoken_record(start, end, line, self.session, self.cwd, self.own)
         if record.text:
-            self._speech.add_speech(record.text[-CONTEXT:])
+            self._speech.add_speech(record.text[-CONTEXT_LIMIT:])
         if record.text or record.tools:
             self.buffer.add_record(record)
 
@@ -312,7 +303,7 @@ class RecordAssembler:
             uuid=f"{uuid}#{n}" if uuid and n else uuid,
             time=time,
             cwd=line.cwd or self.cwd,
-            context=context if words.context is None else words.context[:CONTEXT],
+            context=context if words.context is None else words.context[:CONTEXT_LIMIT],
             pasted=words.pasted,
         )
 

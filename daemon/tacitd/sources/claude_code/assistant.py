@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from msgspec import Struct
-
 from tacitd.clock import parse_utc
-from tacitd.events import Record, ToolUse
-from tacitd.sources.claude_code.prompts import OwnCalls
+from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Record, ToolUse
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.records import (
-    TEXT_LIMIT,
     HeaderMessage,
     LineHeader,
     LineMessage,
@@ -23,23 +20,13 @@ from tacitd.sources.claude_code.records import (
     decode_damaged,
     spoken_text,
 )
-
-CONTEXT = 300
-"""How many characters of the assistant's text go with a prompt."""
+from tacitd.sources.record_buffer import HeldLine
 
 HELD = 300 << 10
 """A line of up to this many bytes is kept undecoded; a longer one is reduced at once."""
 
 _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
-
-
-class AssistantLine(Struct, gc=False):
-    """An assistant's line that is not decoded yet. It contains its session and directory."""
-
-    start: int
-    end: int
-    raw: bytes
 
 
 def classify_speech(line: LineHeader) -> str:
@@ -58,8 +45,10 @@ def classify_speech(line: LineHeader) -> str:
     return found
 
 
-def decode_spoken(spoken: AssistantLine, own: OwnCalls) -> Record:
-    """Given a kept line, return its record; an empty one if the daemon or the client wrote the message."""
+def decode_spoken(spoken: HeldLine, own: OwnCalls) -> Record:
+    """Given a kept line, which contains its session and directory, return its record; an empty one if the daemon or the
+    client wrote the message.
+    """
     line = decode_damaged(spoken.raw) or TranscriptLine()
     return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
 
@@ -106,16 +95,16 @@ class RecentSpeech:
         self._answered = True
 
     def get_context(self) -> str:
-        """At most the last `CONTEXT` characters of the assistant's text since the last prompt, or before it."""
+        """At most the last `CONTEXT_LIMIT` characters of the assistant's text since the last prompt, or before it."""
         end = ""
         for at in range(len(self._recent) - 1, -1, -1):
             said = self._recent[at]
             if isinstance(said, bytes):
                 said = self._recent[at] = self._text(said)
             end = f"{said}\n{end}" if end and said else said or end
-            if len(end) >= CONTEXT:
+            if len(end) >= CONTEXT_LIMIT:
                 break
-        return end[-CONTEXT:]
+        return end[-CONTEXT_LIMIT:]
 
     def _text(self, raw: bytes) -> str:
         line = decode_damaged(raw)
@@ -123,4 +112,4 @@ class RecentSpeech:
         if line is None or not isinstance(message, LineMessage) or _synthetic(line, message):
             return ""
         own = self._own.is_own_record(line.session_id or "", line.cwd or "")
-        return "" if own else spoken_text(message)[-CONTEXT:]
+        return "" if own else spoken_text(message)[-CONTEXT_LIMIT:]

@@ -6,11 +6,10 @@ queued message taken back?) is in person_queue.py; what depends on earlier ones 
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, field
 from typing import Any
 
 from tacitd.events import PromptKind
+from tacitd.sources.base import OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import (
     CONTEXT_TAGS,
     MACHINE_STARTS,
@@ -35,45 +34,6 @@ from tacitd.sources.claude_code.records import (
     object_of,
     text_of,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OwnCalls:
-    """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
-
-    cwd: str = ""
-    """The private directory that its calls run in; "" for none."""
-    sentinel: str = ""
-    """The beginning of all its prompts; "" for none."""
-    sessions: Container[str] = field(default_factory=frozenset)
-    """Its own session ids; may be a set that grows."""
-
-    def is_own_record(self, session: str, cwd: str) -> bool:
-        """Whether a record of this session, from this directory, is the daemon's own."""
-        if session and session in self.sessions:
-            return True
-        return bool(self.cwd) and (cwd == self.cwd or cwd.startswith(self.cwd + "/"))
-
-
-@dataclass(frozen=True, slots=True)
-class PersonWords:
-    """A person's words in one record."""
-
-    kind: PromptKind
-    text: str
-    pasted: int = 0
-    """Length in characters of the marked pastes that were removed from `text`."""
-    context: str | None = None
-    """The question that they answer. None: the assistant's text before is the context."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptVerdict:
-    """The number of the rule that decided, the words, and the reason in a sentence for a person."""
-
-    rule: int
-    words: tuple[PersonWords, ...]
-    reason: str
 
 
 def _no_words(rule: int, reason: str) -> PromptVerdict:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacitd.sources.claude_code.prompts import PromptVerdict
+from tacitd.sources.base import PromptVerdict
 
 _MOST = 1000
 """How many messages may wait; beyond it the oldest count as said."""

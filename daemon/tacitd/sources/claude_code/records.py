@@ -23,9 +23,6 @@ _ENDS = (b"}}", b'"isSnapshotUpdate":false}')
 _DIGEST = b'"requestDigest":"'
 _DIGEST_AT = len(_DIGEST) + 64 + len(b'"}\n')
 
-TEXT_LIMIT = 64 << 10
-"""How many characters of an assistant's text or of a summary are kept."""
-
 INPUT_LIMIT = 256 << 10
 """How many bytes of a tool call's input are kept."""
 

@@ -12,10 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacitd.events import NoProject, Project, Prompt, TranscriptGrew
+from tacitd.events import CONTEXT_LIMIT, NoProject, Project, Prompt, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd.sources.claude_code.assistant import CONTEXT
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learning import prompt_templates
@@ -151,7 +150,7 @@ def _message(prompt: Prompt, limit: int) -> prompt_templates.PromptMessage:
 def _drop_cut_word(context: str) -> str:
     """What the assistant said was cut to its end, and may begin in the middle of a secret: that word is left out."""
     text = sanitize_text(context)
-    return re.sub(r"\A[!-~]+", "…", text) if len(context) >= CONTEXT else text
+    return re.sub(r"\A[!-~]+", "…", text) if len(context) >= CONTEXT_LIMIT else text
 
 
 def _facts(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.sources.base import OwnCalls, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import own_words
-from tacitd.sources.claude_code.prompts import OwnCalls, PromptVerdict, judge_line
+from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import decode_line
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:", sessions={"own-session"})

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support_transcripts import SOURCE
 from tacitd.events import Prompt
-from tacitd.sources.claude_code.prompts import OwnCalls
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.transcript import Tail
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS nam
 
 def in_slices(path: Path, size: int) -> list[Prompt]:
     """Read a file in slices of this many bytes, as the engine does, up to the end of the session."""
-    tail, found = Tail(path, 0, OwnCalls()), list[Prompt]()
+    tail, found = Tail(path, 0, SOURCE), list[Prompt]()
     while tail.read_next_slice(size).more:
         pass
     tail.take_unterminated()
@@ -36,7 +36,7 @@ def in_slices(path: Path, size: int) -> list[Prompt]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_slices_make_no_difference(path: Path) -> None:
     """RELIABILITY row 9: every complete record is read, wherever a slice ends; nothing is invented."""
-    whole = [prompt for judged in judge_transcript(path, OwnCalls()) for prompt in judged.prompts]
+    whole = [prompt for judged in judge_transcript(path, SOURCE) for prompt in judged.prompts]
     assert in_slices(path, 4096) == whole
     assert in_slices(path, 1 << 20) == whole
 
@@ -45,7 +45,7 @@ def test_slices_make_no_difference(path: Path) -> None:
 def test_every_word_stands_in_its_record(path: Path) -> None:
     """CLAUDE_CODE 6: a prompt's words are the record's own, and what is left out has a rule and a reason."""
     data = path.read_bytes()
-    for judged in judge_transcript(path, OwnCalls()):
+    for judged in judge_transcript(path, SOURCE):
         record = data[
             judged.start : data.find(b"\n", judged.start) if b"\n" in data[judged.start :] else None
         ]

@@ -3,8 +3,8 @@
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
 sooner if the client that ran it is gone. A client counts as gone only if it was seen alive here before, with its start
 time, because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
-The session files are read when a session begins, because its client may be gone at the next check, and every few seconds
-while a session is live.
+The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
+seconds while a session is live.
 
 Idle time is monotonic, so no clock jump ends a session.
 """
@@ -12,19 +12,19 @@ Idle time is monotonic, so no clock jump ends a session.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from tacitd.clock import Clock
-from tacitd.sources.claude_code.processes import SessionClaim, read_claims
+from tacitd.sources.base import SessionClaim
 
 GONE_FOR = 120.0
 """Seconds for which a process must be gone before its session counts as ended."""
 LOOK_EVERY = 10.0
-"""Seconds between two checks of the session files while a session is live."""
+"""Seconds between two checks of the claims while a session is live."""
 LOOK_AT_MOST_EVERY = 5.0
 """Minimum seconds between two checks, however often `tick` is called."""
 FORGET = 3600.0
@@ -77,15 +77,19 @@ class _Client:
 class Sessions:
     """All sessions that are live, or that ended within the hour.
 
-    `process_start` is `clock.read_process_start` or a replacement for it.
+    `read_claims` is that of a source, and `process_start` is `clock.read_process_start` or a replacement for it.
     """
 
     def __init__(
-        self, clock: Clock, idle: float, config_dir: Path, process_start: Callable[[int], str | None]
+        self,
+        clock: Clock,
+        idle: float,
+        read_claims: Callable[[], Sequence[SessionClaim]],
+        process_start: Callable[[int], str | None],
     ) -> None:
         self._clock = clock
         self.idle = idle
-        self._config_dir = config_dir
+        self._read_claims = read_claims
         self._process_start = process_start
         self._sessions: dict[str, _Session] = {}
         self._clients: dict[str, dict[int, _Client]] = {}
@@ -155,7 +159,7 @@ class Sessions:
     def is_live(self, session_id: str) -> bool:
         """Whether the session grew within the idle time, or a client that was seen alive still runs it.
 
-        A session that did not grow since the daemon started is not live, whatever a session file contains: after a reboot its
+        A session that did not grow since the daemon started is not live, whatever a claim says: after a reboot its
         process id may belong to another program.
         """
         session = self._sessions.get(session_id)
@@ -184,9 +188,7 @@ class Sessions:
         if now - self._looked >= LOOK_AT_MOST_EVERY:
             self._check_clients(now)
             return session
-        for claim in read_claims(
-            self._config_dir
-        ):  # many may begin at once: do not check all processes for each
+        for claim in self._read_claims():  # many may begin at once: do not check all processes for each
             if claim.session == name:
                 self._remember_client(claim, self._process_start(claim.pid))
         return session
@@ -253,7 +255,7 @@ class Sessions:
         """Check which clients are alive, and record since when the others are not."""
         self._looked = now
         start_of = cache(self._process_start)
-        for claim in read_claims(self._config_dir):
+        for claim in self._read_claims():
             if claim.session in self._sessions:
                 self._remember_client(claim, start_of(claim.pid))
         for clients in self._clients.values():
@@ -279,12 +281,3 @@ def _is_gone(client: _Client, session: _Session, now: float) -> bool:
     """
     since = client.gone_since
     return since is not None and now - since >= GONE_FOR and session.grown <= since
-
-
-def session_of_subagent(path: Path) -> str | None:
-    """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
-    parts = path.parts
-    if "subagents" not in parts[:-1]:
-        return None
-    place = len(parts) - 2 - parts[-2::-1].index("subagents")
-    return parts[place - 1] if place > 0 else None

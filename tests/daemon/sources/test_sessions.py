@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.sources.claude_code.processes import (
-    SessionClaim,
-    parse_claim,
-    read_claims,
-)
-from tacitd.sources.claude_code.sessions import GONE_FOR, EndedSession, Sessions, session_of_subagent
+from tacitd.sources.base import SessionClaim
+from tacitd.sources.claude_code.session_files import parse_claim, read_claims
+from tacitd.sources.claude_code.source import session_of_subagent
+from tacitd.sources.sessions import GONE_FOR, EndedSession, Sessions
 
 IDLE = 1800.0
 T = Path("/p/s1.jsonl")
@@ -30,7 +29,7 @@ class Scene:
         self.wall, self.mono = 1.7e9, 0.0
         self.processes: dict[int, str] = {}
         self.config_dir = config_dir
-        self.sessions = Sessions(self, IDLE, config_dir, self.processes.get)
+        self.sessions = Sessions(self, IDLE, partial(read_claims, config_dir), self.processes.get)
 
     def now(self) -> float:
         return self.wall
@@ -152,7 +151,9 @@ def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None
     """RELIABILITY row 6: idle is cheap, however often it is called."""
     asked: list[int] = []
     scene.claim(7)
-    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    scene.sessions = Sessions(
+        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
+    )
     scene.sessions.note_growth(T, "s1", "/w", None)
     for _ in range(49):
         scene.later(0.1)
@@ -246,7 +247,9 @@ def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> Non
     scene = Scene(tmp_path)
     for i in range(100):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    scene.sessions = Sessions(
+        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
+    )
     for i in range(100):
         scene.sessions.note_growth(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
     assert asked == []
@@ -260,7 +263,9 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
     scene = Scene(tmp_path)
     for i in range(50):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(scene, IDLE, scene.config_dir, lambda pid: asked.append(pid))
+    scene.sessions = Sessions(
+        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
+    )
     for i in range(50):
         scene.sessions.note_growth(T, f"s{i}", "/w", None)
     assert len(asked) == 50

@@ -1,8 +1,8 @@
-"""Which client processes run a session on this machine: `sessions/<pid>.json`.
+"""The files `sessions/<pid>.json`, in which a client says which session it runs.
 
-Reading these files belongs here. What follows for a session is in sessions.py. Claude Code writes the file in place while
-a session is open, removes it at exit, and leaves it behind after a SIGKILL (Claude Code 2.1.328). So half-written files
-and files that name a dead process are normal.
+Claude Code writes the file in place while a session is open, removes it at exit, and leaves it behind after a SIGKILL
+(2.1.328). So half-written files and files that name a dead process are normal. What follows for a session is in
+sources/sessions.py.
 """
 
 from __future__ import annotations
@@ -10,22 +10,12 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from tacitd.sources.base import SessionClaim
 
 LARGEST = 65536
 """Bytes of a session file that are read; a real one has some hundred."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionClaim:
-    """The content of a session file: this process runs this session."""
-
-    pid: int
-    session: str
-    cwd: str
-    interactive: bool = True
-    """Whether a person uses it, according to the file."""
 
 
 def read_claims(config_dir: Path) -> list[SessionClaim]:

@@ -1,7 +1,7 @@
-"""The results of tool calls, read from the transcript, because the records that handlers get do not contain them.
+"""The answers to tool calls, read from the transcript, because the records that handlers get do not contain them.
 
-Only the part after the oldest unanswered call is read, and only if there is such a call. What a result means belongs to
-`tasks`.
+Only the part after the oldest unanswered call is read, and only if there is such a call. What an answer means belongs to
+the handlers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.errors import FileRefusedError
+from tacitd.events import ToolAnswer
 from tacitd.sources.lines import open_transcript, read_slice, skip_line
-from tacitd_handlers.continuity.tasks import ToolAnswer, ToolCall
 
 LIMIT = 32 << 20
 """Bytes that are read at most."""
@@ -23,12 +23,12 @@ _TEXT = 4096
 """Characters of a result's text that are kept."""
 
 
-def read_answers(path: Path, calls: Sequence[ToolCall], end: int) -> dict[str, ToolAnswer]:
-    """Return the results of these calls by call id, as far as they are before the byte offset `end`.
+def read_answers(path: Path, ids: Sequence[str], start: int, end: int) -> dict[str, ToolAnswer]:
+    """Return the answers to these calls by call id, as far as they are between two byte offsets.
 
-    `end`: the offset up to which the transcript is final. An unreadable transcript has no results.
+    `end`: the offset up to which the transcript is final. An unreadable transcript has no answers.
     """
-    wanted = {call.id.encode(): call.id for call in calls if call.id}
+    wanted = {id.encode(): id for id in ids if id}
     if not wanted:
         return {}
     try:
@@ -36,7 +36,7 @@ def read_answers(path: Path, calls: Sequence[ToolCall], end: int) -> dict[str, T
     except (OSError, FileRefusedError):
         return {}
     try:
-        return _read(fd, min(call.start for call in calls), end, wanted)
+        return _read(fd, start, end, wanted)
     finally:
         os.close(fd)
 

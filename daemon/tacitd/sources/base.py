@@ -1,0 +1,235 @@
+"""The contract of a source: a client that writes transcripts, and what the engine must know about it.
+
+A source says where its transcripts are, how their bytes become records, and which of its clients run a session. The
+engine, the handlers and the command line use only this protocol and the data classes here and in events.py. The format
+of a client belongs in a folder of its own beside this module. registry.py builds the source that is used.
+
+What a source must guarantee:
+
+- Paths are decided by their names alone; no file is opened for that.
+- The records of a transcript do not depend on where its bytes were cut into slices.
+- Malformed bytes never raise. They are counted and skipped.
+- Words that a program wrote, among them tacitd's own model calls, are not prompts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tacitd.events import Prompt, PromptKind, ToolAnswer
+from tacitd.sources.record_buffer import RecordBuffer
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCalls:
+    """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
+
+    cwd: str = ""
+    """The private directory that its calls run in; "" for none."""
+    sentinel: str = ""
+    """The beginning of all its prompts; "" for none."""
+    sessions: Container[str] = field(default_factory=frozenset)
+    """Its own session ids; may be a set that grows."""
+
+    def is_own_record(self, session: str, cwd: str) -> bool:
+        """Whether a record of this session, from this directory, is the daemon's own."""
+        if session and session in self.sessions:
+            return True
+        return bool(self.cwd) and (cwd == self.cwd or cwd.startswith(self.cwd + "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonWords:
+    """A person's words in one record."""
+
+    kind: PromptKind
+    text: str
+    pasted: int = 0
+    """Length in characters of the marked pastes that were removed from `text`."""
+    context: str | None = None
+    """The question that they answer. None: the assistant's text before is the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVerdict:
+    """The number of the rule that decided, the words, and the reason in a sentence for a person."""
+
+    rule: int
+    words: tuple[PersonWords, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """A line that might contain a person's words, with its verdict and its prompts."""
+
+    start: int
+    """Byte offset of the line."""
+    type: str
+    uuid: str
+    session: str
+    time: float | None
+    """Seconds since 1970, UTC."""
+    cwd: str
+    verdict: PromptVerdict
+    """Without `words` if they were left out; `reason` has the cause."""
+    prompts: tuple[Prompt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaim:
+    """A process of this machine claims to run this session."""
+
+    pid: int
+    session: str
+    cwd: str
+    interactive: bool = True
+    """Whether a person uses it, according to the claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFiles:
+    """The files of a project that the client loads into a session. Paths are relative to the project's root."""
+
+    instructions: tuple[str, ...] = ()
+    """Files for instructions that a person writes, the preferred one first."""
+    others: tuple[str, ...] = ()
+    """Further files of this kind, which nothing is written to."""
+    rules: str = ""
+    """The directory of instruction files that are all loaded; "" if the client has none."""
+    directories: frozenset[str] = frozenset()
+    """Names of directories that belong to the client."""
+
+
+class Assembler(Protocol):
+    """Turns the bytes of one transcript into records, in file order. Used by one thread; opens no file."""
+
+    judged: list[JudgedLine] | None
+    """The verdicts so far, which `explain` takes out; None if they are not wanted."""
+
+    @property
+    def start(self) -> int:
+        """The byte offset from which records are kept. What was read before it is context."""
+        ...
+
+    @property
+    def session(self) -> str:
+        """The session of the newest record that names one; "" before that."""
+        ...
+
+    @property
+    def cwd(self) -> str:
+        """The working directory of the newest record that names one; "" before that."""
+        ...
+
+    @property
+    def newest_time(self) -> float | None:
+        """The time of the newest record with a time: seconds since 1970, UTC."""
+        ...
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether a program drives the session now."""
+        ...
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether any prompt was found, also before `start`."""
+        ...
+
+    @property
+    def copies_history(self) -> bool:
+        """Whether the client of the newest prompt copies histories with new ids, for `dedupe.SeenPrompts`."""
+        ...
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of lines from `start` on that were damaged, unknown or too long, by kind."""
+        ...
+
+    @property
+    def pinned_offset(self) -> int | None:
+        """The offset of a message that is not decided yet, which no position may pass; None if there is none."""
+        ...
+
+    @property
+    def buffer(self) -> RecordBuffer:
+        """The records that handlers may still need."""
+        ...
+
+    def read_lines(self, first: int, data: bytes, cut: int) -> None:
+        """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`.
+
+        Called once for each slice and not for each line, because most of the reader's time is spent here.
+        """
+        ...
+
+    def read_leading_records(self, first: int, data: bytes) -> int:
+        """Read the complete records at the beginning of bytes without a newline; return their length in bytes."""
+        ...
+
+    def release_queued(self) -> None:
+        """The session is over or idle: messages that are not decided yet count as said."""
+        ...
+
+
+class Source(Protocol):
+    """A client that writes transcripts."""
+
+    @property
+    def name(self) -> str:
+        """The client's name, for a person."""
+        ...
+
+    @property
+    def home(self) -> Path:
+        """The client's own directory."""
+        ...
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The directories below which transcripts are. They are watched, and need not exist."""
+        ...
+
+    @property
+    def absent_hint(self) -> str:
+        """What a person can do if a root does not exist."""
+        ...
+
+    @property
+    def context_files(self) -> ContextFiles:
+        """The files of a project that the client loads into a session."""
+        ...
+
+    def is_transcript(self, path: str) -> bool:
+        """Whether a file with this path, in the form of `os.fsdecode`, is a transcript. Called for every file of a listing."""
+        ...
+
+    def is_subagent(self, path: Path) -> bool:
+        """Whether this transcript is a sub-agent's: it contains nothing that the person said, and is not read."""
+        ...
+
+    def session_of_subagent(self, path: Path) -> str | None:
+        """Given a sub-agent's transcript, return the session that it works for; None if the path does not say it."""
+        ...
+
+    def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
+        """The assembler for a transcript that is read from `start` on. `explain`: verdicts are wanted."""
+        ...
+
+    def read_claims(self) -> list[SessionClaim]:
+        """Which processes claim to run which sessions now. A claim may be stale, and a session may have none."""
+        ...
+
+    def read_tool_answers(
+        self, path: Path, ids: Sequence[str], start: int, end: int
+    ) -> Mapping[str, ToolAnswer]:
+        """The answers to these tool calls, by call id, as far as they are between two byte offsets of a transcript.
+
+        A transcript that cannot be read has none.
+        """
+        ...

@@ -1,0 +1,83 @@
+"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, and what reads them.
+
+`<home>/projects/<encoded directory>/<session>.jsonl` is a transcript. A sub-agent's is in `<session>/subagents/` (since
+about 2.1.2) or beside the session as `agent-<id>.jsonl` (2.0.76). Older clients wrote sub-agents into the session's own
+transcript; see rule 1 in prompts.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacitd.events import ToolAnswer
+from tacitd.sources.base import ContextFiles, OwnCalls, SessionClaim
+from tacitd.sources.claude_code import session_files, tool_answers
+from tacitd.sources.claude_code.line_reader import LineReader
+
+SUFFIX = ".jsonl"
+"""The suffix of a transcript's name."""
+
+CONTEXT_FILES = ContextFiles(
+    instructions=("CLAUDE.md", ".claude/CLAUDE.md"),
+    others=("CLAUDE.local.md",),
+    rules=".claude/rules",
+    directories=frozenset({".claude"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCode:
+    """The client whose own directory is `home` (`~/.claude`). `own`: the calls of it that are tacitd's."""
+
+    home: Path
+    own: OwnCalls = field(default_factory=OwnCalls)
+    name: str = "Claude Code"
+    absent_hint: str = "Use Claude Code once, or set CLAUDE_CONFIG_DIR."
+    context_files: ContextFiles = CONTEXT_FILES
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The directory of all transcripts."""
+        return (self.home / "projects",)
+
+    def is_transcript(self, path: str) -> bool:
+        """Whether the name has the suffix of a transcript."""
+        return path.endswith(SUFFIX)
+
+    def is_subagent(self, path: Path) -> bool:
+        """Whether this is a sub-agent's transcript (rule 1)."""
+        return is_subagent(path)
+
+    def session_of_subagent(self, path: Path) -> str | None:
+        """The session that a sub-agent works for; None for a name that does not say it."""
+        return session_of_subagent(path)
+
+    def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> LineReader:
+        """The assembler for a transcript."""
+        return LineReader(path, self.own, start, explain)
+
+    def read_claims(self) -> list[SessionClaim]:
+        """What the files `sessions/<pid>.json` say."""
+        return session_files.read_claims(self.home)
+
+    def read_tool_answers(
+        self, path: Path, ids: Sequence[str], start: int, end: int
+    ) -> Mapping[str, ToolAnswer]:
+        """The answers to these tool calls, as far as they are between two byte offsets of a transcript."""
+        return tool_answers.read_answers(path, ids, start, end)
+
+
+def is_subagent(path: Path) -> bool:
+    """Whether this is a sub-agent's transcript (rule 1): it contains nothing that the person said."""
+    return "subagents" in path.parts or (path.name.startswith("agent-") and path.suffix == SUFFIX)
+
+
+def session_of_subagent(path: Path) -> str | None:
+    """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
+    parts = path.parts
+    if "subagents" not in parts[:-1]:
+        return None
+    place = len(parts) - 2 - parts[-2::-1].index("subagents")
+    return parts[place - 1] if place > 0 else None

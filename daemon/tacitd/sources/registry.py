@@ -1,0 +1,21 @@
+"""The source of transcripts that is used: the only place that names a client's own package.
+
+app.py passes it to the engine. Commands that read transcripts without a daemon get it here too, so nothing heavy may be
+imported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.claude_code.source import ClaudeCode
+
+
+def make_source(home: Path, own: OwnCalls | None = None) -> Source:
+    """Given the client's own directory (`Paths.config_dir`), return the source of its transcripts.
+
+    `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
+    transcripts, or where it does not matter.
+    """
+    return ClaudeCode(home, own or OwnCalls())
