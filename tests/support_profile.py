@@ -13,6 +13,7 @@ from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
 from tacitd.model.port import Model
+from tacitd.sources.registry import make_source
 from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.handler import ProfileHandler
@@ -123,6 +124,7 @@ class Box:
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self._clear,
             announce=self.notices.append,
+            list_sessions=make_source(self.root / "claude").list_sessions,
         )
 
     def _clear(self, id: str) -> None:

@@ -434,6 +434,7 @@ def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFin
         guards=app.guards,
         write=app.config.projects.write,
         write_mode_of=app.write_modes.get_mode,
+        list_sessions=app.engine.source.list_sessions,
         read_records=partial(read_records, app.engine.source),
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=app.notices.add_notice,

@@ -143,6 +143,8 @@ class Tools:
     """What changes of files go through; None: the machine's own."""
     guards: EditGuards | None = None
     """For `tacitd.files.edit` of files that people edit too; `history` has them already. None: there are none."""
+    list_sessions: Callable[[], set[str]] = set
+    """The sessions that have a transcript now."""
     read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
     """Given a transcript and two byte offsets, the records between them; none if it is gone or cannot be read."""
     read_tool_answers: Callable[[Path, Sequence[str], int, int], Mapping[str, ToolAnswer]] = (

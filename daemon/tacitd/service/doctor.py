@@ -29,6 +29,7 @@ from tacitd.service import service_checks
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
 from tacitd.service.units import ServiceFacts
+from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -181,16 +182,19 @@ def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
 
 def _directories(paths: Paths) -> Iterator[DoctorFinding]:
     yield _check_state(paths.state_dir)
-    transcripts = paths.config_dir / "projects"
+    for transcripts in make_source(paths.config_dir).roots:
+        yield _check_transcripts(transcripts)
+    yield _check_room(paths)
+
+
+def _check_transcripts(transcripts: Path) -> DoctorFinding:
     if transcripts.is_dir() and not os.access(transcripts, os.R_OK | os.X_OK):
         hint = f"make {transcripts} readable by your user"
-        yield DoctorFinding("transcripts.unreadable", "error", f"{transcripts} is not readable", hint)
-    elif transcripts.is_dir():
-        yield DoctorFinding("transcripts.there", "ok", f"{transcripts} exists")
-    else:
-        hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
-        yield DoctorFinding("transcripts.missing", "warning", f"{transcripts} does not exist yet", hint)
-    yield _check_room(paths)
+        return DoctorFinding("transcripts.unreadable", "error", f"{transcripts} is not readable", hint)
+    if transcripts.is_dir():
+        return DoctorFinding("transcripts.there", "ok", f"{transcripts} exists")
+    hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
+    return DoctorFinding("transcripts.missing", "warning", f"{transcripts} does not exist yet", hint)
 
 
 def _check_room(paths: Paths) -> DoctorFinding:

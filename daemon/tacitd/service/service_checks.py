@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
 from tacitd.service.units import ServiceFacts, is_edited
+from tacitd.sources.registry import make_source
 from tacitd.state.paths import SNAPSHOT, Paths
 
 FAR = 400 * 86400.0
@@ -111,7 +112,7 @@ def _snapshot(paths: Paths) -> dict[str, Any]:
 def check_clock(paths: Paths, now: float | None = None) -> Iterator[DoctorFinding]:
     """Warn if the clock is before the last run, or long after the newest transcript. `now`: seconds since 1970."""
     now = time.time() if now is None else now
-    last, newest = _mtime(paths.state_dir / SNAPSHOT), _newest(paths.config_dir / "projects")
+    last, newest = _mtime(paths.state_dir / SNAPSHOT), _newest(make_source(paths.config_dir).roots)
     if last is not None and now < last - SLACK:
         what = f"the clock is {(last - now) / 60:.0f} min before the last run"
     elif newest is not None and now > newest + FAR:
@@ -131,12 +132,13 @@ def _mtime(path: Path) -> float | None:
         return None
 
 
-def _newest(projects: Path) -> float | None:
+def _newest(roots: Sequence[Path]) -> float | None:
     """When a transcript was last created, from the modification times of the folders alone (seconds since 1970)."""
     try:
-        return max((t for one in projects.iterdir() if (t := _mtime(one)) is not None), default=None)
+        folders = [one for root in roots for one in root.iterdir()]
     except OSError:
         return None
+    return max((t for one in folders if (t := _mtime(one)) is not None), default=None)
 
 
 def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:

@@ -217,11 +217,15 @@ class Source(Protocol):
         """Given a sub-agent's transcript, return the session that it works for; None if the path does not say it."""
         ...
 
+    def list_sessions(self) -> set[str]:
+        """The sessions that have a transcript, by the name that the client gives it. Lists the roots."""
+        ...
+
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         """The assembler for a transcript that is read from `start` on. `explain`: verdicts are wanted."""
         ...
 
-    def read_claims(self) -> list[SessionClaim]:
+    def read_claims(self) -> Sequence[SessionClaim]:
         """Which processes claim to run which sessions now. A claim may be stale, and a session may have none."""
         ...
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from loguru import logger
@@ -17,6 +15,7 @@ from tacitd.app import App, build_app
 from tacitd.cli.status_command import format_status
 from tacitd.methods import build_methods, take_status
 from tacitd.plugins import FoundPlugins
+from tacitd.sources.registry import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
@@ -49,8 +48,7 @@ def play_demo() -> Iterator[str]:
 
 def _play(box: Path) -> Iterator[str]:
     yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
-    project, transcript = _project(box), box / "claude" / "projects" / "demo" / "session.jsonl"
-    transcript.parent.mkdir(parents=True)
+    project = _project(box)
     places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     app = build_app(
@@ -64,7 +62,7 @@ def _play(box: Path) -> Iterator[str]:
         thread = threading.Thread(target=app.run)
         thread.start()
         try:
-            yield from _watched(app, project, transcript, model)
+            yield from _watched(app, project, model)
         finally:
             app.request_stop()
             thread.join()
@@ -80,13 +78,12 @@ def _project(box: Path) -> Path:
     return project
 
 
-def _watched(app: App, project: Path, transcript: Path, model: ScriptedModel) -> Iterator[str]:
+def _watched(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     table = build_methods(app)
     yield "\n1. Somebody types into Claude Code; its transcript grows:"
-    with transcript.open("ab") as file:
-        for number, (words, before) in enumerate(TYPED):
-            file.write(_records(number, words, before, project))
-            yield f"     > {words}"
+    for number, (words, before) in enumerate(TYPED):
+        append_sample_turn(app.paths.config_dir, project, number, before, words, time.time())
+        yield f"     > {words}"
     table["sync"]({})
     yield f"\n2. {len(TYPED)} prompts went out together, in one call of the fast model. It answered:"
     yield from (f"     {fact}" for fact in FACTS.splitlines())
@@ -97,21 +94,3 @@ def _watched(app: App, project: Path, transcript: Path, model: ScriptedModel) ->
     yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
     yield "\n4. `tacitd status` says:"
     yield from (f"     {text}" for text in format_status(app.engine.call(lambda: take_status(app))))
-
-
-def _records(number: int, words: str, before: str, project: Path) -> bytes:
-    """What the client writes for one turn."""
-    stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    common = {
-        "cwd": str(project),
-        "sessionId": "demo",
-        "timestamp": stamp,
-        "version": "2.1.328",
-        "isSidechain": False,
-    }
-    said = {"role": "assistant", "content": [{"type": "text", "text": before}]}
-    lines = [
-        {"type": "assistant", "message": said, "uuid": f"a{number}", **common},
-        {"type": "user", "message": {"role": "user", "content": words}, "uuid": f"u{number}", **common},
-    ]
-    return b"".join(json.dumps(one).encode() + b"\n" for one in lines)

@@ -45,7 +45,7 @@ class ProfileHandler(BaseHandler):
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Count earlier findings, and finish a change that a crash interrupted."""
         self._store = ProfileStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        self._turns = TurnPublisher(self._store.directory, self._env)
+        self._turns = TurnPublisher(self._store.directory, tools.list_sessions)
         for commit in commits:
             self._count(commit)
         with suppress(FileBusyError):  # an editor has the file open: the next change settles it

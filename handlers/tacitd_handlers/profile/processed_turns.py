@@ -1,17 +1,16 @@
 """Publishing `.processed_turns`: the line counts of the transcripts that this daemon has read (SPEC P-27 to P-31).
 
-The file's format belongs to `turns`.
+The file's format belongs to `turn_counts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd.files import json_document
 from tacitd.files.replaced import edit_file
-from tacitd.state.paths import config_dir
 from tacitd_handlers.profile import turn_counts
 
 
@@ -30,9 +29,9 @@ class _Read:
 class TurnPublisher:
     """The positions of one handler, and the file that they are published in."""
 
-    def __init__(self, directory: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, list_sessions: Callable[[], set[str]]) -> None:
         self._file = directory / turn_counts.NAME
-        self._projects = config_dir(env) / "projects"
+        self._list_sessions = list_sessions
         self._read: dict[str, _Read] = {}
         self._stale = False
 
@@ -54,7 +53,7 @@ class TurnPublisher:
         if not self._stale and not (tidy and self._file.exists()):
             return
         counts = {session: one.lines for session, one in self._read.items() if _counted(one)}
-        there = {path.stem for path in self._projects.glob("*/*.jsonl")}
+        there = self._list_sessions()
         there |= {session for session, one in self._read.items() if one.path.exists()}
 
         def changed(before: bytes | None) -> bytes | None:

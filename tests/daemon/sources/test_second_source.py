@@ -116,6 +116,9 @@ class Talks:
     def session_of_subagent(self, path: Path) -> str | None:
         return path.stem.removeprefix("helper-")
 
+    def list_sessions(self) -> set[str]:
+        return {path.stem for root in self.roots for path in root.glob("*.talk")}
+
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         return TalkAssembler(path, str(self.cwd), start, explain)
 

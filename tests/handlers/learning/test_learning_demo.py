@@ -56,7 +56,7 @@ def test_a_failure_in_it_leaves_nothing_behind(
     def broken(*_: object) -> bytes:
         raise OSError(28, "No space left on device", "demo")
 
-    monkeypatch.setattr(demo, "_records", broken)
+    monkeypatch.setattr(demo, "append_sample_turn", broken)
     said = cli.run("demo")
     assert said.code == 1 and "No space left" in said.err and list((tmp_path / "t").iterdir()) == []
 

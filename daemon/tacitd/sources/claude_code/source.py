@@ -54,6 +54,10 @@ class ClaudeCode:
         """The session that a sub-agent works for; None for a name that does not say it."""
         return session_of_subagent(path)
 
+    def list_sessions(self) -> set[str]:
+        """The sessions that have a transcript: the files' names without the suffix."""
+        return {path.stem for root in self.roots for path in root.glob(f"*/*{SUFFIX}")}
+
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> LineReader:
         """The assembler for a transcript."""
         return LineReader(path, self.own, start, explain)
