@@ -168,6 +168,60 @@ def test_the_engine_names_no_handler() -> None:
     assert wrong(engine(), named) == {}
 
 
+SOURCE = "tacitd.sources.claude_code"
+"""The package of a client: its transcripts, and nothing outside of it knows their format."""
+NAMING_IT = {"tacitd.sources.registry"}
+"""The modules that may import it: app.py and the command line get the source from there."""
+FORMAT = re.compile(
+    r"parentUuid|isSidechain|isMeta|isCompactSummary|isApiErrorMessage|toolUseResult|tool_use_id|promptSource|"
+    r"turnOrigin|queue-operation|queued_command|file-history|api-request|<synthetic>|<command-name>|subagents|"
+    r"\Aagent-\*?\Z|\*/\*\.jsonl|\A\.jsonl\Z|\AsessionId\Z|\Atool_(?:result|use)\Z"
+)
+"""Field names, record types and path rules of Claude Code's transcripts, as strings of the code."""
+FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
+"""Directories of Claude Code's, as parts of a path."""
+FORMAT_ELSEWHERE = {
+    # Seed 001 gives its own session documents a `sessionId`.
+    "tacitd_handlers.continuity.cli": {"sessionId"},
+    "tacitd_handlers.continuity.render": {"sessionId"},
+    "tacitd_handlers.continuity.store": {"sessionId"},
+    # An example in a help text, which is for people who use Claude Code.
+    "tacitd.cli.prompts_command": {
+        "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
+    },
+    # A prefix of the ids that tacitd gives to tasks.
+    "tacitd_handlers.continuity.tasks": {"agent-"},
+}
+"""Strings that look like the format and are something of tacitd's own."""
+
+
+def test_only_one_module_imports_a_clients_package() -> None:
+    """DESIGN "Sources": Claude Code is the first source; engine, handlers and command line use the protocol."""
+
+    def imported(module: Module) -> set[str]:
+        return {name for name in module.imports if name.startswith(SOURCE)}
+
+    others = [m for m in (*engine(), *slices()) if not m.name.startswith(SOURCE)]
+    assert {m.name for m in others if imported(m)} == NAMING_IT
+
+
+def test_nothing_else_names_a_clients_format() -> None:
+    """DESIGN "Sources": nothing outside `sources/claude_code/` names its format.
+
+    Docstrings may. What tacitd reads of the client beside its transcripts (settings, answers of the model) is no
+    transcript, and neither is the input of a tool's call, which handlers get as the model wrote it.
+    """
+
+    def named(module: Module) -> set[str]:
+        found = {text for text in module.strings if FORMAT.search(text)}
+        return (found - FORMAT_ELSEWHERE.get(module.name, set())) | set(FORMAT_PATHS.findall(module.text))
+
+    others = [m for m in (*engine(), *slices()) if not m.name.startswith(SOURCE)]
+    assert wrong(others, named) == {}
+    used = {m.name: {text for text in m.strings if FORMAT.search(text)} for m in others}
+    assert {name: texts - used[name] for name, texts in FORMAT_ELSEWHERE.items() if texts - used[name]} == {}
+
+
 def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
     """Given modules, return which of them each imports; `from package import module` is an import of the module."""
     names = {module.name for module in every}
