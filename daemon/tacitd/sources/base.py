@@ -101,8 +101,6 @@ class ContextFiles:
     """Further files of this kind, which nothing is written to."""
     rules: str = ""
     """The directory of instruction files that are all loaded; "" if the client has none."""
-    directories: frozenset[str] = frozenset()
-    """Names of directories that belong to the client."""
 
 
 class Assembler(Protocol):

@@ -16,6 +16,7 @@ from tacitd.files.rename import remove_files
 from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
 from tacitd.sources.projects import ProjectFinder
+from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.write_modes import WriteModes
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 from tacitd_handlers.learning.store import LEARNED, text_of
@@ -66,12 +67,12 @@ def link(project: str | None, yes: bool) -> None:
 def _choose_target(root: Path) -> tuple[Path, str]:
     """The file for the line, and the line. Where neither CLAUDE.md nor AGENTS.md is there, the file that refers to
     LEARNED.md already, or a new CLAUDE.md."""
-    for name in ("CLAUDE.md", ".claude/CLAUDE.md"):
+    for name in CONTEXT_FILES.instructions:
         if (root / name).is_file():
-            return root / name, IMPORT if name == "CLAUDE.md" else "@../LEARNED.md"
+            return root / name, f"@{'../' * name.count('/')}{LEARNED}"
     if (root / "AGENTS.md").is_file():
         return root / "AGENTS.md", SEE_ALSO
-    return find_referring_file(root) or root / "CLAUDE.md", IMPORT
+    return find_referring_file(root) or root / CONTEXT_FILES.instructions[0], IMPORT
 
 
 def with_line(data: bytes | None, line: str) -> bytes:

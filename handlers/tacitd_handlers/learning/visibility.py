@@ -18,16 +18,16 @@ from tacitd.files.git import UnsafeGitDirectory, locate_exclude_file
 from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
+from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.learning.safe_read import leads_out, resolve_links
 from tacitd_handlers.learning.store import LEARNED, ProjectPaths, text_of
 
-POINTER = Path(".claude/rules/tacitd-learned.md")
+POINTER = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 POINTER_TEXT = "@../../LEARNED.md\n"
 TEMPORARY_PATTERNS = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
 COPY_PATTERN = f"{TEMP_PREFIX}*"
 """What a replaced file leaves where something went wrong: it may hold a person's words, in any folder."""
-CLAUDE_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
-REFERRING_FILES = (*CLAUDE_FILES, "CLAUDE.local.md", str(POINTER))
+REFERRING_FILES = (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others, str(POINTER))
 RULES_LIMIT = 200
 """Rule files that are looked at."""
 _IMPORT = re.compile(r"(?:^|\s)@([^\s#]*LEARNED\.md)(?:#\S*)?(?=\s|$)")
@@ -101,11 +101,11 @@ def hidden_by_us(history: History, project: Project) -> set[str]:
 
 def find_referring_file(root: Path) -> Path | None:
     """The file by which an agent finds LEARNED.md, None where nothing refers to it."""
-    rules = root / ".claude" / "rules"
+    rules = root / CONTEXT_FILES.rules
     candidates = [root / name for name in REFERRING_FILES]
     if rules.is_dir() and not leads_out(rules, root):
         candidates += sorted(islice(rules.glob("**/*.md"), RULES_LIMIT))
-    if not any((root / name).is_file() for name in CLAUDE_FILES):
+    if not any((root / name).is_file() for name in CONTEXT_FILES.instructions):
         candidates.append(
             root / "AGENTS.md"
         )  # Claude Code reads it only there, and other agents follow a mention

@@ -23,7 +23,6 @@ CONTEXT_FILES = ContextFiles(
     instructions=("CLAUDE.md", ".claude/CLAUDE.md"),
     others=("CLAUDE.local.md",),
     rules=".claude/rules",
-    directories=frozenset({".claude"}),
 )
 
 
