@@ -101,8 +101,8 @@ class World:
             found=found,
             model=self.make_model,
             watcher_for=SilentWatcher,
+            workers_for=lambda name, count: Inline(),
         )
-        self.app.engine.dispatcher.runner.make_pool = lambda name, count: Inline()
         self.app.open()
 
     def kill(self) -> None:
@@ -122,7 +122,7 @@ class World:
         engine._poll_files(full=True)
         for _ in range(500):
             engine.run_iteration()
-            if not (engine._inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
+            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
                 return
         raise AssertionError("it never comes to rest")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import RECENT, beginning, is_new
-from tacitd.app import App, build_app
+from tacitd.app import App, WorkersFor, build_app
 from tacitd.config.settings import Config
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.workers import Work
@@ -146,13 +146,15 @@ class Scene:
         clock: FakeClock | None = None,
         model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
         begins: str = RECENT,
+        workers_for: WorkersFor | None = None,
         **environ: str,
     ) -> None:
-        """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`."""
+        """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`. `workers_for` replaces the
+        workers, which otherwise run in the test's thread."""
         self.tmp = tmp.resolve()
         self.begins = begins
         self.clock = clock or FakeClock()
-        self.held, self.model = held, model
+        self.held, self.model, self.workers_for = held, model, workers_for
         self.lanes, self.pays, self.jobs = lanes, pays, jobs
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
@@ -179,9 +181,9 @@ class Scene:
             found=FoundPlugins(tuple(slices)),
             model=self.model,
             watcher_for=SilentWatcher,
+            workers_for=self.workers_for or (lambda name, count: self.pool),
         )
         self.engine = self.app.engine
-        self.dispatcher.runner.make_pool = lambda name, count: self.pool
         self.app.open()
 
     def _slice(self, number: int, handler: Scripted) -> Plugin:
@@ -214,9 +216,7 @@ class Scene:
         self.engine._poll_files(full=True)
         for _ in range(300):
             self.engine.run_iteration()
-            if not (
-                self.engine._inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.has_ready
-            ):
+            if not (self.engine.inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.has_ready):
                 return
         raise AssertionError("it never comes to rest")
 

@@ -126,3 +126,77 @@ def mounted(commands: Iterable[str]) -> list[Module]:
             found[module.name] = module
             waiting += module.imports
     return list(found.values())
+
+
+def methods_in(tree: ast.Module) -> set[str]:
+    """The names of all methods, properties left out."""
+    return {one.name for one in _methods(tree) if "property" not in map(ast.unparse, one.decorator_list)}
+
+
+def callbacks_in(tree: ast.Module) -> set[str]:
+    """The names of all attributes that contain a function: by their annotation, or by that of a constructor's argument."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    fields = [node for each in classes for node in ast.walk(each) if isinstance(node, ast.AnnAssign)]
+    found = {_name_of(node.target) for node in fields if _is_function_type(node.annotation)}
+    for method in _methods(tree):
+        given = {arg.arg for arg in _arguments(method) if _is_function_type(arg.annotation)}
+        found |= {
+            target.attr
+            for target, value in _assignments(method)
+            if isinstance(target, ast.Attribute) and isinstance(value, ast.Name) and value.id in given
+        }
+    return found
+
+
+def _methods(tree: ast.Module) -> list[ast.FunctionDef]:
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [node for each in classes for node in each.body if isinstance(node, ast.FunctionDef)]
+
+
+def _name_of(target: ast.expr) -> str:
+    return str(getattr(target, "attr", getattr(target, "id", "")))
+
+
+def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
+    return [*function.args.args, *function.args.kwonlyargs]
+
+
+def _is_function_type(annotation: ast.expr | None) -> bool:
+    return annotation is not None and ast.unparse(annotation).startswith("Callable[")
+
+
+def late_callbacks(tree: ast.Module, methods: set[str], callbacks: set[str]) -> list[str]:
+    """The assignments of a function to an attribute of another object, or of the own object outside its constructor."""
+    constructors = [node for node in _methods(tree) if node.name in ("__init__", "__post_init__")]
+    own = callbacks_in(tree)
+    early = {id(target) for one in constructors for target, _ in _assignments(one) if _is_own(target)}
+    return [
+        f"line {target.lineno}: {ast.unparse(target)}"
+        for target, value in _assignments(tree)
+        if isinstance(target, ast.Attribute)
+        and id(target) not in early
+        and (
+            target.attr in (own if _is_own(target) else callbacks) or _is_function(value, methods | callbacks)
+        )
+    ]
+
+
+def _is_own(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+
+
+def _assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """What is assigned to what: `a.x, b.y = f, g` are two assignments, and so are `a.x = b.y = f`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    yield from zip(target.elts, node.value.elts, strict=True)
+                else:
+                    yield target, node.value
+
+
+def _is_function(value: ast.expr | None, names: set[str]) -> bool:
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func) in ("partial", "functools.partial")
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Attribute) and value.attr in names)

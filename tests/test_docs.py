@@ -84,10 +84,9 @@ def running(box: Path) -> Iterator[App]:
         watcher_for=SilentWatcher,
         found=generate.slices(),
     )
-    app.server = Server(places.socket, build_methods(app))
     thread = threading.Thread(target=app.run)
     with app:
-        app.server.open()
+        app.listen(Server(places.socket, build_methods(app)))
         thread.start()
         try:
             yield app

@@ -19,7 +19,18 @@ from typing import Any
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from support_sources import PACKAGES, ROOT, Module, engine, modules, project, slices
+from support_sources import (
+    PACKAGES,
+    ROOT,
+    Module,
+    callbacks_in,
+    engine,
+    late_callbacks,
+    methods_in,
+    modules,
+    project,
+    slices,
+)
 
 LIMIT = 500
 """Lines of a module."""
@@ -293,6 +304,40 @@ def test_class_names_are_unique() -> None:
     for package in (engine(), slices()):
         names = [node.name for m in package for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef)]
         assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+# --- how parts are joined -----------------------------------------------------------------------------------
+
+
+def test_no_callback_is_set_after_construction() -> None:
+    """DESIGN "The tree": parts are joined by constructors, in the order in which they are built.
+
+    An object that is completed by a later assignment can be used too early, and nobody sees from its constructor what it
+    calls. `files/` is left out.
+    """
+    among = [module for module in engine() if module.part != "files"]
+    methods = {name for module in among for name in methods_in(module.tree)}
+    callbacks = {name for module in among for name in callbacks_in(module.tree)}
+    assert "run_ready" in methods
+    assert {"_on_rewritten", "set_log_level"} <= callbacks
+    assert wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "def join(pool, engine):\n    pool.on_change = lambda: None",
+        "def join(pool, engine):\n    pool.on_change = engine.wake_up",
+        "def join(pool, engine):\n    pool.size, pool.on_change = 1, engine.wake_up",
+        "class Pool:\n    def __init__(self, other):\n        other.on_change = self.wake_up",
+        "class Pool:\n    def listen(self):\n        self.on_change = self.wake_up",
+    ],
+)
+def test_a_late_callback_is_found(late: str) -> None:
+    """The check above can fail."""
+    assert len(late_callbacks(ast.parse(late), {"wake_up"}, set())) == 1
+    early = "class Pool:\n    def __init__(self, call):\n        self._call, self.size = call, 1"
+    assert late_callbacks(ast.parse(early), {"call"}, {"_call"}) == []
 
 
 # --- source roots, distribution -----------------------------------------------------------------------------

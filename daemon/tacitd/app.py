@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -27,12 +27,19 @@ from tacitd.consumers.rescue import RescueLog
 from tacitd.control.server import Server
 from tacitd.dispatch.backoff import Backoff
 from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.in_flight import InFlightPrompts
+from tacitd.dispatch.inbox import Inbox
+from tacitd.dispatch.lane import WorkProgress
+from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.notices import Notices
 from tacitd.dispatch.pauses import PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
+from tacitd.dispatch.runner import HandlerRunner
 from tacitd.dispatch.watched_files import WatchedFiles
-from tacitd.dispatch.work_item import EngineContext
-from tacitd.engine import Engine
+from tacitd.dispatch.work_queue import WorkQueue
+from tacitd.dispatch.work_refusals import Refusals
+from tacitd.dispatch.workers import ThreadPool, WorkerPool
+from tacitd.engine import MAX_SLEEP, Engine, EngineHost
 from tacitd.errors import TacitdError, describe_os_error
 from tacitd.events import Project
 from tacitd.files.busy_files import BusyFiles
@@ -67,6 +74,7 @@ from tacitd.state.write_modes import WriteModes
 
 SourceFor = Callable[[Path, OwnCalls], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
+WorkersFor = Callable[[str, int], WorkerPool]
 
 
 @dataclass(slots=True)
@@ -77,7 +85,7 @@ class App:
     config: Config
     found: FoundPlugins
     clock: Clock
-    engine: Engine
+    make_engine: InitVar[Callable[[EngineHost], Engine]]
     model: Model
     budget: Budget
     history: History
@@ -89,12 +97,17 @@ class App:
     late_writes: LateWrites
     guards: EditGuards
     follow_up: FollowUp
-    notices: Notices = field(default_factory=Notices)
-    tools: dict[str, Tools] = field(default_factory=dict)
-    set_log_level: Callable[[str], None] = lambda _: None
-    """Log as much as this from now on."""
-    server: Server | None = None
-    degraded: dict[str, Degradation] = field(default_factory=dict)
+    notices: Notices
+    tools: dict[str, Tools]
+    degraded: dict[str, Degradation]
+    set_log_level: Callable[[str], None]
+    """Change the level of the log."""
+    engine: Engine = field(init=False)
+    _server: Server | None = None
+    _is_open: bool = False
+
+    def __post_init__(self, make_engine: Callable[[EngineHost], Engine]) -> None:
+        self.engine = make_engine(self)
 
     def open(self) -> None:
         """Finish what a crash left, watch, list, and take calls. Raises TacitdError."""
@@ -113,14 +126,14 @@ class App:
             logger.warning("the history log stays long: {}", error)
         self.engine.start()
         self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
-        self.engine.write_snapshot = self._run_each_minute
         for name, consumer in self.engine.consumers.items():
             for job in consumer.plugin.jobs:
                 self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
-        self.engine.write_snapshot()
+        self._is_open = True
+        self.run_housekeeping()
 
-    def _run_each_minute(self) -> None:
-        """What the engine's housekeeping leaves to the one who knows all parts."""
+    def run_housekeeping(self) -> None:
+        """Finish files that wait, check a refused configuration, save the budget, write the snapshot. Engine thread."""
         try:
             self.follow_up.run_once()
         except (OSError, TacitdError) as error:
@@ -128,6 +141,10 @@ class App:
         check_refused(self)
         self._save_budget()
         status_snapshot.write_snapshot(self)
+
+    def list_host_degradations(self) -> Sequence[Degradation]:
+        """What is wrong with handlers, and with the parts that the engine does not know. Engine thread."""
+        return [*self.found.failed, *self.degraded.values(), *status_snapshot.list_app_degradations(self)]
 
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a call waits and says so."""
@@ -138,7 +155,7 @@ class App:
         """Give a handler its memory. One that cannot begin is left out and said, and stops no other."""
         commits = consumer.replay_log()
         try:
-            consumer.handler.open(commits, self.engine.dispatcher.tools[name])
+            consumer.handler.open(commits, self.tools[name])
             deque(commits, maxlen=0)  # one that did not read all of it must not lose its positions
         except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
             self.degraded[f"handler.broken:{name}"] = _describe_broken(name, error)
@@ -150,13 +167,15 @@ class App:
         return True
 
     def list_directives(self, config: Config) -> list[Path]:
-        """The documents that hold for every project."""
-        return [_expand_home(name, Path(self.paths.home)) for name in config.directives]
+        """The documents that apply to every project."""
+        home = Path(self.paths.home)
+        return [home / name[2:] if name.startswith("~/") else Path(name) for name in config.directives]
 
-    def run(self) -> None:
-        """Until `leave`."""
+    def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
+        """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
+        `max_sleep` seconds at most."""
         self.follow_up.start()
-        self.engine.run()
+        self.engine.run(on_iteration, max_sleep)
 
     def request_stop(self) -> None:
         """Begin to leave: kill the model's children, end the loop. May be called from a signal handler's thread."""
@@ -166,7 +185,7 @@ class App:
     def close(self) -> None:
         """Leave: everything that was committed is durable already."""
         self.stopping.set()
-        steps: list[Callable[[], object]] = [] if self.server is None else [self.server.close]
+        steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
         steps += [
@@ -175,9 +194,9 @@ class App:
             self._save_budget,
             self.engine.save_positions,
             self.engine.save_jobs,
-            self.engine.write_snapshot,
-            self._remove_socket_file,
         ]
+        steps += [self.run_housekeeping] if self._is_open else []
+        steps += [] if self._server is None else [self._remove_socket_file]
         try:
             for step in steps:
                 try:
@@ -189,14 +208,14 @@ class App:
         finally:
             self.lock.release()
 
-    def listen(self) -> None:
-        """Take calls, and write down where: a command with another environment finds the socket all the same.
+    def listen(self, server: Server) -> None:
+        """Answer calls until `close`, and write the socket's path for commands with another environment.
 
         Raises UnavailableError, OSError.
         """
-        if self.server is not None:
-            self.server.open()
-            self._write_socket_file(self.server.path)
+        self._server = server
+        server.open()
+        self._write_socket_file(server.path)
 
     def _write_socket_file(self, socket: Path) -> None:
         try:
@@ -205,9 +224,8 @@ class App:
             logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 
     def _remove_socket_file(self) -> None:
-        if self.server is not None:
-            with suppress(OSError):
-                (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
+        with suppress(OSError):
+            (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
 
     def __enter__(self) -> App:
         try:
@@ -229,12 +247,14 @@ def build_app(
     found: FoundPlugins | None = None,
     model: Callable[[Config, Budget], Model] | None = None,
     watcher_for: WatcherFor = WatchdogWatcher,
+    workers_for: WorkersFor = ThreadPool,
     source_for: SourceFor = make_source,
     longer: Callable[[float], None] = lambda _: None,
+    set_log_level: Callable[[str], None] = lambda _: None,
 ) -> App:
     """Take the lock and build the parts. Nothing is watched, asked or written yet.
 
-    `longer(seconds)` asks a service manager for time. Raises ConfigError, also for a state directory that a newer
+    `longer(seconds)` asks a service manager for time; `set_log_level` is called when a reload changes the level. Raises ConfigError, also for a state directory that a newer
     version wrote, and UnavailableError where another daemon holds the lock.
     """
     clock = clock or SystemClock()
@@ -244,82 +264,125 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         migrate_state(paths.state_dir, longer=longer)
-        return _join_parts(paths, environ, clock, found, config, lock, model, watcher_for, source_for)
+        parts = _Outside(paths, environ, clock, found, watcher_for, workers_for, source_for, set_log_level)
+        return _join_parts(parts, config, lock, model)
     except BaseException:
         lock.release()
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """What an App is given: where it is, and what of the machine tests replace."""
+
+    paths: Paths
+    environ: Mapping[str, str]
+    clock: Clock
+    found: FoundPlugins
+    watcher_for: WatcherFor
+    workers_for: WorkersFor
+    source_for: SourceFor
+    set_log_level: Callable[[str], None]
+
+
 def _join_parts(
-    paths: Paths,
-    environ: Mapping[str, str],
-    clock: Clock,
-    found: FoundPlugins,
-    config: Config,
-    lock: Lock,
-    make_model: Callable[[Config, Budget], Model] | None,
-    watcher_for: WatcherFor,
-    source_for: SourceFor,
+    outside: _Outside, config: Config, lock: Lock, make_model: Callable[[Config, Budget], Model] | None
 ) -> App:
-    stores, leaving, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
+    """Build each part after the parts that it uses. No part is completed by a later assignment."""
+    paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
+    layout, stopping, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
-    budget = Budget(stores.open_log("budget.jsonl", terminated=True), config.budget, clock)
-    own_sessions = {str(record.get("session", "")) for record in stores.open_log("own-sessions.jsonl").read()}
-    source = source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
-    model = (make_model or _model_factory(work, environ, clock, leaving, stores, own_sessions))(
+    budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)
+    own_sessions = {str(record.get("session", "")) for record in layout.open_log("own-sessions.jsonl").read()}
+    source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
+    model = (make_model or _model_factory(work, environ, clock, stopping, layout, own_sessions))(
         config, budget
     )
-    second = LateWrites(clock)
-    busy = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
-    guards = EditGuards(second, busy)
-    history = History(stores.open_log("history.jsonl"), clock, guards=guards)
-    choices = WriteModes(stores.open_log("projects.jsonl"), clock, config.projects.write)
-    follow_up = FollowUp(second, history, lambda root: choices.get_mode(Project(root, False)) != "off")
+    late_writes = LateWrites(clock)
+    busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
+    guards = EditGuards(late_writes, busy_files)
+    history = History(layout.open_log("history.jsonl"), clock, guards=guards)
+    write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
+    follow_up = FollowUp(
+        late_writes, history, lambda root: write_modes.get_mode(Project(root, False)) != "off"
+    )
     projects = ProjectFinder(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
-    consumers, broken = _make_consumers(found.plugins, stores, clock)
-    holds = PausedScopes(stores.open_log("paused.jsonl"), clock)
-    engine = Engine(
-        clock=clock,
-        follower=Follower(source, clock, watcher_for, wake.set),
-        pool=TranscriptPool(consumers, source),
-        sessions=Sessions(clock, config.session.idle, source.read_claims, read_process_start),
-        breaker=GrowthBreaker(clock.monotonic, resumed=holds.list_let_go(), on_open=holds.let_go),
-        project_of=projects.find_project,
-        pauses=holds,
+    notices, degraded, tools = Notices(), dict[str, Degradation](), dict[str, Tools]()
+    consumers, broken = _make_consumers(found.plugins, layout, clock)
+    degraded.update(broken)
+    sessions = Sessions(clock, config.session.idle, source.read_claims, read_process_start)
+    pauses = PausedScopes(layout.open_log("paused.jsonl"), clock)
+    breaker = GrowthBreaker(clock.monotonic, resumed=pauses.list_let_go(), on_open=pauses.let_go)
+    inbox, in_flight, watched_files = Inbox(wake), InFlightPrompts(), WatchedFiles(consumers)
+    work_queue = WorkQueue(consumers, clock.monotonic, projects.find_project, in_flight)
+    pool = TranscriptPool(consumers, source, work_queue.restart_transcript)
+    messages = MessageRouter(consumers, projects.find_project, work_queue.post_event)
+    runner = HandlerRunner(
+        consumers,
+        tools,
+        inbox.call_soon,
+        clock.monotonic,
+        route_messages=messages.route_messages,
+        mark_discarded=budget.mark_discarded,
+        workers_for=outside.workers_for,
+    )
+    dispatcher = Dispatcher(
         consumers=consumers,
-        watched_files=WatchedFiles(consumers),
-        schedule=Schedule(clock),
-        wake=wake,
-        source=source,
+        work_queue=work_queue,
+        in_flight=in_flight,
+        pool=pool,
+        runner=runner,
+        messages=messages,
+        progress=WorkProgress(work_queue, runner, pool, projects.find_project, clock.monotonic),
+        refusals=Refusals(pauses, breaker, sessions, projects.find_project, clock),
+        watched_files=watched_files,
+        project_of=projects.find_project,
+        clock=clock,
+        backoff=Backoff(config.dispatch.first_pause, config.dispatch.longest_pause),
+        rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
+        dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
     )
     app = App(
-        paths,
-        config,
-        found,
-        clock,
-        engine,
-        model,
-        budget,
-        history,
-        choices,
-        lock,
-        leaving,
-        projects,
-        environ,
-        second,
-        guards,
-        follow_up,
+        paths=paths,
+        config=config,
+        found=found,
+        clock=clock,
+        make_engine=lambda host: Engine(
+            clock=clock,
+            follower=Follower(source, clock, outside.watcher_for, wake.set),
+            pool=pool,
+            sessions=sessions,
+            breaker=breaker,
+            project_of=projects.find_project,
+            pauses=pauses,
+            consumers=consumers,
+            watched_files=watched_files,
+            schedule=Schedule(clock),
+            wake=wake,
+            source=source,
+            dispatcher=dispatcher,
+            inbox=inbox,
+            host=host,
+        ),
+        model=model,
+        budget=budget,
+        history=history,
+        write_modes=write_modes,
+        lock=lock,
+        stopping=stopping,
+        projects=projects,
+        environ=environ,
+        late_writes=late_writes,
+        guards=guards,
+        follow_up=follow_up,
+        notices=notices,
+        tools=tools,
+        degraded=degraded,
+        set_log_level=outside.set_log_level,
     )
-    app.degraded.update(broken)
-    app.tools |= {name: _make_tools(c.plugin, app, stores, projects) for name, c in consumers.items()}
-    engine.dispatcher = _make_dispatcher(app, app.tools, stores)
-    engine.extra_degradations = lambda: [
-        *found.failed,
-        *app.degraded.values(),
-        *status_snapshot.list_app_degradations(app),
-    ]
+    tools |= {name: _make_tools(one.plugin, app, layout) for name, one in consumers.items()}
     return app
 
 
@@ -388,30 +451,9 @@ def _model_factory(
     return make
 
 
-def _make_dispatcher(app: App, tools: Mapping[str, Tools], stores: StateLayout) -> Dispatcher:
-    engine = app.engine
-    parts = EngineContext(
-        get_tail=engine.pool.get_tail,
-        get_final_offset=engine.pool.get_final_offset,
-        is_pending=engine.pool.is_pending,
-        is_evicted=engine.pool.is_evicted,
-        project_of=engine.project_of,
-        get_refusal=engine.get_refusal,
-        get_model_refusal=engine.get_model_refusal,
-        watch_project=engine.watched_files.watch_project,
-        call_soon=engine.call_soon,
-        monotonic=app.clock.monotonic,
-        now=app.clock.now,
-    )
-    dead = DeadLetters(stores.open_log("dead.jsonl"), app.clock.now)
-    pauses = Backoff(app.config.dispatch.first_pause, app.config.dispatch.longest_pause)
-    rescue = RescueLog(stores.open_log("rescue.jsonl"), app.clock)
-    made = Dispatcher(engine.consumers, tools, parts, pauses, rescue, dead)
-    made.runner.mark_discarded = app.budget.mark_discarded
-    return made
+def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
+    projects = app.projects
 
-
-def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFinder) -> Tools:
     def degrade(what: Degradation) -> None:
         app.degraded[f"{one.name} {what.id}"] = what  # its own: no handler clears what another said
 
@@ -423,7 +465,7 @@ def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFin
         model=app.model,
         history=app.history,
         settings={name: app.config.get_section(name) for name in one.settings},
-        home=stores.make_handler_dir(one.name),
+        home=layout.make_handler_dir(one.name),
         project_of=projects.find_project,
         has_live_session=lambda project: app.engine.sessions.is_live_in(
             lambda cwd: projects.find_project(cwd) == project
@@ -443,7 +485,3 @@ def _make_tools(one: Plugin, app: App, stores: StateLayout, projects: ProjectFin
             lambda: app.engine.dispatcher.post_event(event, only=one.name)
         ),
     )
-
-
-def _expand_home(name: str, home: Path) -> Path:
-    return home / name[2:] if name.startswith("~/") else Path(name)

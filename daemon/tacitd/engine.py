@@ -9,23 +9,22 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer, Cursor
-from tacitd.dispatch.dispatcher import PAUSED, Dispatcher
+from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.inbox import Inbox
 from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.sync_waiters import SyncWaiter, SyncWaiters
 from tacitd.dispatch.watched_files import WatchedFiles
-from tacitd.dispatch.work_item import WorkItem, explain_unwritten
+from tacitd.dispatch.work_item import explain_unwritten
 from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
-from tacitd.handler import Degradation, Later
-from tacitd.model.port import NoAnswer, Why
+from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
 from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
@@ -44,9 +43,6 @@ FAULTS = 10
 """Failed turns in a row after which the loop ends."""
 SHOWN = 600.0
 """Seconds for which a failed turn is a degradation, if none follows."""
-BREAKER_HINT = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
-BREAKER_PAUSE = 60.0
-"""Seconds at least until work that the growth breaker stopped is tried again."""
 MAX_SLEEP = 60.0
 """Seconds between two turns at most, where nobody wants to hear of it more often."""
 
@@ -59,6 +55,18 @@ class SessionPlace:
     project: Project | NoProject
     is_new_session: bool
     """`Tail.begun`: it counts for the growth breaker."""
+
+
+class EngineHost(Protocol):
+    """What the engine calls of the program that it runs in. Engine thread only."""
+
+    def run_housekeeping(self) -> None:
+        """Do what is due once a minute and belongs to no part of the engine. Must not raise."""
+        ...
+
+    def list_host_degradations(self) -> Sequence[Degradation]:
+        """The degradations of the parts that the engine does not know."""
+        ...
 
 
 @dataclass(slots=True)
@@ -77,14 +85,9 @@ class Engine:
     schedule: Schedule
     wake: threading.Event
     source: Source
-    dispatcher: Dispatcher = field(init=False)
-    write_snapshot: Callable[[], None] = lambda: None
-    """Write what `status` shows where no daemon runs."""
-    extra_degradations: Callable[[], Sequence[Degradation]] = tuple
-    on_iteration: Callable[[], None] = lambda: None
-    """Called each time the loop came round."""
-    max_sleep: float = MAX_SLEEP
-    """Seconds between two turns at most."""
+    dispatcher: Dispatcher
+    inbox: Inbox
+    host: EngineHost
     started_at: float = 0.0
     session_places: dict[str, SessionPlace] = field(default_factory=dict)
     """Sessions whose directory is known, until they end."""
@@ -95,7 +98,6 @@ class Engine:
     _fault_at: float = 0.0
     _unwritten: dict[str, Degradation] = field(default_factory=dict)
     """What of our own state cannot be written now, and is tried again."""
-    _inbox: Inbox = field(init=False)
     _sync_waiters: SyncWaiters = field(default_factory=SyncWaiters)
     _stop: threading.Event = field(default_factory=threading.Event)
     _next_housekeeping: float = 0.0
@@ -108,22 +110,18 @@ class Engine:
     _nameless: set[Path] = field(default_factory=set)
     """Transcripts of which no complete line names a session yet."""
 
-    def __post_init__(self) -> None:
-        self._inbox = Inbox(self.wake)
-        self.pool.on_rewritten = lambda path: self.dispatcher.restart_transcript(path)
-
     # from other threads
 
     def call_soon(self, work: Callable[[], None]) -> None:
         """Run this in the engine's thread soon."""
-        self._inbox.call_soon(work)
+        self.inbox.call_soon(work)
 
     def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
         """Run this in the engine's thread and return what it returns.
 
         Raises TimeoutError after `timeout` seconds, UnavailableError when the engine has ended.
         """
-        return self._inbox.call(work, timeout)
+        return self.inbox.call(work, timeout)
 
     def sync(self, timeout: float | None = None) -> None:
         """Return when every byte that exists now is handled or parked. Raises TimeoutError, UnavailableError."""
@@ -174,14 +172,14 @@ class Engine:
                 if stream.has_unhandled_end and stream.session:
                     yield path, stream
 
-    def run(self) -> None:
+    def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Turn until `stop`. A turn that fails is logged, shown, and done again; after ten in a row the loop ends with
         what was raised, so that a service manager starts anew."""
         try:
             while not self._stop.is_set():
                 self._run_guarded()
-                self.on_iteration()
-                self.wake.wait(self._sleep_seconds())
+                on_iteration()
+                self.wake.wait(min(self._sleep_seconds(), max_sleep))
                 self.wake.clear()
         finally:
             self._fail_waiters()
@@ -202,11 +200,11 @@ class Engine:
 
     def _fail_waiters(self) -> None:
         """Nobody must wait for a loop that has ended."""
-        self._inbox.close()
+        self.inbox.close()
         self._sync_waiters.fail_all()
 
     def _sleep_seconds(self) -> float:
-        if self._inbox or self.pool.has_unread or self._stop.is_set():
+        if self.inbox or self.pool.has_unread or self._stop.is_set():
             return 0.0
         now = self.clock.monotonic()
         nearest = min(
@@ -216,12 +214,12 @@ class Engine:
             self.schedule.next_in(),
             self._next_housekeeping - now,
         )
-        return max(0.005, min(nearest, self.max_sleep))
+        return max(0.005, min(nearest, MAX_SLEEP))
 
     def run_iteration(self) -> None:
         """Once around: inbox, growth, reading, ends of sessions, jobs that are due, offers, syncs."""
         self.heartbeat = self.clock.monotonic()
-        self._inbox.run_pending()
+        self.inbox.run_pending()
         self._poll_files(full=False)
         self._read_transcripts()
         for ended in self.sessions.take_ended():
@@ -335,13 +333,15 @@ class Engine:
         self._next_housekeeping = now + HOUSEKEEPING
         self.pool.retry_unreadable()
         self.pool.evict_idle(self.sessions.is_live)
-        self.dispatcher.tidy_queue(self.pool.is_open)  # afterwards: looking at a transcript opens it
+        self.dispatcher.work_queue.forget_closed(
+            self.pool.is_open
+        )  # afterwards: looking at a transcript opens it
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None
         self._correct_first_starts()  # where that could not be written down
         self.save_positions()
         self._post_sources()
-        self.write_snapshot()
+        self.host.run_housekeeping()
         if now >= self._next_rescue:
             self._next_rescue = now + RESCUE
             self._try_write("rescue", self.dispatcher.rescue_old)
@@ -443,49 +443,7 @@ class Engine:
         """Read a transcript that is there again, from where its handlers were set back to. Engine thread."""
         self._found_mtimes[path] = self.follower.stamps[path].mtime_ns / 1e9
         self.pool.reopen_transcript(path)
-        self.dispatcher.restart_transcript(path, due=True)
-
-    def get_refusal(self, turn: WorkItem, cwd: str) -> Later | None:
-        """Why work must wait, whatever the handler thinks of it: paused; or it would be paid for, and the growth breaker is
-        closed. Engine thread."""
-        cwd = cwd or (turn.cursor.cwd if turn.cursor is not None else "")
-        project: Project | NoProject | None = getattr(turn.event, "project", None)
-        if turn.event is None:
-            project = self.project_of(cwd)
-        session = getattr(turn.event, "session", "") or (
-            turn.cursor.session if turn.cursor is not None else ""
-        )
-        hold = self.pauses.find_pause(project.root if isinstance(project, Project) else None, session)
-        if hold is not None:
-            what = f"{PAUSED} by you ({hold.scope}{' ' + hold.name if hold.name else ''})"
-            return Later(what, "`tacitd resume` goes on")
-        unpaid = (
-            self.get_model_refusal(turn, cwd)
-            if turn.consumer.plugin.uses_model and turn.cursor is not None
-            else None
-        )
-        return Later(unpaid.reason, unpaid.hint, unpaid.retry_at) if unpaid is not None else None
-
-    def get_model_refusal(self, turn: WorkItem, cwd: str) -> NoAnswer | None:
-        """Why the model is not asked for this work now (the growth breaker); None: it is. Engine thread.
-
-        Work of no session (a job, a changed file) waits if any directory of its project is closed.
-        """
-        stream, project = turn.cursor, getattr(turn.event, "project", None)
-        if stream is not None:
-            session = stream.session
-            why = self.breaker.get_reason(cwd or stream.cwd, session, self.sessions.get_client(session))
-        elif isinstance(project, Project):
-            shut = (one for one in self.breaker.closed_places() if self.project_of(one) == project)
-            why = next((found for one in shut if (found := self.breaker.get_reason(one)) is not None), None)
-        else:
-            return None
-        if why is None:
-            return None
-        where, seconds = why
-        return NoAnswer(
-            Why.MANY_SESSIONS, where, BREAKER_HINT, self.clock.now() + max(BREAKER_PAUSE, seconds)
-        )
+        self.dispatcher.work_queue.restart_transcript(path, due=True)
 
     def list_degradations(self) -> list[Degradation]:
         """Everything that is not as it should be. Engine thread."""
@@ -497,4 +455,4 @@ class Engine:
         found += self._unwritten.values()
         if self.fault is not None:
             found.append(self.fault)
-        return [*found, *self.extra_degradations()]
+        return [*found, *self.host.list_host_degradations()]

@@ -336,8 +336,7 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
         never.wait(600)
         return Done()
 
-    scene = Scene(tmp_path, Scripted(hangs))
-    scene.dispatcher.runner.make_pool = ThreadPool
+    scene = Scene(tmp_path, Scripted(hangs), workers_for=ThreadPool)
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()

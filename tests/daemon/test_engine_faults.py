@@ -85,7 +85,9 @@ def test_positions_that_cannot_be_written_are_said_and_written_later(tmp_path: P
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path, known: bool) -> None:
+def test_one_turn_that_cannot_be_offered_stops_no_other(
+    tmp_path: Path, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One odd directory must not keep every other project from being learned; also one that was in order before."""
     scene = Scene(tmp_path)
     if known:
@@ -93,20 +95,21 @@ def test_one_turn_that_cannot_be_offered_stops_no_other(tmp_path: Path, known: b
         scene.settle()
         scene.restart()
     other = scene.project("other")
-    real = scene.dispatcher.context.project_of
+    real = scene.dispatcher.project_of
 
     def project_of(cwd: str) -> Any:
         if cwd == str(scene.root):
             raise RuntimeError("oops")
         return real(cwd)
 
-    scene.dispatcher.context.project_of = project_of
+    monkeypatch.setattr(scene.dispatcher, "project_of", project_of)
+    monkeypatch.setattr(scene.dispatcher.work_queue, "_project_of", project_of)
     scene.type("s", "one")
     scene.type("t", "two", cwd=other)
     scene.settle()
     first, second = ("u2", "u3") if known else ("u1", "u2")
     assert ids(scene) == [*["u1"][:known], second] and scene.parked() == ["RuntimeError: oops"]
-    scene.dispatcher.context.project_of = real
+    monkeypatch.undo()
     scene.settle(31)
     assert ids(scene) == [*["u1"][:known], second, first]
 

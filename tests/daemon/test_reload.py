@@ -65,8 +65,8 @@ class Box:
             found=FoundPlugins((odd,)),
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
+            set_log_level=self.levels.append,
         )
-        self.app.set_log_level = self.levels.append
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,8 @@ from tacitd.cli.parked_lines import parked_lines
 from tacitd.errors import PARKED, TacitdError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    from tacitd.app import App
 
 Mode = Literal["foreground", "service", "detached"]
 
@@ -99,15 +98,17 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     reactions = SignalReactions(held=[] if mode == "foreground" else [SIGHUP])
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
-        app = build_app(places, os.environ, longer=notifier.extend_timeout)
-        app.server = Server(places.socket, build_methods(app))
-        log = _start_logging(mode, quiet, app, places.state_dir / "tacitd.log")
+        log, set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
+        app = build_app(places, os.environ, longer=notifier.extend_timeout, set_log_level=set_level)
+        set_level(app.config.log.level)
         with app, stacks_on_usr1(log):
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
             try:
-                app.listen()  # last: a client that receives an answer may send a signal at once
+                app.listen(
+                    Server(places.socket, build_methods(app))
+                )  # last: a client that receives an answer may send a signal at once
                 life.announce_ready()
             except TacitdError as error:
                 logger.error("the daemon cannot start: {}", error)
@@ -117,12 +118,12 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
             if mode == "foreground" and not quiet:  # only now: the banner names the socket
                 for text in banner_lines(app):
                     echo_message(text)
-            app.run()
+            life.run()
     return 0
 
 
-def _start_logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None:
-    """Begin to log; a reload changes the level. Returns the log file; None if the journal keeps the log."""
+def _choose_log(mode: Mode, quiet: bool, file: Path) -> tuple[Path | None, Callable[[str], None]]:
+    """Return the log file, None if the journal keeps the log, and the function that begins to log at a level."""
     from tacitd.logging_setup import to_file, to_journal, to_stderr
 
     journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
@@ -136,6 +137,4 @@ def _start_logging(mode: Mode, quiet: bool, app: App, file: Path) -> Path | None
         if mode == "foreground":
             to_stderr("WARNING" if quiet else level)
 
-    begin(app.config.log.level)
-    app.set_log_level = begin
-    return None if journal else file
+    return None if journal else file, begin

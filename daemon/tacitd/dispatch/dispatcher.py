@@ -1,19 +1,21 @@
-"""Events to handlers: who is offered what, when, and what becomes of the answer.
+"""Decides which handler is offered which events, and what follows from each outcome.
 
-One thread, the engine's, decides everything here; workers (`runner.py`) only run handlers, commit what they did, and
-hand back their answer. A handler is never busy twice with one project: that keeps the order within a session, and one
-synthesis at a time within a project. A handler that fails parks its own work and nobody else's. Rules that can be
-stated without a clock or a thread are in `offers.py`, `parking.py` and `claims.py`; which turns there are and when
-they are looked at is in `agenda.py`, how far they are in `progress.py`, and the words are in `turns.py`.
+All decisions are made in the engine's thread. Workers (`runner.py`) only run handlers, commit what they did, and return
+their outcomes. A handler is never busy twice with one project at a time: this keeps the order in a session, and runs one
+synthesis at a time in a project. A handler that fails parks its own work only.
+
+The rules that need no clock and no thread are in `batching.py`, `backoff.py` and `in_flight.py`. Which items exist and when
+they are examined is in `work_queue.py`; how far they are is in `lane.py`; the data classes are in `work_item.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
+from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.rescue import RescueLog
@@ -22,10 +24,11 @@ from tacitd.dispatch.batching import Batch, make_batch
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.lane import WorkProgress
 from tacitd.dispatch.messages import MessageRouter
+from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import GRACE, HandlerRunner, check_advance, get_position
+from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import (
     Assignment,
-    EngineContext,
     PendingWrite,
     WaitKey,
     WorkItem,
@@ -35,405 +38,378 @@ from tacitd.dispatch.work_item import (
     lane_of_event,
 )
 from tacitd.dispatch.work_queue import WorkQueue
+from tacitd.dispatch.work_refusals import PAUSED, Refusals
 from tacitd.errors import TacitdError
-from tacitd.events import Event, Prompt, SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.events import Event, NoProject, Project, Prompt, SessionEnded, SessionStarted, TranscriptGrew
+from tacitd.handler import Done, Later, Outcome, Rejected, Wait
 from tacitd.model.port import Why
 from tacitd.sources.transcript import Tail
 
 A_DAY = 86400.0
-PAUSED = "paused"
-"""How the reason begins of what a person paused."""
+MIN_WAIT = 0.05
+"""Minimum seconds until work is offered again after `Wait`."""
 
 
 @dataclass(slots=True)
 class Dispatcher:
-    """Offers work to handlers and settles their answers. Engine thread only."""
+    """Offers work to handlers and settles their outcomes. Engine thread only."""
 
     consumers: Mapping[str, Consumer]
-    tools: Mapping[str, Tools]
-    context: EngineContext
+    work_queue: WorkQueue
+    in_flight: InFlightPrompts
+    pool: TranscriptPool
+    runner: HandlerRunner
+    messages: MessageRouter
+    progress: WorkProgress
+    refusals: Refusals
+    watched_files: WatchedFiles
+    project_of: Callable[[str], Project | NoProject]
+    clock: Clock
     backoff: Backoff
     rescue: RescueLog
     dead_letters: DeadLetters
-    in_flight: InFlightPrompts = field(default_factory=InFlightPrompts)
     stopping: bool = False
-    work_queue: WorkQueue = field(init=False)
-    runner: HandlerRunner = field(init=False)
-    messages: MessageRouter = field(init=False)
-    progress: WorkProgress = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.work_queue = WorkQueue(self.consumers, self.context.monotonic)
-        self.runner = HandlerRunner(self.tools, self.context.call_soon, self._handle_outcome)
-        self.messages = MessageRouter(self.consumers, self.context.project_of, self.post_event)
-        self.runner.route_messages, self.runner.monotonic = (
-            self.messages.route_messages,
-            self.context.monotonic,
-        )
-        self.runner.lane_limits = {name: max(1, one.plugin.lanes) for name, one in self.consumers.items()}
-        self.progress = WorkProgress(self.work_queue, self.runner, self.context, self._make_due)
-        self.work_queue.on_created = self.progress.assign_new_item
-
-    # what is to be done
+    # what there is to do
 
     def wake_transcript(self, path: Path) -> None:
-        """A transcript has records that some handler may not have handled."""
-        for turn in self.work_queue.list_items_of(path):
-            self.work_queue.wake(turn)
+        """A transcript has records that a handler may not have handled."""
+        for item in self.work_queue.list_items_of(path):
+            self.work_queue.wake(item)
 
     def expect_transcript(self, path: Path) -> None:
-        """A transcript has bytes that were not read yet: `hurry` must find something to make due."""
+        """A transcript has bytes that are not read yet: make its items, so that `make_all_due` makes them due."""
         self.work_queue.list_items_of(path)
 
-    def restart_transcript(self, path: Path, *, due: bool = False) -> None:
-        """A position was set back, by `scan` (then it is due) or because the file is another one."""
-        self.in_flight.release_owner(path)
-        for turn in self.work_queue.list_items_of(path):
-            turn.reset_progress()
-            turn.due = turn.due or due
-        self.work_queue.wake_all_blocked()
-
     def rescue_vanished(self, path: Path) -> None:
-        """A transcript is gone. Words of it that wait are only in memory now, so they are rescued. Raises OSError."""
+        """A transcript was removed. Its waiting prompts are only in memory now: copy them to the rescue log.
+
+        Raises OSError.
+        """
         self.work_queue.wake_all_blocked()
         for name in self.consumers:
-            if (turn := self.work_queue.items_by_transcript.get((name, path))) is not None:
-                self.work_queue.wake(
-                    turn
-                )  # the end of its session waits for this, and nobody reads it any more
-                words = self.progress.list_unhandled(turn)
-                self.rescue.keep_prompts(name, words, "its transcript was removed before it was handled")
+            item = self.work_queue.items_by_transcript.get((name, path))
+            if item is not None:
+                # The end of its session may wait for this item, and no further read will wake it.
+                self.work_queue.wake(item)
+                prompts = self.progress.list_unhandled(item)
+                self.rescue.keep_prompts(name, prompts, "its transcript was removed before it was handled")
 
     def post_event(self, event: Event, only: str | None = None) -> None:
-        """An event without records, to every handler or to one of them."""
-        for name, consumer in self.consumers.items():
-            if only in (None, name):
-                turn = self.work_queue.put_event(consumer, event)
-                if isinstance(event, SessionEnded) and turn.cursor is not None:
-                    self._make_due(self.work_queue.get_item(consumer, turn.cursor.path))
-                self.work_queue.wake(turn)
+        """Queue an event without records, for every handler or for one of them."""
+        self.work_queue.post_event(event, only)
 
     def make_all_due(self) -> None:
-        """Gathered work is due now, and what was parked without a known time is tried once more (`sync`)."""
-        for turn in self.work_queue.list_items():
-            self._make_due(turn)
-
-    def _make_due(self, turn: WorkItem) -> None:
-        turn.due, turn.declined_while_due = True, False
-        if turn.event is not None:
-            turn.gather_until = 0.0
-        if turn.parked is not None and turn.parked.not_before is None:
-            turn.parked = replace(turn.parked, due=self.context.monotonic())
-        self.work_queue.wake(turn)
+        """For `sync`: stop gathering, and retry once everything that is parked without a known time."""
+        for item in self.work_queue.list_items():
+            self.work_queue.make_due(item)
 
     def drop_prompts(self, ids: Sequence[str]) -> None:
-        """A person dropped these prompts: they count as handled, and what was parked with them is looked at again."""
+        """A person dropped these prompts: they count as handled, and parked work is examined without them."""
         for name, consumer in self.consumers.items():
             consumer.drop_prompts(ids)
             self.in_flight.release_prompts(name, ids)
-        for turn in self.work_queue.items_by_transcript.values():
-            if turn.parked is not None and turn.parked.not_before is None:
-                turn.parked = replace(turn.parked, due=self.context.monotonic())
-                self.work_queue.wake(turn)
+        for item in self.work_queue.items_by_transcript.values():
+            if self.work_queue.retry_now(item):
+                self.work_queue.wake(item)
 
     def resume_paused(self) -> None:
-        """Something is no longer paused: look at everything again."""
-        for turn in self.work_queue.list_items():
-            if turn.parked is not None and turn.parked.reason.startswith((PAUSED, Why.MANY_SESSIONS)):
-                turn.parked = None
-            self.work_queue.wake(turn)
+        """A pause or a closed growth breaker ended: examine every item."""
+        for item in self.work_queue.list_items():
+            if item.parked is not None and item.parked.reason.startswith((PAUSED, Why.MANY_SESSIONS)):
+                item.parked = None
+            self.work_queue.wake(item)
 
     def replan_after_jump(self, by: float) -> None:
-        """The wall clock jumped by so many seconds: what waits for a time of day is planned anew."""
-        for turn, parked in self.work_queue.list_parked():
-            turn.parked = replan_parked(parked, self.context.now(), self.context.monotonic(), by)
-            self.work_queue.schedule_wake(turn, turn.parked.due)
+        """The wall clock jumped by this many seconds: plan anew what waits for a time of day."""
+        for item, parked in self.work_queue.list_parked():
+            item.parked = replan_parked(parked, self.clock.now(), self.clock.monotonic(), by)
+            self.work_queue.schedule_wake(item, item.parked.due)
 
     # offering
 
     def offer_ready(self) -> None:
-        """Offer all that may be offered now. One that cannot be offered stops no other."""
+        """Offer everything that may be offered now."""
         self.work_queue.run_ready(self._try_offer, self.runner.is_taken)
 
-    def _try_offer(self, turn: WorkItem) -> WaitKey | None:
-        """What comes first; None: nothing more to do for now."""
-        if self.stopping or turn.busy or not self.progress.may_run(turn):
+    def _try_offer(self, item: WorkItem) -> WaitKey | None:
+        """Offer an item if it may run. Return what it must wait for; None if nothing more is to be done for it now."""
+        if self.stopping or item.busy or not self.progress.may_run(item):
             return None
         try:
-            if turn.pending_write is not None:
-                return self._retry_write(turn.pending_write)
-            return self._offer_transcript(turn) if turn.event is None else self._offer_event(turn, turn.event)
-        except Exception as error:  # noqa: BLE001  a turn that cannot even be offered waits, and is shown
-            self._park(turn, replace(explain_fault(error), blame="world"))
+            if item.pending_write is not None:
+                return self._retry_write(item.pending_write)
+            return self._offer_transcript(item) if item.event is None else self._offer_event(item, item.event)
+        except Exception as error:  # noqa: BLE001  an item that cannot be offered is parked; the others go on
+            self._park(item, replace(explain_fault(error), blame="world"))
             return None
 
-    def _retry_write(self, owed: PendingWrite) -> WaitKey | None:
-        """What was done and could not be written is written, before anything else is done."""
-        way = self.runner.find_blocker(owed.assignment.lane, owed.assignment.item.consumer)
-        if way is None:
-            self.runner.start_assignment(owed.assignment, owed)
-        return way
+    def _retry_write(self, pending: PendingWrite) -> WaitKey | None:
+        """Write what was done and could not be written, before anything else is done for the item."""
+        blocker = self.runner.find_blocker(pending.assignment.lane, pending.assignment.item.consumer)
+        if blocker is None:
+            self.runner.start_assignment(pending.assignment, self._handle_outcome, pending)
+        return blocker
 
-    def _offer_transcript(self, turn: WorkItem) -> WaitKey | None:
-        stream = turn.cursor
-        assert stream is not None
-        if self.context.is_pending(stream.path):
+    def _offer_transcript(self, item: WorkItem) -> WaitKey | None:
+        cursor = item.cursor
+        assert cursor is not None
+        if self.pool.is_pending(cursor.path):
+            return None  # it is woken when it was read
+        if item.needed_lane is not None or self.pool.is_evicted(cursor.path):
+            # Check the lane before the transcript is opened. Otherwise, in a backlog of a thousand transcripts, each one that
+            # is handled would have all the others read again.
+            blocker = self.runner.find_blocker(item.needed_lane or (item.consumer.name,), item.consumer)
+            if blocker is not None:
+                return blocker
+        tail = self.pool.get_tail(cursor.path)
+        if tail is None or tail.safe_end <= cursor.offset:
+            # Bytes were read that are not final: a queued prompt whose fate is unknown. The item stays due, so it goes on as
+            # soon as its fate is known.
+            item.due = item.due and tail is not None and tail.read_end > cursor.offset
+            item.parked, item.blocked_by, item.needed_lane = None, None, None
+            self.progress.notify_change(item)
             return None
-        if turn.needed_lane is not None or self.context.is_evicted(stream.path):
-            way = self.runner.find_blocker(turn.needed_lane or (turn.consumer.name,), turn.consumer)
-            if way is not None:
-                return way  # else a thousand would be looked into for each one that is handled
-        tail = self.context.get_tail(stream.path)
-        if tail is None or tail.safe_end <= stream.offset:
-            # Due stays while a message waits in the queue: the turn goes on as soon as its fate is known.
-            turn.due = turn.due and tail is not None and tail.read_end > stream.offset
-            turn.parked, turn.blocked_by, turn.needed_lane = None, None, None
-            self.progress.notify_change(turn)
+        if not self._is_worth_offering(item, tail):
             return None
-        if not self._is_worth_offering(turn, tail):
-            return None
-        return self._offer_batch(turn, stream, tail)
+        return self._offer_batch(item, cursor, tail)
 
-    def _is_worth_offering(self, turn: WorkItem, tail: Tail) -> bool:
-        """While a batch is gathered, only a further prompt is a reason to offer it again before its time."""
-        if turn.due or turn.parked is not None or turn.gather_until <= self.context.monotonic():
+    def _is_worth_offering(self, item: WorkItem, tail: Tail) -> bool:
+        """While a batch is gathered, only another prompt is a reason to offer it before its time."""
+        if item.due or item.parked is not None or item.gather_until <= self.clock.monotonic():
             return True
-        return bool(tail.list_prompts(max(0, turn.offered_upto)))
+        return bool(tail.list_prompts(max(0, item.offered_upto)))
 
-    def _offer_batch(self, turn: WorkItem, stream: Cursor, tail: Tail) -> WaitKey | None:
-        consumer = turn.consumer
-        stream.session, stream.cwd = tail.session or stream.session, tail.cwd or stream.cwd
-        self.progress.assign_home_lane(turn)
-        made = self._make_batch(turn, stream, tail)
-        if not made.records and made.end <= stream.offset:
-            return self._wait_for_owner(turn)
-        turn.blocked_by = None
-        turn.needed_lane = lane = (consumer.name, lane_of(made.project, stream.path))
-        if (way := self.runner.find_blocker(lane, consumer)) is not None:
-            return way
-        turn.needed_lane = None
-        turn.declined_while_due, turn.offered_upto = False, made.end
-        if not made.records:
-            self._skip_batch(turn, stream, tail, made.end)
+    def _offer_batch(self, item: WorkItem, cursor: Cursor, tail: Tail) -> WaitKey | None:
+        consumer = item.consumer
+        cursor.session, cursor.cwd = tail.session or cursor.session, tail.cwd or cursor.cwd
+        self.work_queue.assign_home_lane(item)
+        batch = self._make_batch(item, cursor, tail)
+        if not batch.records and batch.end <= cursor.offset:
+            return self._wait_for_owner(item)
+        item.blocked_by = None
+        item.needed_lane = lane = (consumer.name, lane_of(batch.project, cursor.path))
+        if (blocker := self.runner.find_blocker(lane, consumer)) is not None:
+            return blocker
+        item.needed_lane = None
+        item.declined_while_due, item.offered_upto = False, batch.end
+        if not batch.records:
+            self._skip_batch(item, cursor, batch.end)
             return None
-        self.in_flight.claim_prompts(consumer.name, [p.id for p in made.prompts], stream.path)
-        where = made.prompts[0].cwd if made.prompts else made.records[0].cwd
-        if (later := self.context.get_refusal(turn, where or tail.cwd)) is not None:
-            self._park(turn, later)
+        # Claimed before the refusal is checked: paused prompts are not offered from a fork of this transcript either.
+        self.in_flight.claim_prompts(consumer.name, [p.id for p in batch.prompts], cursor.path)
+        cwd = batch.prompts[0].cwd if batch.prompts else batch.records[0].cwd
+        if (later := self.refusals.get_refusal(item, cwd or tail.cwd)) is not None:
+            self._park(item, later)
             return None
-        grew = TranscriptGrew(
-            stream.path, stream.session, made.project, made.records, stream.offset, made.end, turn.due
+        event = TranscriptGrew(
+            cursor.path, cursor.session, batch.project, batch.records, cursor.offset, batch.end, item.due
         )
-        self.context.watch_project(made.project)  # it may be one that the session only passed through
-        unpaid = self.context.get_model_refusal(turn, where or stream.cwd)
-        self.runner.start_assignment(Assignment(turn, grew, made, lane, stream.epoch, model_refusal=unpaid))
+        # The session may only have passed through this project, so its start was not announced there.
+        self.watched_files.watch_project(batch.project)
+        refused = self.refusals.get_model_refusal(item, cwd or cursor.cwd)
+        self._start(Assignment(item, event, batch, lane, cursor.epoch, model_refusal=refused))
         return None
 
-    def _make_batch(self, turn: WorkItem, stream: Cursor, tail: Tail) -> Batch:
-        consumer = turn.consumer
-        stream.copies_history = tail.copies_history
-        limit = turn.max_records if stream.offset < turn.max_records_upto else None
-        records = self.progress.list_new_records(consumer, stream, tail)
-        wanted = self.progress.make_prompt_filter(consumer, stream, tail)
+    def _start(self, assignment: Assignment) -> None:
+        self.runner.start_assignment(assignment, self._handle_outcome)
 
-        def taken(prompt: Prompt) -> bool:
+    def _make_batch(self, item: WorkItem, cursor: Cursor, tail: Tail) -> Batch:
+        consumer = item.consumer
+        cursor.copies_history = tail.copies_history
+        limit = item.max_records if cursor.offset < item.max_records_upto else None
+        records = self.progress.list_new_records(consumer, cursor, tail)
+        is_wanted = self.progress.make_prompt_filter(consumer, cursor, tail)
+
+        def is_taken(prompt: Prompt) -> bool:
             owner = self.in_flight.get_owner(consumer.name, prompt.id)
-            if owner in (None, stream.path) or not self.progress.is_handing_over(consumer, owner):
+            if owner is None or owner == cursor.path or not self.progress.is_handing_over(consumer, owner):
                 return False
-            turn.blocked_by = owner
+            item.blocked_by = owner
             return True
 
-        return make_batch(records, tail.safe_end, wanted, self.context.project_of, stream.cwd, limit, taken)
+        return make_batch(records, tail.safe_end, is_wanted, self.project_of, cursor.cwd, limit, is_taken)
 
-    def _wait_for_owner(self, turn: WorkItem) -> WaitKey | None:
-        """Trigger: the next words are another transcript's to hand over. Why: once is enough, and it may still fail.
-        Outcome: this one waits for that one, and is parked with it where that one is paused."""
-        owner = self.progress.get_blocking_item(turn)
-        turn.needed_lane = None
+    def _wait_for_owner(self, item: WorkItem) -> WaitKey | None:
+        """Trigger: another transcript, from which this one was copied, has the next prompts in flight. Why: a prompt is
+        paid for once, and the other transcript may still fail. Outcome: this item waits for it, or is parked with it."""
+        owner = self.progress.get_blocking_item(item)
+        item.needed_lane = None
         if owner is None or owner.parked is None:
-            return self.progress.get_blocking_key(turn)
-        self._park(turn, Later(owner.parked.reason, owner.parked.hint, owner.parked.not_before))
+            return self.progress.get_blocking_key(item)
+        self._park(item, Later(owner.parked.reason, owner.parked.hint, owner.parked.not_before))
         return None
 
-    def _skip_batch(self, turn: WorkItem, stream: Cursor, tail: Tail, end: int) -> None:
-        """Nothing in it is for this handler. An ended session may have waited for just this."""
-        turn.consumer.skip_to(stream, get_position(stream.path, end))
-        turn.parked = None
-        self.progress.notify_change(turn)
-        self.work_queue.wake(turn)
+    def _skip_batch(self, item: WorkItem, cursor: Cursor, end: int) -> None:
+        """Nothing up to `end` is for this handler. The end of a session may have waited for this."""
+        item.consumer.skip_to(cursor, get_position(cursor.path, end))
+        item.parked = None
+        self.progress.notify_change(item)
+        self.work_queue.wake(item)
 
-    def _offer_event(self, turn: WorkItem, event: Event) -> WaitKey | None:
-        if turn.gather_until > self.context.monotonic():
+    def _offer_event(self, item: WorkItem, event: Event) -> WaitKey | None:
+        if item.gather_until > self.clock.monotonic():
             return None
         if isinstance(event, SessionEnded):
-            if self.progress.has_unread(turn):
-                return None  # woken again when something becomes of its transcript
-            if turn.cursor is None or not turn.cursor.has_unhandled_end:
-                self.work_queue.finish_event(turn, event)  # the handler had no part in it
+            if self.progress.has_unread(item):
+                return None  # it is woken when the state of its transcript changes
+            if item.cursor is None or not item.cursor.has_unhandled_end:
+                self.work_queue.finish_event(item, event)  # the handler did nothing in this session
                 return None
-            if turn.cursor.cwd:  # it may be gone since the session ended
-                event = turn.event = replace(event, project=self.context.project_of(turn.cursor.cwd))
-        turn.needed_lane = lane = (turn.consumer.name, lane_of_event(event))
-        if (way := self.runner.find_blocker(lane, turn.consumer)) is not None:
-            return way
-        if not isinstance(event, SessionStarted) and (way := self.progress.find_due_key(lane)) is not None:
-            return way
-        if (later := self.context.get_refusal(turn, "")) is not None:
-            self._park(turn, later)
+            if item.cursor.cwd:  # the directory may have been removed since the session ended
+                event = item.event = replace(event, project=self.project_of(item.cursor.cwd))
+        item.needed_lane = lane = (item.consumer.name, lane_of_event(event))
+        if (blocker := self.runner.find_blocker(lane, item.consumer)) is not None:
+            return blocker
+        if not isinstance(event, SessionStarted) and (key := self.progress.find_due_key(lane)) is not None:
+            return key
+        if (later := self.refusals.get_refusal(item, "")) is not None:
+            self._park(item, later)
             return None
-        mark = turn.cursor.handled_upto if turn.cursor else -1
-        self.runner.start_assignment(
-            Assignment(
-                turn,
-                event,
-                None,
-                lane,
-                handled_upto=mark,
-                model_refusal=self.context.get_model_refusal(turn, ""),
-            )
-        )
+        handled_upto = item.cursor.handled_upto if item.cursor else -1
+        refused = self.refusals.get_model_refusal(item, "")
+        self._start(Assignment(item, event, None, lane, handled_upto=handled_upto, model_refusal=refused))
         return None
 
     # settling
 
-    def _handle_outcome(self, offer: Assignment, outcome: Outcome | PendingWrite) -> None:
-        turn = offer.item
-        self.runner.release_lane(offer)
-        turn.pending_write = None
+    def _handle_outcome(self, assignment: Assignment, outcome: Outcome | PendingWrite) -> None:
+        item = assignment.item
+        self.runner.release_lane(assignment)
+        item.pending_write = None
         try:
-            self._apply_outcome(offer, outcome)
+            self._apply_outcome(assignment, outcome)
         except (OSError, TacitdError) as error:
-            self._park(turn, explain_unwritten(error))
-        except Exception as error:  # noqa: BLE001  an answer that is none: nobody else waits for it
-            self._park(turn, explain_fault(error))
-        if turn.woken_while_busy:
-            self.work_queue.wake(turn)
-        self.progress.notify_change(turn)
-        self.work_queue.release(offer.lane, (turn.consumer.name,))
+            self._park(item, explain_unwritten(error))
+        except Exception as error:  # noqa: BLE001  an outcome that cannot be applied parks this item only
+            self._park(item, explain_fault(error))
+        if item.woken_while_busy:
+            self.work_queue.wake(item)
+        self.progress.notify_change(item)
+        self.work_queue.release(assignment.lane, (item.consumer.name,))
 
-    def _apply_outcome(self, offer: Assignment, outcome: Outcome | PendingWrite) -> None:
-        turn = offer.item
+    def _apply_outcome(self, assignment: Assignment, outcome: Outcome | PendingWrite) -> None:
+        item, event = assignment.item, assignment.event
         match outcome:
             case Done():
-                self._finish_done(offer, outcome)
-            case Wait() if turn.due and isinstance(offer.event, TranscriptGrew) and not offer.event.due:
-                turn.parked, turn.gather_until = (
-                    None,
-                    0.0,
-                )  # hurried meanwhile: it was not told, so it is asked again
-                self.work_queue.wake(turn)
+                self._finish_done(assignment, outcome)
+            case Wait() if item.due and isinstance(event, TranscriptGrew) and not event.due:
+                # It became due while the handler was busy. The handler was not given `due`, so it is offered again.
+                item.parked, item.gather_until = None, 0.0
+                self.work_queue.wake(item)
             case Wait(seconds):
-                turn.parked = None
-                turn.gather_until = self.context.monotonic() + max(0.05, seconds)
-                turn.declined_while_due, turn.due = turn.due, False
-                self.work_queue.schedule_wake(turn, turn.gather_until)
+                item.parked = None
+                item.gather_until = self.clock.monotonic() + max(MIN_WAIT, seconds)
+                item.declined_while_due, item.due = item.due, False
+                self.work_queue.schedule_wake(item, item.gather_until)
             case PendingWrite():
-                turn.pending_write = outcome
-                self._park(turn, outcome.later)
+                item.pending_write = outcome
+                self._park(item, outcome.later)
             case Later():
-                self._park(turn, outcome, offer)
+                self._park(item, outcome, assignment)
             case Rejected():
-                self._reject(offer, outcome)
+                self._reject(assignment, outcome)
             case _:
                 assert_never(outcome)
 
-    def _finish_done(self, offer: Assignment, done: Done) -> None:
-        turn, name = offer.item, offer.item.consumer.name
-        turn.parked, turn.gather_until = None, 0.0
-        if offer.batch is None or turn.cursor is None:
-            self.work_queue.finish_event(turn, offer.event)
+    def _finish_done(self, assignment: Assignment, done: Done) -> None:
+        item, name = assignment.item, assignment.item.consumer.name
+        item.parked, item.gather_until = None, 0.0
+        if assignment.batch is None or item.cursor is None:
+            self.work_queue.finish_event(item, assignment.event)
             return
-        ids = [p.id for p in offer.batch.prompts_before(offer.batch.clamp_offset(done.upto))]
+        ids = [p.id for p in assignment.batch.prompts_before(assignment.batch.clamp_offset(done.upto))]
         self.in_flight.release_prompts(name, ids)
-        self.work_queue.wake(turn)
+        self.work_queue.wake(item)
         self.rescue.remove_handled(name, ids)
 
-    def _park(self, turn: WorkItem, later: Later, offer: Assignment | None = None) -> None:
-        if self.stopping or (turn.pending_write is None and not self.work_queue.is_current(turn)):
-            return  # an event that was posted anew meanwhile: that one is tried, and not both
-        made = offer.batch if offer is not None else None
-        if made is not None and offer is not None and self._is_outdated(offer):
-            self.work_queue.wake(turn)
+    def _park(self, item: WorkItem, later: Later, assignment: Assignment | None = None) -> None:
+        """Apply the retry rule to work that could not be done. With `assignment`, the handler answered; otherwise it was
+        not called, so no record is to blame."""
+        if self.stopping or (item.pending_write is None and not self.work_queue.is_current(item)):
+            return  # the event was posted again meanwhile, and the new item is tried
+        batch = assignment.batch if assignment is not None else None
+        if batch is not None and assignment is not None and self._is_outdated(assignment):
+            self.work_queue.wake(item)
             return
-        halved = (
-            turn.max_records is not None
-            and turn.cursor is not None
-            and turn.cursor.offset < turn.max_records_upto
-        )
-        now, records = self.context.now(), len(made.records) if made is not None else 0
-        match decide_retry(
-            turn.parked, later, records, now, self.context.monotonic(), self.backoff, halved=halved
-        ):
+        cursor, records = item.cursor, len(batch.records) if batch is not None else 0
+        halved = item.max_records is not None and cursor is not None and cursor.offset < item.max_records_upto
+        now, monotonic = self.clock.now(), self.clock.monotonic()
+        match decide_retry(item.parked, later, records, now, monotonic, self.backoff, halved=halved):
             case Parked() as parked:
-                turn.parked = parked
-                self.work_queue.schedule_wake(turn, parked.due)
-                self.progress.notify_change(turn)
-                undone = turn.pending_write is None and not later.reason.startswith(PAUSED)
-                if turn.cursor is not None and turn.event is None and undone:
-                    self.in_flight.release_owner(turn.cursor.path, turn.consumer.name)
+                item.parked = parked
+                self.work_queue.schedule_wake(item, parked.due)
+                self.progress.notify_change(item)
+                # A fork may hand over these prompts meanwhile, unless they were handled (`pending_write`), or a person
+                # paused them: then no fork may either.
+                is_undone = item.pending_write is None and not later.reason.startswith(PAUSED)
+                if cursor is not None and item.event is None and is_undone:
+                    self.in_flight.release_owner(cursor.path, item.consumer.name)
             case Halve(limit):
-                turn.parked, turn.max_records = None, limit
-                turn.max_records_upto = max(turn.max_records_upto if halved else 0, made.end if made else 0)
-                self.work_queue.wake(turn)
+                item.parked, item.max_records = None, limit
+                end = batch.end if batch is not None else 0
+                # A half that is halved again must not shorten the range in which small batches are offered.
+                item.max_records_upto = max(item.max_records_upto if halved else 0, end)
+                self.work_queue.wake(item)
             case GiveUp(reason):
-                assert made is not None and turn.cursor is not None
-                self._write_dead_letter(turn, turn.cursor, made, made.end, reason)
+                assert batch is not None and cursor is not None
+                self._write_dead_letter(item, cursor, batch, batch.end, reason)
             case verdict:
                 assert_never(verdict)
 
-    def _is_outdated(self, offer: Assignment) -> bool:
-        """Whether the transcript is another one by now: then nothing is concluded from a failure."""
-        return offer.item.cursor is not None and offer.epoch != offer.item.cursor.epoch
+    def _is_outdated(self, assignment: Assignment) -> bool:
+        """Whether the cursor was set back meanwhile: then nothing is concluded from a failure."""
+        cursor = assignment.item.cursor
+        return cursor is not None and assignment.epoch != cursor.epoch
 
-    def _reject(self, offer: Assignment, said: Rejected) -> None:
-        turn = offer.item
-        if offer.batch is None or turn.cursor is None:
-            self.dead_letters.add_letter(turn.consumer.name, said.reason, {"session": offer.log_name})
-            self._apply_outcome(offer, self.runner.commit_outcome(offer, Done(data=said.data), None))
-        elif self._is_outdated(offer):
-            self.work_queue.wake(turn)
+    def _reject(self, assignment: Assignment, rejected: Rejected) -> None:
+        item, reason = assignment.item, rejected.reason
+        if assignment.batch is None or item.cursor is None:
+            self.dead_letters.add_letter(item.consumer.name, reason, {"session": assignment.log_name})
+            outcome = self.runner.commit_outcome(assignment, Done(data=rejected.data), None)
+            self._apply_outcome(assignment, outcome)
+        elif self._is_outdated(assignment):
+            self.work_queue.wake(item)
         else:
-            self._write_dead_letter(
-                turn, turn.cursor, offer.batch, check_advance(offer, said.upto), said.reason
-            )
+            end = check_advance(assignment, rejected.upto)
+            self._write_dead_letter(item, item.cursor, assignment.batch, end, reason)
 
-    def _write_dead_letter(self, turn: WorkItem, stream: Cursor, made: Batch, end: int, reason: str) -> None:
-        """A dead letter: its words are kept, its place in the transcript is named, and the position moves past it."""
-        name, prompts = turn.consumer.name, made.prompts_before(end)
-        where = {
-            "transcript": str(stream.path),
-            "start": stream.offset,
+    def _write_dead_letter(self, item: WorkItem, cursor: Cursor, batch: Batch, end: int, reason: str) -> None:
+        """Write a dead letter with its byte range, copy the prompts to the rescue log, and move the position past it.
+
+        In this order: after a crash between two steps the prompts are offered again, and none is lost.
+        """
+        name, prompts = item.consumer.name, batch.prompts_before(end)
+        letter = {
+            "transcript": str(cursor.path),
+            "start": cursor.offset,
             "end": end,
-            "session": stream.session,
+            "session": cursor.session,
         }
-        self.dead_letters.add_letter(name, reason, where | {"prompts": [p.id for p in prompts]})
+        self.dead_letters.add_letter(name, reason, letter | {"prompts": [p.id for p in prompts]})
         self.rescue.keep_prompts(name, prompts, reason)
-        turn.consumer.commit(stream, get_position(stream.path, end), prompts, {})
+        item.consumer.commit(cursor, get_position(cursor.path, end), prompts, {})
         self.in_flight.release_prompts(name, [p.id for p in prompts])
-        turn.parked = None
-        self.work_queue.wake(turn)
+        item.parked = None
+        self.work_queue.wake(item)
 
-    # looking after
+    # housekeeping
 
     def settle_rescued(self) -> None:
-        """What was handled leaves the rescue log, if it did not yet; what was rejected stays. Raises OSError."""
-        known = {name: consumer.has_handled for name, consumer in self.consumers.items()}
-        self.rescue.remove_settled(known, self.dead_letters.read())
+        """Remove from the rescue log what was handled meanwhile; what was rejected stays. Raises OSError."""
+        handled = {name: consumer.has_handled for name, consumer in self.consumers.items()}
+        self.rescue.remove_settled(handled, self.dead_letters.read())
 
     def rescue_old(self) -> None:
-        """Copy the words of what has been parked for more than a day (called every hour). Raises OSError."""
+        """Copy the prompts of work that has been parked for more than a day. Called every hour. Raises OSError."""
         self.settle_rescued()
-        for turn, parked in self.work_queue.list_parked():
-            words = self.progress.list_unhandled(turn)
-            old = [p for p in words if min(parked.since, p.time or parked.since) < self.context.now() - A_DAY]
-            self.rescue.keep_prompts(turn.consumer.name, old, parked.reason)
-
-    def tidy_queue(self, is_open: Callable[[Path], bool]) -> None:
-        """Forget what is not needed any more; look at everything once."""
-        self.work_queue.forget_closed(is_open)
+        before = self.clock.now() - A_DAY
+        for item, parked in self.work_queue.list_parked():
+            prompts = self.progress.list_unhandled(item)
+            old = [p for p in prompts if min(parked.since, p.time or parked.since) < before]
+            self.rescue.keep_prompts(item.consumer.name, old, parked.reason)
 
     def stop(self, grace: float = GRACE) -> None:
-        """Offer nothing more, and wait a moment for what is being done."""
+        """Offer nothing more, and give running handlers `grace` seconds."""
         self.stopping = True
         self.runner.stop(grace)

@@ -34,9 +34,13 @@ KEPT = 32 << 20
 class TranscriptPool:
     """Open transcripts by path. Engine thread only."""
 
-    def __init__(self, consumers: Mapping[str, Consumer], source: Source) -> None:
+    def __init__(
+        self, consumers: Mapping[str, Consumer], source: Source, on_rewritten: Callable[[Path], None]
+    ) -> None:
+        """`on_rewritten` is called if the file is another one than before, after the cursors were set back."""
         self._consumers = consumers
         self._source = source
+        self._on_rewritten = on_rewritten
         self._open: dict[Path, Tail] = {}
         self._unread: dict[Path, None] = {}
         self._vanished: set[Path] = set()
@@ -47,8 +51,6 @@ class TranscriptPool:
         """What was put away: the offset up to which it was final."""
         self.unreadable: dict[Path, Degradation] = {}
         self.line_counts: dict[str, int] = {}
-        self.on_rewritten: Callable[[Path], None] = lambda path: None
-        """Called where a transcript turned out to be another one than before."""
 
     def mark_unread(self, path: Path) -> None:
         """There are bytes to read, or the file is another than before."""
@@ -191,12 +193,12 @@ class TranscriptPool:
                 if other:
                     stream.reset_to_start()
             if other:
-                self.on_rewritten(path)
+                self._on_rewritten(path)
 
     def _reset_cursors(self, path: Path) -> None:
         for consumer in self._consumers.values():
             consumer.reset_cursor(consumer.get_cursor(path))
-        self.on_rewritten(path)
+        self._on_rewritten(path)
 
     def _lowest_offset(self, path: Path) -> int:
         return min((c.get_cursor(path).offset for c in self._consumers.values()), default=0)

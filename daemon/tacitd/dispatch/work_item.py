@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from tacitd.events import (
 )
 from tacitd.handler import Commit, Done, Later
 from tacitd.model.port import NoAnswer
-from tacitd.sources.transcript import Tail
 
 WaitKey = tuple[str, ...]
 """What a turn can wait for: (handler, project) is a lane, (handler,) a place of the handler, (handler, transcript, "")
@@ -123,31 +121,6 @@ class PendingWrite:
     commit: Commit | None
     """None: not even committed. Else it is durable, and was not projected."""
     later: Later
-
-
-@dataclass(slots=True)
-class EngineContext:
-    """What the dispatcher needs of the rest of the engine, as functions."""
-
-    get_tail: Callable[[Path], Tail | None]
-    """The transcript's tail, read as far as it can be now; None where it is gone."""
-    get_final_offset: Callable[[Path], int | None]
-    """The offset up to which all of it is final; None where it is gone. Reads nothing twice."""
-    is_pending: Callable[[Path], bool]
-    """Whether it will be read soon, and `Dispatcher.grew` is called then."""
-    is_evicted: Callable[[Path], bool]
-    """Whether `tail` would read it once more, because too much was in memory."""
-    project_of: Callable[[str], Project | NoProject]
-    get_refusal: Callable[[WorkItem, str], Later | None]
-    """Why work from this working directory must wait (paused, growth breaker); None: it need not."""
-    get_model_refusal: Callable[[WorkItem, str], NoAnswer | None]
-    """Why the model is not asked for work from this working directory (growth breaker); None: it is."""
-    watch_project: Callable[[Project | NoProject], None]
-    """Work happens in this project: its sources are watched."""
-    call_soon: Callable[[Callable[[], None]], None]
-    """Run something in the engine's thread soon."""
-    monotonic: Callable[[], float]
-    now: Callable[[], float]
 
 
 def explain_fault(error: BaseException) -> Later:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from loguru import logger
 
 from tacitd.app import App
+from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
 from tacitd.reload import reload_config
 from tacitd.service.notify import Notifier
@@ -32,13 +33,19 @@ class Supervision:
     _wrong: str = ""
 
     def announce_ready(self) -> None:
-        """Report READY=1, and from now on a sign of life from each pass of the engine's loop."""
-        engine = self.app.engine
-        if self.notifier.interval is not None:
-            engine.max_sleep = min(engine.max_sleep, self.notifier.interval / 2)
-        engine.on_iteration = self.report_health
+        """Report READY=1."""
         self._last_status = describe_state(self.app)
         self.notifier.notify_ready(self._last_status)
+
+    def run(self) -> None:
+        """Run the App until it is stopped. Each pass of the engine's loop reports a sign of life, often enough for the
+        service manager."""
+        self.app.run(self.report_health, self.max_sleep)
+
+    @property
+    def max_sleep(self) -> float:
+        """Maximum seconds between two signs of life."""
+        return min(MAX_SLEEP, self.notifier.interval / 2) if self.notifier.interval is not None else MAX_SLEEP
 
     def report_health(self) -> None:
         """Called after each pass of the engine's loop. Engine thread."""
