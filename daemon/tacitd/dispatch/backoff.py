@@ -1,8 +1,8 @@
-"""When work that did not go through is tried again, and when it is given up. Pure rules: no clock, no disk.
+"""When failed work is retried, and when it is given up. Pure rules: no clock, no disk.
 
-The pauses grow fourfold from `first` to `longest`. What waits for the world (no model, no budget) waits as long
-as it takes. What may be to blame itself is tried three times whole, then halved, and the one record that
-still fails alone is rejected: a dead letter.
+The delays grow fourfold from `first` to `longest`. Work that waits for something outside (`blame` is "world": no model, no
+budget) is retried without end. A batch that may itself be the cause ("work") is tried three times whole, then halved; a
+record that still fails alone becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -13,54 +13,52 @@ from typing import Literal
 from tacitd.handler import Later
 
 TRIES = 3
-"""How often a batch is offered whole before it is halved, or rejected when it is a single record."""
+"""How often a whole batch is tried before it is halved, or rejected if it is a single record."""
 TRIES_HALVED = 2
-"""The same for a part of a batch that was halved: each try may be paid for."""
-
-
+"""The same for a part of a halved batch. Fewer, because each try may be paid for."""
 FURTHEST = 40 * 86400.0
-"""Seconds. A `not_before` further off is taken as this, so that a clock that was wrong for a minute does not park work
-for a century."""
+"""Maximum seconds until `not_before`, so that a clock that is wrong for a minute does not park work for a century."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait between tries, in seconds."""
+    """The delays between tries, in seconds."""
 
     first: float = 30.0
     longest: float = 21600.0
 
     def get_delay(self, attempts: int) -> float:
-        """Given how often it failed (1 or more), return the pause before the next try."""
+        """Given how often it failed (1 or more), return the delay before the next try."""
+        # The exponent is bounded because a float overflows after some 500 failures.
         return min(self.longest, self.first * 4.0 ** min(attempts - 1, 20))
 
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """Work that waits, and why."""
+    """Why work waits, and until when."""
 
     reason: str
     hint: str
     since: float
-    """Seconds since 1970, UTC: when it was first parked."""
+    """Seconds since 1970, UTC: when it was parked first."""
     attempts: int
     due: float
-    """Monotonic seconds: not offered before."""
+    """Monotonic seconds before which it is not offered."""
     not_before: float | None = None
-    """Seconds since 1970, UTC, where the reason names a time."""
+    """Seconds since 1970, UTC, if the reason names a time."""
     blame: Literal["world", "work"] = "world"
 
 
 @dataclass(frozen=True, slots=True)
 class Halve:
-    """Offer less of it: at most `limit` records."""
+    """Offer at most `limit` records together."""
 
     limit: int
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """It failed alone and often enough: a dead letter."""
+    """A single record failed often enough: write a dead letter."""
 
     reason: str
 
@@ -71,38 +69,40 @@ def decide_retry(
     records: int,
     now: float,
     monotonic: float,
-    pauses: Backoff,
+    backoff: Backoff,
     *,
     halved: bool = False,
 ) -> Parked | Halve | GiveUp:
-    """Given what the handler said of a batch of `records` (0: an event without records), decide what becomes of it.
+    """Given the handler's `Later` for a batch of `records` (0: an event without records), return what follows.
 
-    `now` is wall time, `monotonic` the other.
+    `now` is seconds since 1970; `monotonic` is the other clock. `halved`: the batch is part of one that was halved.
     """
+    # Only failures of the same kind count: a batch that waited a week for the model has not failed three times.
     failures = before.attempts if before is not None and before.blame == later.blame else 0
     attempts = failures + 1
     if later.blame == "work" and records > 0 and attempts >= (TRIES_HALVED if halved else TRIES):
         return Halve(records // 2) if records > 1 else GiveUp(later.reason)
-    pause = _choose_delay(later.not_before, now, pauses, attempts)
+    delay = _choose_delay(later.not_before, now, backoff, attempts)
     since = before.since if before is not None else now
-    return Parked(later.reason, later.hint, since, attempts, monotonic + pause, later.not_before, later.blame)
+    return Parked(later.reason, later.hint, since, attempts, monotonic + delay, later.not_before, later.blame)
 
 
 def replan_parked(parked: Parked, now: float, monotonic: float, jump: float) -> Parked:
-    """Given that the wall clock jumped by `jump` seconds, return when parked work is due now.
+    """Given that the wall clock jumped by `jump` seconds, return the work with its new due time.
 
-    What waits for a time that a clock named which was set back is tried at once: the reason is found anew then.
+    If the clock was set back, the time in the reason came from a wrong clock, so the work is tried at once; if the reason
+    still applies, it is parked again with a correct time.
     """
     if parked.not_before is None:
         return parked
-    pause = min(max(0.0, parked.not_before - now), FURTHEST) if jump > 0 else 0.0
-    return replace(parked, due=min(parked.due, monotonic + pause))
+    delay = min(max(0.0, parked.not_before - now), FURTHEST) if jump > 0 else 0.0
+    return replace(parked, due=min(parked.due, monotonic + delay))
 
 
-def _choose_delay(not_before: float | None, now: float, pauses: Backoff, attempts: int) -> float:
-    """A time that is past, or only seconds away, must not make a loop of tries: then the pauses grow as always."""
-    grown = pauses.get_delay(attempts)
+def _choose_delay(not_before: float | None, now: float, backoff: Backoff, attempts: int) -> float:
+    """The seconds until `not_before`. If that is past or only seconds away, the growing delay, so that work with a wrong
+    time is not tried in a loop."""
     ahead = not_before - now if not_before is not None else 0.0
-    if ahead >= pauses.first:
+    if ahead >= backoff.first:
         return min(ahead, FURTHEST)
-    return max(grown, ahead)
+    return max(backoff.get_delay(attempts), ahead)

@@ -1,8 +1,8 @@
-"""What of a transcript is offered to a handler now. Pure: records in, a batch out.
+"""Which records of a transcript are offered to a handler together. Pure: records in, a batch out.
 
-A batch holds no prompt twice (forks and resumes copy old records into new files), none that the handler must not
-pay for, and only prompts of one project, in the order in which they were typed. What is not in it is offered later,
-or is not wanted: nothing in between, and nothing behind a prompt that must wait.
+A batch contains no prompt that the handler knows (forks and resumes copy old records into new files), none that it must not
+pay for, and only prompts of one project, in the order in which they were typed. A batch ends before a prompt that must wait,
+so no later record is offered before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacitd.events import NoProject, Project, Prompt, Record
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records to offer, and how far they reach."""
+    """Records to offer, and the offset that is reached when all of them are handled."""
 
     records: tuple[Record, ...]
     end: int
@@ -27,11 +27,11 @@ class Batch:
         return tuple(p for r in self.records for p in r.prompts)
 
     def clamp_offset(self, upto: int | None) -> int:
-        """The offset that a position may take for an answer of `upto`: at most the end, and never within a record."""
+        """Given `Done.upto`, return the offset that the position may take: at most the end, and never inside a record."""
         if upto is None or upto >= self.end:
             return self.end
-        places = [place for record in self.records for place in (record.start, record.end)]
-        return max((place for place in places if place <= upto), default=0)
+        borders = [border for record in self.records for border in (record.start, record.end)]
+        return max((border for border in borders if border <= upto), default=0)
 
     def prompts_before(self, upto: int) -> tuple[Prompt, ...]:
         """The prompts of the records that end at or before `upto`."""
@@ -41,46 +41,47 @@ class Batch:
 def make_batch(
     records: Sequence[Record],
     end: int,
-    wanted: Callable[[Prompt], bool],
+    is_wanted: Callable[[Prompt], bool],
     project_of: Callable[[str], Project | NoProject],
     cwd: str,
     limit: int | None = None,
-    taken: Callable[[Prompt], bool] = lambda prompt: False,
+    is_taken: Callable[[Prompt], bool] = lambda prompt: False,
 ) -> Batch:
-    """Given the records after a position and the offset they reach, return what is offered at once.
+    """Given the records after a position and the offset that they reach, return the next batch.
 
-    `wanted` says whether a prompt is new to the handler and may be paid for; `taken`, whether another transcript is
-    about to hand it over: the batch ends before it. `cwd` is the session's newest working directory, for batches
-    without a prompt. `limit` is how many records may go together, where a larger batch failed.
+    `is_wanted` says whether a prompt is new to the handler and may be paid for; `is_taken`, whether another transcript has
+    it in flight: the batch ends before it. `cwd` is the session's newest working directory, for batches without a prompt.
+    `limit` is the maximum number of records, if a larger batch failed.
     """
-    fresh = [_drop_unwanted(record, wanted) for record in records]
+    fresh = [_drop_unwanted(record, is_wanted) for record in records]
     kept = [r for r in fresh if not r.is_empty]
     project: Project | NoProject | None = None
     for i, record in enumerate(kept):
         if i == limit:
             return Batch(tuple(kept[:i]), kept[i - 1].end, project or project_of(cwd))
-        if any(taken(prompt) for prompt in record.prompts):
+        if any(is_taken(prompt) for prompt in record.prompts):
             return Batch(tuple(kept[:i]), record.start, project or project_of(cwd))
         if record.prompts:
-            # One line is one place, also where a damaged one holds two records: else it could never be offered.
-            place = project_of(record.prompts[0].cwd or cwd)
-            if project is not None and place != project:
+            # The first prompt decides for the whole record. A damaged line can contain two records of different projects; it
+            # has one byte range, so it could otherwise never be offered.
+            found = project_of(record.prompts[0].cwd or cwd)
+            if project is not None and found != project:
                 return Batch(tuple(kept[:i]), record.start, project)
-            project = place
+            project = found
     return Batch(tuple(kept), end, project or project_of(cwd))
 
 
 def infer_times(records: Sequence[Record]) -> list[float | None]:
-    """When each of these was written: its own time; where it has none, that of the nearest before it that has one,
-    else of the nearest behind it; None where none has one.
+    """Given records, return when each was written: its own time, otherwise that of the nearest record before it that has one,
+    otherwise of the nearest one after it; None if no record has a time.
 
-    A copied history without times must not pass for new, and be paid for unasked.
+    A copied history without times must not count as new, because it would be paid for without having been asked for.
     """
     known = [record.time for record in records]
     last = next((time for time in known if time is not None), None)
     return [last := time if time is not None else last for time in known]
 
 
-def _drop_unwanted(record: Record, wanted: Callable[[Prompt], bool]) -> Record:
-    left = tuple(p for p in record.prompts if wanted(p))
+def _drop_unwanted(record: Record, is_wanted: Callable[[Prompt], bool]) -> Record:
+    left = tuple(p for p in record.prompts if is_wanted(p))
     return record if len(left) == len(record.prompts) else replace(record, prompts=left)

@@ -1,6 +1,6 @@
-"""What other threads want done in the engine's thread. They put a function in; the engine runs it in its next turn.
+"""Functions that other threads queue for the engine's thread. The engine runs them in the next pass of its loop.
 
-When the engine has ended, nobody is left waiting: calls fail, and what nobody waits for is dropped.
+When the engine has stopped, waiting calls fail, and functions without a waiting caller are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Work = Callable[[], None]
 
 
 class Inbox:
-    """Functions that wait to be run, in order. `post` and `call` may be used from any thread but the engine's."""
+    """Functions to run, in order. `call_soon` may be used from any thread, `call` from any but the engine's."""
 
     def __init__(self, wake: threading.Event) -> None:
         self._wake = wake
@@ -30,13 +30,13 @@ class Inbox:
         return bool(self._works)
 
     def call_soon(self, work: Work) -> None:
-        """Run this soon. Dropped when the engine has ended."""
+        """Run this soon. Dropped if the engine has stopped."""
         self._put(work, None)
 
     def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
         """Run this and return what it returns, or raise what it raises.
 
-        Raises TimeoutError after `timeout` seconds, UnavailableError when the engine has ended or ends meanwhile.
+        Raises TimeoutError after `timeout` seconds, UnavailableError if the engine has stopped or stops meanwhile.
         """
         future: Future[T] = Future()
 
@@ -53,16 +53,19 @@ class Inbox:
         try:
             return future.result(timeout)
         except TimeoutError:
-            future.cancel()  # nobody waits for it any more
+            future.cancel()  # it is not run if it has not begun: its caller would not see the result
             raise
 
     def run_pending(self) -> None:
-        """Run what waits now. Engine thread. What a posted function raises comes out here; those after it wait."""
+        """Run what is queued now; functions that these queue run in the next pass. Engine thread.
+
+        If one raises, the exception is raised here, and the functions after it stay queued.
+        """
         for _ in range(len(self._works)):
             self._works.popleft()[0]()
 
     def close(self) -> None:
-        """The engine has ended."""
+        """The engine has stopped."""
         with self._lock:
             self._closed = True
         while self._works:
@@ -80,5 +83,5 @@ class Inbox:
 
 
 def make_stopped_error() -> UnavailableError:
-    """What those are told who wait for an engine that has ended."""
+    """The error for callers that wait for an engine that has stopped."""
     return UnavailableError("the daemon is leaving", "start it again")

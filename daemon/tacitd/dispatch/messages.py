@@ -1,6 +1,6 @@
-"""What one handler found for another: offered as an event of its own, once the commit in which it stands is durable.
+"""Messages from one handler to another: part of a commit, and posted as an event once that commit is durable.
 
-The commit is the only record of it. At a start, what is not known to have been handled is offered again.
+The commit is the only record of a message. At a start, messages that are not known to have been handled are posted again.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tacitd.events import Event, NoProject, Project, Told
 from tacitd.handler import Commit
 
 RESEND_FOR = 30 * 86400.0
-"""Seconds after its commit for which a finding is offered again at a start."""
+"""Seconds after its commit for which a message is posted again at a start."""
 
 
 class MessageRouter:
-    """Hands findings on. Engine thread only."""
+    """Posts messages. Engine thread only."""
 
     def __init__(
         self,
@@ -29,13 +29,13 @@ class MessageRouter:
         self._post = post
 
     def route_messages(self, consumer: Consumer, commit: Commit) -> None:
-        """Offer what a commit has for other handlers, unless they know it. One that is not there is told nothing."""
-        for name, told in read_messages(consumer.name, commit, self._project_of):
-            if name in self._consumers and told.id not in self._consumers[name].handled_messages:
-                self._post(told, name)
+        """Post a commit's messages to handlers that exist and have not handled them."""
+        for name, message in read_messages(consumer.name, commit, self._project_of):
+            if name in self._consumers and message.id not in self._consumers[name].handled_messages:
+                self._post(message, name)
 
     def resend_unhandled(self, now: float) -> None:
-        """At a start: what was committed and perhaps not heard. `now`: seconds since 1970, UTC."""
+        """At a start, post again what was committed and perhaps not handled. `now`: seconds since 1970, UTC."""
         for consumer in self._consumers.values():
             for commit in consumer.message_commits:
                 if commit.at > now - RESEND_FOR:
@@ -46,12 +46,12 @@ class MessageRouter:
 def read_messages(
     sender: str, commit: Commit, project_of: Callable[[str], Project | NoProject]
 ) -> Iterator[tuple[str, Told]]:
-    """What a commit has for others: (handler, event). The id is the same after a restart."""
-    tells = commit.data.get(MESSAGES_KEY)
-    if not isinstance(tells, Mapping):
+    """Yield the messages of a commit as (handler, event). Ids are the same after a restart."""
+    messages = commit.data.get(MESSAGES_KEY)
+    if not isinstance(messages, Mapping):
         return
-    place = project_of(str(commit.data.get("project", "")))
-    for name, data in tells.items():
+    project = project_of(str(commit.data.get("project", "")))
+    for name, data in messages.items():
         if isinstance(data, Mapping):
             id = f"{sender}:{commit.at!r}:{commit.session}:{commit.upto}"
-            yield str(name), Told(sender, id, commit.session, place, commit.at, data, commit.event == "Due")
+            yield str(name), Told(sender, id, commit.session, project, commit.at, data, commit.event == "Due")

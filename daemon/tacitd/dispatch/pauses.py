@@ -1,6 +1,6 @@
 """What a person paused: everything, a project, or a session; and the sessions for which a person opened the growth breaker.
 
-It is kept in a log, so that a restart changes neither. Retry delays after failures do not belong here: they are in `parking.py`.
+It is kept in a log, so that a restart changes neither. Retry delays after failures do not belong here: they are in `backoff.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tacitd.files.log import Log
 
 Scope = Literal["all", "project", "session"]
 BREAKER = "breaker"
-"""The scope of a record about the growth breaker. A version that does not know it takes it for a hold that ended."""
+"""The scope of a record about the growth breaker. A version that does not know it reads it as a pause that ended."""
 KEPT = 30 * 86_400.0
-"""Seconds after which a session that was let go on is forgotten: Claude Code deletes its transcript then."""
+"""Seconds after which a released session is forgotten: Claude Code has deleted its transcript by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PausedScopes:
         self._clock = clock
         self._paused: dict[Pause, None] = {}
         self._let_go: dict[str, float] = {}
-        """By session, when it was let go on: seconds since 1970, UTC."""
+        """When each session was released: seconds since 1970, UTC."""
         for record in log.read():
             self._fold(record)
 
@@ -51,33 +51,33 @@ class PausedScopes:
             if isinstance(sessions, list) and isinstance(at, int | float):
                 self._let_go.update(dict.fromkeys(map(str, sessions), float(at)))
             return
-        hold = Pause(record.get("scope", "all"), str(record.get("name", "")))
+        pause = Pause(record.get("scope", "all"), str(record.get("name", "")))
         if record.get("held"):
-            self._paused[hold] = None
-        elif hold.scope == "all":
+            self._paused[pause] = None
+        elif pause.scope == "all":
             self._paused.clear()
         else:
-            self._paused.pop(hold, None)
+            self._paused.pop(pause, None)
 
-    def set_paused(self, hold: Pause, held: bool) -> None:
+    def set_paused(self, pause: Pause, held: bool) -> None:
         """Pause or resume. Resuming all resumes everything. Durable when it returns."""
-        record = {"at": self._clock.now(), "scope": hold.scope, "name": hold.name, "held": held}
+        record = {"at": self._clock.now(), "scope": pause.scope, "name": pause.name, "held": held}
         self._log.append(record)
         self._log.flush()
         self._fold(record)
 
-    def would_change(self, hold: Pause, held: bool) -> bool:
-        """Whether `set` would change anything."""
-        if hold.scope == "all" and not held:
+    def would_change(self, pause: Pause, held: bool) -> bool:
+        """Whether `set_paused` would change anything."""
+        if pause.scope == "all" and not held:
             return bool(self._paused)
-        return (hold in self._paused) is not held
+        return (pause in self._paused) is not held
 
     def find_pause(self, root: Path | None, session: str) -> Pause | None:
-        """The hold that applies to work of this project (its root, if known) and session; None if none does."""
+        """The pause that applies to work of this project (its root, if known) and session; None if none does."""
         candidates = [Pause("all"), Pause("session", session)]
         if root is not None:
             candidates.append(Pause("project", str(root)))
-        return next((hold for hold in candidates if hold in self._paused), None)
+        return next((pause for pause in candidates if pause in self._paused), None)
 
     def let_go(self, sessions: Sequence[str]) -> None:
         """A person opened the growth breaker for these sessions. Durable when it returns."""

@@ -28,7 +28,7 @@ def open_sessions(
     end alone brings no line of it.
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
-    parked = [turn for turn, _ in engine.dispatcher.work_queue.list_parked()]
+    parked = [item for item, _ in engine.dispatcher.work_queue.list_parked()]
     rows = []
     for ending in engine.sessions.list_endings():
         project = engine.project_of(ending.cwd)
@@ -36,7 +36,7 @@ def open_sessions(
             continue
         if engine.pauses.find_pause(project.root, ending.session) is not None:
             continue
-        stopped = {turn.consumer.name for turn in parked if _is_about(turn, ending.path, project)}
+        stopped = {item.consumer.name for item in parked if _is_about(item, ending.path, project)}
         if _awaits_end(
             engine, ending.path, {name for name, root in gathered if root == str(project.root)}, stopped
         ):
@@ -52,19 +52,19 @@ def _awaits_end(engine: Engine, path: Path, gathered: Collection[str], stopped: 
     the transcript or its project is parked.
     """
     for name, consumer in engine.consumers.items():
-        stream = consumer.cursors.get(path)
-        if stream is None or not consumer.plugin.uses_model or name in stopped:
+        cursor = consumer.cursors.get(path)
+        if cursor is None or not consumer.plugin.uses_model or name in stopped:
             continue
-        if engine.pool.peek_prompts(path, stream.offset) or (stream.has_unhandled_end and name in gathered):
+        if engine.pool.peek_prompts(path, cursor.offset) or (cursor.has_unhandled_end and name in gathered):
             return True
     return False
 
 
-def _is_about(turn: WorkItem, path: Path, project: Project) -> bool:
+def _is_about(item: WorkItem, path: Path, project: Project) -> bool:
     """Whether work is about this transcript or, if it belongs to no transcript, about the whole project."""
-    if isinstance(turn.event, SessionStarted):
-        return False  # `status` does not name them as parked either: no words are in them
-    if turn.cursor is not None:
-        return turn.cursor.path == path
-    place = getattr(turn.event, "project", None)
-    return isinstance(place, Project) and place.root == project.root
+    if isinstance(item.event, SessionStarted):
+        return False  # it contains no prompts: `status` does not list it as parked either
+    if item.cursor is not None:
+        return item.cursor.path == path
+    other = getattr(item.event, "project", None)
+    return isinstance(other, Project) and other.root == project.root

@@ -1,6 +1,6 @@
-"""Files that handlers named as sources of their own: noticed when they change, once a minute and at `sync`.
+"""Files that handlers name as sources of their own. They are compared once a minute, and at `sync`.
 
-A change while no daemon ran is not noticed here: a handler compares contents when it next uses them.
+A change while no daemon ran is not found here: a handler compares contents when it next uses them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FileStamp = tuple[int, int] | None
 
 
 class WatchedFiles:
-    """What the sources looked like when they were last seen. Engine thread only."""
+    """The state of each source when it was compared last. Engine thread only."""
 
     def __init__(self, consumers: Mapping[str, Consumer]) -> None:
         self._consumers = consumers
@@ -25,7 +25,7 @@ class WatchedFiles:
         self.projects: dict[Path, Project] = {}
 
     def watch_project(self, project: Project | NoProject) -> None:
-        """Work happens in this project: its sources count from now on, and what `git init` added to them."""
+        """Watch a project's sources from now on; if the project has changed (`git init`), also the ones that it gained."""
         if isinstance(project, Project) and self.projects.get(project.root) != project:
             self.projects[project.root] = project
             for name, consumer in self._consumers.items():
@@ -33,7 +33,7 @@ class WatchedFiles:
                     self._stamps.setdefault((name, project.root, path), _read_stamp(path))
 
     def poll_changes(self) -> Iterator[tuple[str, SourceChanged]]:
-        """Yield (handler, event) for each source that looks different from before."""
+        """Yield (handler, event) for each source that has changed."""
         for (name, root, path), before in list(self._stamps.items()):
             now = _read_stamp(path)
             if now != before:
@@ -44,7 +44,7 @@ class WatchedFiles:
 def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path]:
     try:
         return list(consumer.handler.sources(project))
-    except Exception as error:  # noqa: BLE001  one failing handler never touches another
+    except Exception as error:  # noqa: BLE001  a failing handler affects no other
         logger.opt(exception=error).warning("{} cannot name its sources", consumer.name)
         return []
 

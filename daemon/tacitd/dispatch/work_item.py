@@ -1,4 +1,7 @@
-"""What the dispatcher keeps of its work: turns, offers, answers that could not be written. Words, no decisions."""
+"""The data of dispatch: work items, assignments, pending writes, and the keys of lanes and events. No decisions.
+
+All of it is in memory only. After a crash it is made again from positions and growth.
+"""
 
 from __future__ import annotations
 
@@ -26,109 +29,109 @@ from tacitd.handler import Commit, Done, Later
 from tacitd.model.port import NoAnswer
 
 WaitKey = tuple[str, ...]
-"""What a turn can wait for: (handler, project) is a lane, (handler,) a place of the handler, (handler, transcript, "")
-another turn, (handler, project, "due") the transcripts of a project that are due."""
+"""What an item can wait for: (handler, project) is a lane, (handler,) a worker of the handler, (handler, transcript, "")
+another item, (handler, project, "due") the transcripts of a lane that are due."""
 
 
 @dataclass(slots=True, eq=False)
 class WorkItem:
-    """What one handler is to do about one transcript, or one event without records. Lost at a crash, and that is fine:
-    it is made again from positions and growth."""
+    """The work of one handler on one transcript, or on one event without records."""
 
     consumer: Consumer
     cursor: Cursor | None
     event: Event | None = None
-    """None: whatever the transcript holds by then."""
+    """None: the growth of the transcript, whatever it contains when it is offered."""
     busy: bool = False
     woken_while_busy: bool = False
-    """It was woken while it was busy."""
     due: bool = False
-    """Do not gather any longer."""
+    """Gathering ends now: because of `sync`, or because the session ended."""
     declined_while_due: bool = False
-    """The handler was told that it is due, and waits all the same."""
+    """The handler answered `Wait` although it was offered the batch as due."""
     offered_upto: int = -1
+    """The end of the newest batch."""
     gather_until: float = 0.0
-    """Monotonic seconds: what is gathered is not offered before."""
+    """Monotonic seconds until which the handler gathers (`Wait`)."""
     parked: Parked | None = None
     blocked_by: Path | None = None
-    """The transcript that is about to hand over the same words."""
+    """The transcript that has the next prompts in flight."""
     pending_write: PendingWrite | None = None
     max_records: int | None = None
-    """How many records may go together, up to `limit_end`."""
+    """Maximum records of a batch up to `max_records_upto`, because a larger batch failed."""
     max_records_upto: int = 0
     ready: bool = False
+    """It is in the queue's list of ready items."""
     needed_lane: WaitKey | None = None
-    """The lane that it needs, as far as it is known."""
+    """The lane that the next batch needs, if a batch was made."""
     home_lane: WaitKey | None = None
     """The lane of its transcript's newest record."""
     waiting_for: WaitKey | None = None
-    """What it waited for when it was last looked at."""
+    """What it waited for when it was examined last."""
     queue_number: int = 0
-    """Its place among those who wait; 0: it does not."""
+    """Its position among the items that wait for the same; 0 if it does not wait."""
 
     @property
     def label(self) -> str:
-        """For people: what this turn is about."""
+        """What the item is about, for people."""
         if self.event is None:
             return f"growth of {self.cursor.path}" if self.cursor else ""
         return describe_event(self.event)
 
     @property
     def rank(self) -> int:
-        """In which order turns go that are ready together: what is made of records comes after them."""
+        """The order of items that are ready together: starts of sessions, then records, then what is made of records."""
         if isinstance(self.event, SessionStarted):
             return 0
         return 1 if self.event is None else 2
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is known of it that its transcript would not tell."""
+        """Whether it can be forgotten: everything that is known of it can be read from the transcript."""
         return not (self.busy or self.ready or self.parked or self.pending_write or self.blocked_by)
 
     def reset_progress(self) -> None:
-        """The transcript is read from its first byte again: what was offered before says nothing any more."""
+        """The transcript is read from its first byte again: what was offered before no longer counts."""
         self.offered_upto, self.gather_until, self.max_records, self.max_records_upto = -1, 0.0, None, 0
         self.declined_while_due, self.blocked_by, self.needed_lane = False, None, None
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker was given."""
+    """What a worker is given."""
 
     item: WorkItem
     event: Event
     batch: Batch | None
     lane: tuple[str, str]
     epoch: int = 0
-    """The stream's, when it was offered."""
+    """The cursor's epoch when it was offered."""
     handled_upto: int = -1
-    """What the handler had done of the session, when it was told of its end."""
+    """For `SessionEnded`: the cursor's `handled_upto` when it was offered."""
     model_refusal: NoAnswer | None = None
-    """What the model answers whatever it is asked for this work; None: it is asked."""
+    """The model's answer to every request of this assignment; None if the model is called."""
 
     @property
     def log_name(self) -> str:
-        """What the log calls it."""
+        """The event's name in the log."""
         return name_of_event(self.event)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """What a handler did and could not be written: kept, so that it is not done, and paid for, again."""
+    """What a handler did and could not be written yet. Kept so that it is not done, and paid for, again."""
 
     assignment: Assignment
     done: Done
     commit: Commit | None
-    """None: not even committed. Else it is durable, and was not projected."""
+    """None: it is not committed. Otherwise the commit is durable, and the project files are not written."""
     later: Later
 
 
 def explain_fault(error: BaseException) -> Later:
-    """What the handler raised, as a reason that a person can read. The trace goes to the log."""
+    """Return an exception of a handler as a reason that a person can read, and log its trace."""
     if isinstance(error, OSError) or (isinstance(error, TacitdError) and error.hint):
         what, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
-        logger.warning("a handler failed: {}", what)  # a person can mend it: the trace is of no use for that
-        logger.opt(exception=error).debug("there")
+        logger.warning("a handler failed: {}", what)  # the hint says how to fix it: the trace would not help
+        logger.opt(exception=error).debug("the trace of this failure")
         return Later(what[:300], hint, blame="world")
     logger.opt(exception=error).warning("a handler failed: {}", type(error).__name__)
     hint = str(getattr(error, "hint", ""))
@@ -137,7 +140,7 @@ def explain_fault(error: BaseException) -> Later:
 
 
 def explain_unwritten(error: Exception) -> Later:
-    """That tacitd's own state could not be written."""
+    """Return a failed write of tacitd's own files as a reason that a person can read."""
     if isinstance(error, OSError):
         what, hint = describe_os_error(error)
         return Later(f"it cannot be written down: {what}"[:300], hint)
@@ -145,27 +148,27 @@ def explain_unwritten(error: Exception) -> Later:
 
 
 def make_transcript_key(consumer: Consumer, path: Path) -> WaitKey:
-    """What a turn waits for whose words this transcript hands over."""
+    """What an item waits for if this transcript has its next prompts in flight."""
     return consumer.name, str(path), ""
 
 
 def make_due_key(lane: WaitKey) -> WaitKey:
-    """What a turn waits for that comes after the transcripts of its lane that are due."""
+    """What an event waits for that comes after the due transcripts of its lane."""
     return *lane, "due"
 
 
-def lane_of(place: Project | NoProject, path: Path) -> str:
-    """Records of one project, or of one transcript that belongs to none, are handled one after the other."""
-    return str(place.root) if isinstance(place, Project) else str(path)
+def lane_of(project: Project | NoProject, path: Path) -> str:
+    """The lane of records: their project, or their transcript if it belongs to none."""
+    return str(project.root) if isinstance(project, Project) else str(path)
 
 
 def lane_of_event(event: Event) -> str:
-    """The same for an event without records."""
+    """The lane of an event without records: its project, "" for one that belongs to no project and no transcript."""
     match event:
         case Due(project=Project(root=root)) | SourceChanged(project=Project(root=root)):
             return str(root)
-        case Told(project=place):
-            return str(place.root) if isinstance(place, Project) else ""
+        case Told(project=project):
+            return str(project.root) if isinstance(project, Project) else ""
         case Due() | SourceChanged():
             return ""
         case _:
@@ -173,7 +176,7 @@ def lane_of_event(event: Event) -> str:
 
 
 def make_event_key(event: Event) -> tuple[str, ...]:
-    """What tells an event from others: a second one with the same key takes the place of the first."""
+    """The key of an event. A second event with the same key replaces the first."""
     match event:
         case Due(job, project):
             return ("Due", job, str(project.root) if project else "")
@@ -186,7 +189,7 @@ def make_event_key(event: Event) -> tuple[str, ...]:
 
 
 def describe_event(event: Event) -> str:
-    """For people: what happened."""
+    """What happened, for people."""
     match event:
         case SessionStarted(session=session):
             return f"the start of session {session}"
@@ -205,7 +208,7 @@ def describe_event(event: Event) -> str:
 
 
 def name_of_event(event: Event) -> str:
-    """What the log calls it."""
+    """The event's name in the log."""
     match event:
         case Due(job):
             return job

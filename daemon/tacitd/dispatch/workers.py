@@ -1,5 +1,7 @@
-"""Threads for handlers. Not concurrent.futures: its threads are waited for when the process ends, however long a
-handler hangs, and a daemon that is told to leave must leave.
+"""Threads for handlers.
+
+`concurrent.futures` is not used: the interpreter joins its threads at exit, however long a handler hangs, and the daemon
+must end when it is stopped. These threads are daemon threads.
 """
 
 from __future__ import annotations
@@ -15,42 +17,43 @@ Work = Callable[[], None]
 
 
 class WorkerPool(Protocol):
-    """What the dispatcher needs of threads. Tests bring one that works when it is told to."""
+    """Runs the handlers of one plugin. The tests' pool runs them when the test says so."""
 
     def submit(self, work: Work) -> None:
-        """Have this done soon. `work` raises nothing."""
+        """Run this soon. `work` must not raise."""
         ...
 
     def stop(self, grace: float) -> bool:
-        """Begin nothing more, and wait up to `grace` seconds for what is being done. False: something still is."""
+        """Start nothing more, and wait up to `grace` seconds for running work. Return False if some still runs."""
         ...
 
 
 class ThreadPool:
-    """Up to `count` threads, each made when it is needed. They never keep the process alive."""
+    """At most `count` threads, each started when it is needed. They do not keep the process alive."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = f"tacitd-{name}"
         self._count = max(1, count)
         self._work: deque[Work] = deque()
-        self._some = threading.Condition()
+        self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._stopped = False
 
     def submit(self, work: Work) -> None:
-        """Have this done soon; in order, where all threads are busy. Raises RuntimeError where no thread can be made."""
-        with self._some:
+        """Run this soon, in order if all threads are busy. Raises RuntimeError if no thread can be started."""
+        with self._changed:
             self._work.append(work)
             if self._idle < len(self._work) and len(self._threads) < self._count:
                 self._start_thread()
-            self._some.notify()
+            self._changed.notify()
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         try:
             thread.start()
         except RuntimeError:
+            # The limit of threads or memory is reached. With at least one thread, the work is only delayed.
             if not self._threads:
                 self._work.pop()
                 raise
@@ -58,11 +61,11 @@ class ThreadPool:
         self._threads.append(thread)
 
     def stop(self, grace: float) -> bool:
-        """See `Pool.stop`."""
-        with self._some:
+        """See `WorkerPool.stop`."""
+        with self._changed:
             self._stopped = True
             self._work.clear()
-            self._some.notify_all()
+            self._changed.notify_all()
         clock = SystemClock()
         deadline = clock.monotonic() + grace
         for thread in self._threads:
@@ -74,9 +77,9 @@ class ThreadPool:
             work()
 
     def _next(self) -> Work | None:
-        with self._some:
+        with self._changed:
             self._idle += 1
             while not self._work and not self._stopped:
-                self._some.wait()
+                self._changed.wait()
             self._idle -= 1
             return self._work.popleft() if self._work and not self._stopped else None
