@@ -1,7 +1,7 @@
 """The composition root: the one place that builds the parts and joins them. Nothing is decided here.
 
-with App.build(paths, environ) as app:      # takes the lock, binds the socket, opens the logs
-    app.run()                               # until a signal or `stop`
+with build_app(paths, environ) as app:      # takes the lock, opens the logs, watches
+    app.run()                               # until `request_stop`
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ WorkersFor = Callable[[str, int], WorkerPool]
 
 @dataclass(slots=True)
 class App:
-    """Everything, joined. Build one with `build`."""
+    """All parts of a daemon. `build_app` makes one."""
 
     paths: Paths
     config: Config
@@ -110,7 +110,7 @@ class App:
         self.engine = make_engine(self)
 
     def open(self) -> None:
-        """Finish what a crash left, watch, list, and take calls. Raises TacitdError."""
+        """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         for name, consumer in list(self.engine.consumers.items()):
@@ -147,17 +147,17 @@ class App:
         return [*self.found.failed, *self.degraded.values(), *status_snapshot.list_app_degradations(self)]
 
     def _save_budget(self) -> None:
-        """Append what the budget could not write before. If it fails again, work that needs a call waits and says so."""
+        """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
         with suppress(OSError, TacitdError):
             self.budget.save_unwritten()
 
     def _open_handler(self, name: str, consumer: Consumer) -> bool:
-        """Give a handler its memory. One that cannot begin is left out and said, and stops no other."""
+        """Open a handler with its commits. On failure, record a degradation and return False; other handlers still start."""
         commits = consumer.replay_log()
         try:
             consumer.handler.open(commits, self.tools[name])
-            deque(commits, maxlen=0)  # one that did not read all of it must not lose its positions
-        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
+            deque(commits, maxlen=0)  # positions are read with the commits: the handler may not have read all
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             self.degraded[f"handler.broken:{name}"] = _describe_broken(name, error)
             return False
         try:
@@ -178,12 +178,12 @@ class App:
         self.engine.run(on_iteration, max_sleep)
 
     def request_stop(self) -> None:
-        """Begin to leave: kill the model's children, end the loop. May be called from a signal handler's thread."""
+        """Begin to stop: kill the model's children, end the loop. Any thread."""
         self.stopping.set()
         self.engine.stop()
 
     def close(self) -> None:
-        """Leave: everything that was committed is durable already."""
+        """Stop everything and release the lock. Commits are durable already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
@@ -201,9 +201,9 @@ class App:
             for step in steps:
                 try:
                     step()
-                except Exception as error:  # noqa: BLE001  what follows must be closed all the same
+                except Exception as error:  # noqa: BLE001  the other steps must run
                     logger.opt(exception=error).error(
-                        "leaving: {} failed", getattr(step, "__qualname__", step)
+                        "closing: {} failed", getattr(step, "__qualname__", step)
                     )
         finally:
             self.lock.release()
@@ -220,7 +220,9 @@ class App:
     def _write_socket_file(self, socket: Path) -> None:
         try:
             replace_file(self.paths.state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
-        except OSError as error:  # a full disk is no reason not to run: a service manager would try for ever
+        except (
+            OSError
+        ) as error:  # run without it: otherwise a service manager would restart the daemon for ever
             logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 
     def _remove_socket_file(self) -> None:
@@ -254,8 +256,10 @@ def build_app(
 ) -> App:
     """Take the lock and build the parts. Nothing is watched, asked or written yet.
 
-    `longer(seconds)` asks a service manager for time; `set_log_level` is called when a reload changes the level. Raises ConfigError, also for a state directory that a newer
-    version wrote, and UnavailableError where another daemon holds the lock.
+    `longer(seconds)` asks a service manager for time; `set_log_level` is called when a reload changes the level.
+
+    Raises ConfigError, also for a state directory that a newer version wrote, and UnavailableError if another daemon has
+    the lock.
     """
     clock = clock or SystemClock()
     found = found or find_plugins()
@@ -273,7 +277,7 @@ def build_app(
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """What an App is given: where it is, and what of the machine tests replace."""
+    """The arguments of `build_app` that `_join_parts` passes on."""
 
     paths: Paths
     environ: Mapping[str, str]
@@ -387,23 +391,23 @@ def _join_parts(
 
 
 def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:
-    """Where Neovim keeps its swap files unless it is told otherwise."""
+    """Where Neovim keeps its swap files by default."""
     state = environ.get("XDG_STATE_HOME") or str(Path(paths.home) / ".local" / "state")
     return [Path(state) / "nvim" / "swap"]
 
 
 def _make_consumers(
-    slices: Sequence[Plugin], stores: StateLayout, clock: Clock
+    plugins: Sequence[Plugin], layout: StateLayout, clock: Clock
 ) -> tuple[dict[str, Consumer], dict[str, Degradation]]:
-    """The handlers with their logs, and what is said of those that cannot be made."""
+    """The handlers with their logs, and a degradation for each that cannot be made."""
     made: dict[str, Consumer] = {}
     broken: dict[str, Degradation] = {}
-    for one in slices:
+    for one in plugins:
         try:
             made[one.name] = Consumer(
-                one, one.make_handler(), Log(stores.make_handler_dir(one.name) / "log.jsonl"), clock
+                one, one.make_handler(), Log(layout.make_handler_dir(one.name) / "log.jsonl"), clock
             )
-        except Exception as error:  # noqa: BLE001  a stranger's handler may raise anything
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             broken[f"handler.broken:{one.name}"] = _describe_broken(one.name, error)
     return made, broken
 
@@ -423,11 +427,11 @@ def _model_factory(
     work: Path,
     environ: Mapping[str, str],
     clock: Clock,
-    leaving: threading.Event,
-    stores: StateLayout,
+    stopping: threading.Event,
+    layout: StateLayout,
     own_sessions: set[str],
 ) -> Callable[[Config, Budget], Model]:
-    log = stores.open_log("own-sessions.jsonl")
+    log = layout.open_log("own-sessions.jsonl")
 
     def remember(session: str) -> None:
         log.append({"at": clock.now(), "session": session})
@@ -441,7 +445,7 @@ def _model_factory(
             clock=clock,
             environ=environ,
             work=work,
-            stop=leaving,
+            stop=stopping,
             children=children,
             own_sessions=own_sessions,
             on_session=remember,
@@ -455,7 +459,9 @@ def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
     projects = app.projects
 
     def degrade(what: Degradation) -> None:
-        app.degraded[f"{one.name} {what.id}"] = what  # its own: no handler clears what another said
+        app.degraded[f"{one.name} {what.id}"] = (
+            what  # the key has its name: no handler clears the degradation of another
+        )
 
     def clear(id: str) -> None:
         app.degraded.pop(f"{one.name} {id}", None)

@@ -38,23 +38,23 @@ T = TypeVar("T")
 HOUSEKEEPING = 60.0
 RESCUE = 3600.0
 JUMP = 5.0
-"""Seconds by which the two clocks may drift apart between two turns before it counts as a jump."""
+"""Seconds by which the wall clock may drift between two passes of the loop before it counts as a jump."""
 FAULTS = 10
-"""Failed turns in a row after which the loop ends."""
+"""Failed passes in a row after which the loop ends."""
 SHOWN = 600.0
-"""Seconds for which a failed turn is a degradation, if none follows."""
+"""Seconds for which a failed pass is a degradation, if no other fails."""
 MAX_SLEEP = 60.0
-"""Seconds between two turns at most, where nobody wants to hear of it more often."""
+"""Maximum seconds between two passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlace:
-    """Where a session works, as far as its transcript says."""
+    """The directory in which a session works, from its transcript."""
 
     cwd: str
     project: Project | NoProject
     is_new_session: bool
-    """`Tail.begun`: it counts for the growth breaker."""
+    """`Tail.is_new_session`: it counts for the growth breaker."""
 
 
 class EngineHost(Protocol):
@@ -71,7 +71,7 @@ class EngineHost(Protocol):
 
 @dataclass(slots=True)
 class Engine:
-    """The parts, joined, and the loop that runs them. `app.py` builds it."""
+    """The parts, and the loop that runs them. `app.py` builds it."""
 
     clock: Clock
     follower: Follower
@@ -91,24 +91,21 @@ class Engine:
     started_at: float = 0.0
     session_places: dict[str, SessionPlace] = field(default_factory=dict)
     """Sessions whose directory is known, until they end."""
-    heartbeat: float = 0.0
-    """Monotonic seconds: when the loop last came round."""
     fault: Degradation | None = None
     _fault_count: int = 0
     _fault_at: float = 0.0
     _unwritten: dict[str, Degradation] = field(default_factory=dict)
-    """What of our own state cannot be written now, and is tried again."""
+    """The parts of the state that could not be written, and are tried again."""
     _sync_waiters: SyncWaiters = field(default_factory=SyncWaiters)
     _stop: threading.Event = field(default_factory=threading.Event)
     _next_housekeeping: float = 0.0
     _next_rescue: float = 0.0
     _clocks: tuple[float, float] | None = None
-    """Wall and monotonic time of the turn before."""
+    """Wall and monotonic time of the pass before."""
     _found_mtimes: dict[Path, float] = field(default_factory=dict)
-    """Growth that was found, not watched: when each file was last written, seconds since 1970."""
-
+    """Growth that was found at the start or by `scan`, not watched: the mtime of each file, seconds since 1970."""
     _nameless: set[Path] = field(default_factory=set)
-    """Transcripts of which no complete line names a session yet."""
+    """Transcripts in which no complete line names a session yet."""
 
     # from other threads
 
@@ -119,28 +116,28 @@ class Engine:
     def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
         """Run this in the engine's thread and return what it returns.
 
-        Raises TimeoutError after `timeout` seconds, UnavailableError when the engine has ended.
+        Raises TimeoutError after `timeout` seconds, UnavailableError if the engine has stopped.
         """
         return self.inbox.call(work, timeout)
 
     def sync(self, timeout: float | None = None) -> None:
         """Return when every byte that exists now is handled or parked. Raises TimeoutError, UnavailableError."""
-        waiting = self.call(self._begin_sync, timeout)
+        waiter = self.call(self._begin_sync, timeout)
         try:
-            waiting.future.result(timeout)
+            waiter.future.result(timeout)
         except TimeoutError:
-            self.call_soon(lambda: self._sync_waiters.drop_waiter(waiting))
+            self.call_soon(lambda: self._sync_waiters.drop_waiter(waiter))
             raise
 
     def stop(self) -> None:
-        """Leave the loop at the end of this turn."""
+        """Leave the loop at the end of this pass."""
         self._stop.set()
         self.wake.set()
 
     # the loop
 
     def start(self) -> None:
-        """First listing: watch, take what was there before the first start as read, find what is behind."""
+        """Begin to watch, list all transcripts, take those from before the first start as read, find those that are behind."""
         self.started_at = self.clock.now()
         self._clocks = self.started_at, self.clock.monotonic()
         self.follower.start()
@@ -155,9 +152,9 @@ class Engine:
             if any(c.get_offset(path) != stamp.size for c in self.consumers.values()):
                 self.pool.mark_unread(path)
                 self._found_mtimes[path] = stamp.mtime_ns / 1e9
-        for path, stream in self._list_open_sessions():
-            at = known[path].mtime_ns / 1e9 if path in known else stream.logged_at
-            self.sessions.note_growth(path, stream.session, stream.cwd, at, mtime=at)
+        for path, cursor in self._list_open_sessions():
+            at = known[path].mtime_ns / 1e9 if path in known else cursor.logged_at
+            self.sessions.note_growth(path, cursor.session, cursor.cwd, at, mtime=at)
         now = self.clock.monotonic()
         self._next_housekeeping, self._next_rescue = now + HOUSEKEEPING, now + HOUSEKEEPING
 
@@ -166,15 +163,18 @@ class Engine:
             self._try_write(f"first start of {name}", consumer.correct_first_start)
 
     def _list_open_sessions(self) -> Iterator[tuple[Path, Cursor]]:
-        """Sessions that were handled, and whose end was not: it is offered again after a restart."""
+        """Sessions in which a handler did something and whose end it has not handled: the end is offered after a restart."""
         for consumer in self.consumers.values():
-            for path, stream in list(consumer.cursors.items()):
-                if stream.has_unhandled_end and stream.session:
-                    yield path, stream
+            for path, cursor in list(consumer.cursors.items()):
+                if cursor.has_unhandled_end and cursor.session:
+                    yield path, cursor
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
-        """Turn until `stop`. A turn that fails is logged, shown, and done again; after ten in a row the loop ends with
-        what was raised, so that a service manager starts anew."""
+        """Run passes until `stop`. A pass that fails is logged, shown as a degradation, and repeated. After ten failures in a
+        row the exception is raised, so that a service manager restarts the daemon.
+
+        `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most.
+        """
         try:
             while not self._stop.is_set():
                 self._run_guarded()
@@ -188,18 +188,18 @@ class Engine:
         try:
             self.run_iteration()
             self._fault_count = 0
-        except Exception as error:  # one bad turn must not end the daemon, and must not be hidden either
+        except Exception as error:  # one failed pass must not end the daemon, and is shown
             self._fault_count, self._fault_at = self._fault_count + 1, self.clock.monotonic()
-            logger.opt(exception=error).error("a turn of the engine failed")
+            logger.opt(exception=error).error("a pass of the engine's loop failed")
             self.fault = Degradation(
-                "engine.fault", f"a turn failed: {type(error).__name__}: {error}", "see the log"
+                "engine.fault", f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
             )
             if self._fault_count >= FAULTS:
                 raise
             self._stop.wait(min(5.0, 0.05 * 2**self._fault_count))
 
     def _fail_waiters(self) -> None:
-        """Nobody must wait for a loop that has ended."""
+        """No caller may wait for a loop that has ended."""
         self.inbox.close()
         self._sync_waiters.fail_all()
 
@@ -217,8 +217,7 @@ class Engine:
         return max(0.005, min(nearest, MAX_SLEEP))
 
     def run_iteration(self) -> None:
-        """Once around: inbox, growth, reading, ends of sessions, jobs that are due, offers, syncs."""
-        self.heartbeat = self.clock.monotonic()
+        """One pass: inbox, growth, reading, ends of sessions, due jobs, offers, housekeeping, syncs."""
         self.inbox.run_pending()
         self._poll_files(full=False)
         self._read_transcripts()
@@ -246,8 +245,8 @@ class Engine:
             self._try_write("rescue", lambda path=path: self.dispatcher.rescue_vanished(path))  # type: ignore[misc]
 
     def _watch_clock(self) -> None:
-        """Trigger: the wall clock was set. Why: what waits for a time of day was planned by the old clock. Outcome: it is
-        planned anew. The schedule needs no such call: it reads both clocks whenever it is asked."""
+        """Trigger: the wall clock was set. Why: work that waits for a time of day was planned by the old clock. Outcome: it is
+        planned again. The schedule needs no such call, because it reads both clocks each time."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
         before, self._clocks = self._clocks, (now, monotonic)
         if before is not None:
@@ -259,43 +258,41 @@ class Engine:
 
     def _read_transcripts(self) -> None:
         for path, tail in self.pool.read_slices():
-            if tail.session and not self.pool.is_unread(
-                path
-            ):  # else an old session would end once for each slice
-                self._nameless.discard(path)
-                self._note_session(path, tail)
-            elif not tail.session and not self.pool.is_unread(path):
-                self._note_nameless(path, tail)
+            if not self.pool.is_unread(path):  # otherwise an old session would end once for each slice
+                if tail.session:
+                    self._nameless.discard(path)
+                    self._note_session(path, tail)
+                else:
+                    self._note_nameless(path, tail)
             self.dispatcher.wake_transcript(path)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
-        """The session is live; announce it where it works."""
+        """The session grew: it is live, and its start is announced."""
         self.sessions.note_growth(
             path, tail.session, tail.cwd, tail.last_time, mtime=self._found_mtimes.get(path)
         )
         self._note_start(path, tail)
 
     def _note_nameless(self, path: Path, tail: Tail) -> None:
-        """Trigger: no record names the session, and bytes without a newline follow. Why: they may be its only record, and
-        only the end of a session has them read. Outcome: the session has the name of its file until then."""
+        """Trigger: no record names the session, and bytes without a newline follow. Why: they may be its only record, and are
+        read only at the end of a session. Outcome: until then, the session has the name of its file."""
         stamp = self.follower.stamps.get(path)
         if stamp is not None and stamp.size > tail.read_end:
             self._nameless.add(path)
             self.sessions.note_growth(path, path.stem, "", None, mtime=self._found_mtimes.get(path))
 
     def _note_start(self, path: Path, tail: Tail) -> None:
-        """Announce a session where it works, once for each project.
+        """Announce a session in the project in which it works, once for each project.
 
-        Trigger: its first record that names a directory, or one that names another. Why: the client begins a transcript
-        with records that name none, long before the first prompt. Outcome: a session counts where its words are said.
+        Trigger: its first record that names a directory, or one that names another directory. Why: Claude Code begins a
+        transcript with records that name none, long before the first prompt. Outcome: a session counts for the directory in
+        which its prompts are typed.
         """
         session = tail.session
         if not tail.cwd:
             return
-        place, before = (
-            SessionPlace(tail.cwd, self.project_of(tail.cwd), tail.is_new_session),
-            self.session_places.get(session),
-        )
+        place = SessionPlace(tail.cwd, self.project_of(tail.cwd), tail.is_new_session)
+        before = self.session_places.get(session)
         if place == before:
             return
         self.session_places[session] = place
@@ -307,22 +304,25 @@ class Engine:
             self.dispatcher.post_event(SessionStarted(session, path, place.project, self.clock.now()))
 
     def end_session(self, ended: EndedSession) -> None:
-        """A session is over: what was queued in it was said, and every handler that had part in it hears of it."""
+        """A session ended: its queued prompts count as sent, and each handler that did or will do something in it gets the
+        event."""
         tail = self.pool.release_queued(ended.path)
         if ended.path in self._nameless:
             self._nameless.discard(ended.path)
             if tail is not None and tail.session:
                 self._note_start(ended.path, tail)  # its only record had no newline
-        others = self.pool.find_by_session(ended.session)  # its folder was moved, or it went on elsewhere
+        others = self.pool.find_by_session(
+            ended.session
+        )  # its folder was renamed, or it continued in another file
         for path in (ended.path, *others):
             if self.pool.release_queued(path) is not None:
                 self.dispatcher.wake_transcript(path)
         self.session_places.pop(ended.session, None)
         for name, consumer in self.consumers.items():
-            stream = consumer.get_cursor(ended.path)
-            behind = tail is not None and stream.offset < tail.safe_end
-            if behind or stream.has_unhandled_end:
-                cwd = (tail.cwd if tail is not None else "") or stream.cwd
+            cursor = consumer.get_cursor(ended.path)
+            is_behind = tail is not None and cursor.offset < tail.safe_end
+            if is_behind or cursor.has_unhandled_end:
+                cwd = (tail.cwd if tail is not None else "") or cursor.cwd
                 event = SessionEnded(ended.session, ended.path, self.project_of(cwd), ended.at, ended.why)
                 self.dispatcher.post_event(event, only=name)
 
@@ -335,10 +335,10 @@ class Engine:
         self.pool.evict_idle(self.sessions.is_live)
         self.dispatcher.work_queue.forget_closed(
             self.pool.is_open
-        )  # afterwards: looking at a transcript opens it
+        )  # after `evict_idle`: examining an item opens its transcript
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None
-        self._correct_first_starts()  # where that could not be written down
+        self._correct_first_starts()  # again, in case it could not be written
         self.save_positions()
         self._post_sources()
         self.host.run_housekeeping()
@@ -347,17 +347,17 @@ class Engine:
             self._try_write("rescue", self.dispatcher.rescue_old)
 
     def save_positions(self) -> None:
-        """Write positions that moved past things of no interest. What cannot be written is said, and tried again."""
+        """Write positions that moved without a commit. A failed write is a degradation, and is tried again."""
         for name, consumer in self.consumers.items():
             self._try_write(f"positions of {name}", consumer.save_positions)
 
     def save_jobs(self) -> None:
-        """Write when each job last succeeded, at the end. What cannot be written is said: its interval begins anew."""
+        """Write when each job last succeeded, before the daemon stops. If it fails, the interval begins again."""
         for name, consumer in self.consumers.items():
             self._try_write(f"jobs of {name}", consumer.save_jobs)
 
     def _try_write(self, what: str, work: Callable[[], None]) -> None:
-        """A full disk is no reason to fail a turn, and no secret either."""
+        """Run `work`. A failed write becomes a degradation; the loop continues."""
         try:
             work()
         except (OSError, TacitdError) as error:
@@ -381,14 +381,14 @@ class Engine:
         self._poll_files(full=True)
         self._post_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not self.source.is_subagent(p)}
-        # A file that was replaced by a smaller one is behind no position until it is read.
+        # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
         consumers, is_unread = self.consumers.values(), self.pool.is_unread
         behind = {
             p: n for p, n in sizes.items() if is_unread(p) or any(c.get_offset(p) < n for c in consumers)
         }
         for path in behind:
             self.pool.read_to_end(path, behind[path])
-            self.dispatcher.expect_transcript(path)
+            self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
         self.pool.retry_unreadable()
         self.dispatcher.make_all_due()
         return self._sync_waiters.add_waiter(behind)
@@ -400,35 +400,37 @@ class Engine:
 
     # asked for by a person
 
-    def set_pause(self, hold: Pause, *, held: bool) -> bool:
-        """Pause or resume, and open the growth breaker; whether that changed anything. Engine thread. Raises OSError where
-        it cannot be written down: what was not written does not change."""
+    def set_pause(self, pause: Pause, *, held: bool) -> bool:
+        """Pause, or resume and open the growth breaker; return whether that changed anything. Engine thread.
+
+        Raises OSError if it cannot be written; then it does not change.
+        """
         changed = not held and self.breaker.release_sessions(
-            lambda cwd, session: self._is_covered(hold, cwd, session)
+            lambda cwd, session: self._is_covered(pause, cwd, session)
         )
-        if self.pauses.would_change(hold, held):
-            self.pauses.set_paused(hold, held)
+        if self.pauses.would_change(pause, held):
+            self.pauses.set_paused(pause, held)
             changed = True
         if changed and not held:
             self.dispatcher.resume_paused()
         return changed
 
-    def _is_covered(self, hold: Pause, cwd: str, session: str) -> bool:
-        """Whether a hold of this scope applies to a session in a directory."""
-        match hold.scope:
+    def _is_covered(self, pause: Pause, cwd: str, session: str) -> bool:
+        """Whether a pause of this scope applies to a session in a directory."""
+        match pause.scope:
             case "all":
                 return True
             case "session":
-                return session == hold.name
+                return session == pause.name
             case "project":
                 project = self.project_of(cwd)
-                return isinstance(project, Project) and str(project.root) == hold.name
+                return isinstance(project, Project) and str(project.root) == pause.name
 
     def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
         """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these
         roots (empty: of all). Engine thread.
 
-        Returns how many of them there are: nothing but a transcript is ever read.
+        Returns the number of transcripts among `paths`; other files are not read.
         """
         stamps = self.follower.stamps
         known = [path for path in paths if path in stamps and not self.source.is_subagent(path)]
@@ -440,13 +442,13 @@ class Engine:
         return len(known)
 
     def reread_transcript(self, path: Path) -> None:
-        """Read a transcript that is there again, from where its handlers were set back to. Engine thread."""
+        """Read an existing transcript again after its cursors were set back. Engine thread."""
         self._found_mtimes[path] = self.follower.stamps[path].mtime_ns / 1e9
         self.pool.reopen_transcript(path)
         self.dispatcher.work_queue.restart_transcript(path, due=True)
 
     def list_degradations(self) -> list[Degradation]:
-        """Everything that is not as it should be. Engine thread."""
+        """All degradations. Engine thread."""
         found = [
             *self.follower.list_degradations(),
             *self.breaker.list_degradations(),

@@ -128,15 +128,15 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
-    hold = Pause("all")
+    pause = Pause("all")
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
     if params.get("session"):
-        hold = Pause("session", str(params["session"]))
+        pause = Pause("session", str(params["session"]))
     elif params.get("project"):
-        hold = Pause("project", str(_project(app, params["project"]).root))
-    changed = app.engine.call(lambda: app.engine.set_pause(hold, held=held))
-    return {"scope": hold.scope, "name": hold.name, "held": held, "changed": changed}
+        pause = Pause("project", str(_project(app, params["project"]).root))
+    changed = app.engine.call(lambda: app.engine.set_pause(pause, held=held))
+    return {"scope": pause.scope, "name": pause.name, "held": held, "changed": changed}
 
 
 def _project(app: App, directory: object) -> Project:

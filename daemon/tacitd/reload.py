@@ -113,8 +113,8 @@ def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 
 def _retry_parked(app: App) -> None:
     """Wake work that waits for the model or the budget; work that a person paused stays parked."""
-    agenda, now = app.engine.dispatcher.work_queue, app.clock.monotonic()
-    for turn, parked in agenda.list_parked():
+    queue, now = app.engine.dispatcher.work_queue, app.clock.monotonic()
+    for item, parked in queue.list_parked():
         if not parked.reason.startswith(PAUSED):
-            turn.parked = replace(parked, due=now)
-            agenda.wake(turn)
+            item.parked = replace(parked, due=now)
+            queue.wake(item)

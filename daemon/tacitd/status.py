@@ -28,11 +28,11 @@ SCHEMA = 1
 
 def build_engine_status(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
     """The status document without `sessions`. `spent`: the fields of `budget`; `model`: those of `model`. Engine thread."""
-    paused = [asdict(hold) for hold in engine.pauses.list_pauses()]
+    paused = [asdict(pause) for pause in engine.pauses.list_pauses()]
     parked = [
-        (t, p)
-        for t, p in engine.dispatcher.work_queue.list_parked()
-        if not isinstance(t.event, SessionStarted)
+        (item, why)
+        for item, why in engine.dispatcher.work_queue.list_parked()
+        if not isinstance(item.event, SessionStarted)
     ]
     slices, silent = _plugin_statuses(engine)
     return {
@@ -42,14 +42,14 @@ def build_engine_status(engine: Engine, spent: Mapping[str, Any], model: Mapping
         "pid": os.getpid(),
         "since": utc_seconds(engine.started_at),
         "as_of": utc_seconds(engine.clock.now()),
-        "state": "paused" if any(hold["scope"] == "all" for hold in paused) else "running",
+        "state": "paused" if any(pause["scope"] == "all" for pause in paused) else "running",
         "paused": paused,
         "watching": _watching(engine),
         "model": dict(model),
         "budget": dict(spent),
         "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
         "waits": list(_waits(engine, slices)),
-        "parked": [*(_parked(engine, turn, why) for turn, why in parked), *_unreadable(engine)],
+        "parked": [*(_parked(engine, item, why) for item, why in parked), *_unreadable(engine)],
         "dead_letters": engine.dispatcher.dead_letters.count,
         "rescued": len(engine.dispatcher.rescue.list_entries()),
         "rescued_by_reason": _rescued_by_reason(engine),
@@ -136,30 +136,32 @@ def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
         if not engine.source.is_subagent(path)
     )
     behind = [lag for lag in lags if lag > 0]
-    turns = [
-        t
-        for (name, _), t in engine.dispatcher.work_queue.items_by_transcript.items()
+    items = [
+        item
+        for (name, _), item in engine.dispatcher.work_queue.items_by_transcript.items()
         if name == consumer.plugin.name
     ]
-    gathering = sum(1 for t in turns if t.gather_until > engine.clock.monotonic())
-    busy = sum(1 for t in turns if t.busy)
+    gathering = sum(1 for item in items if item.gather_until > engine.clock.monotonic())
+    busy = sum(1 for item in items if item.busy)
     return {
         "lag": {"transcripts": len(behind), "bytes": sum(behind)},
         "gathering": gathering,
         "waiting": sum(
-            len(engine.pool.peek_prompts(t.cursor.path, t.cursor.offset)) for t in turns if t.cursor
+            len(engine.pool.peek_prompts(item.cursor.path, item.cursor.offset))
+            for item in items
+            if item.cursor
         ),
         "busy": busy,
-        "parked": sum(1 for t in turns if t.parked is not None),
+        "parked": sum(1 for item in items if item.parked is not None),
         "first_start": _format_time(consumer.first_start),
     }
 
 
-def _parked(engine: Engine, turn: WorkItem, parked: Parked) -> dict[str, Any]:
-    about: dict[str, Any] = {"handler": turn.consumer.plugin.name, "what": turn.label}
-    place = getattr(turn.event, "project", None)
-    if turn.event is None and turn.cursor is not None:
-        place = engine.project_of(turn.cursor.cwd)
+def _parked(engine: Engine, item: WorkItem, parked: Parked) -> dict[str, Any]:
+    about: dict[str, Any] = {"handler": item.consumer.plugin.name, "what": item.label}
+    place = getattr(item.event, "project", None)
+    if item.event is None and item.cursor is not None:
+        place = engine.project_of(item.cursor.cwd)
     if isinstance(place, Project):
         about["project"] = str(place.root)
     until = _format_time(parked.not_before)

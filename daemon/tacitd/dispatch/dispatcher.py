@@ -77,10 +77,6 @@ class Dispatcher:
         for item in self.work_queue.list_items_of(path):
             self.work_queue.wake(item)
 
-    def expect_transcript(self, path: Path) -> None:
-        """A transcript has bytes that are not read yet: make its items, so that `make_all_due` makes them due."""
-        self.work_queue.list_items_of(path)
-
     def rescue_vanished(self, path: Path) -> None:
         """A transcript was removed. Its waiting prompts are only in memory now: copy them to the rescue log.
 

@@ -1,8 +1,8 @@
-"""The transcripts that are being read right now, and how far into memory they may reach.
+"""The open transcripts: what is read of them, and how much of it is kept in memory.
 
-A transcript is open here while some handler has not handled all of it. Reading is bounded slices, round robin, so
-that one huge file delays no other. What a position cannot vouch for any more (a shrunken or rewritten file) is read
-again from its first byte: the ids of handled prompts make that harmless.
+A transcript is open while a handler has not handled all of it. Reads are bounded slices, round robin, so a huge file delays
+no other. If the file was shortened or rewritten, so that positions in it no longer match, it is read again from its first
+byte: the ids of handled prompts make that harmless.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tacitd.sources.transcript import Tail
 
 SLICE = 1 << 20
 SLICES = 8
-"""Slices read in one turn of the engine: 8 MB, some ten milliseconds."""
+"""Slices that are read in one pass of the engine's loop: 8 MB, some ten milliseconds."""
 SHOWN = 5
-"""Transcripts that cannot be read which are named one by one."""
+"""Maximum number of unreadable transcripts that are listed one by one."""
 KEPT = 32 << 20
-"""Bytes of records kept in memory for all transcripts together; parked ones are read again when they are due."""
+"""Maximum bytes of records in memory, of all transcripts together; evicted ones are read again when they are due."""
 
 
 class TranscriptPool:
@@ -46,14 +46,15 @@ class TranscriptPool:
         self._vanished: set[Path] = set()
         self._released: set[Path] = set()
         self._to_end: set[Path] = set()
-        """Read to the last complete record, with a newline or without: their session is over, or a person asked."""
+        """Transcripts that are read to the last complete record, also without a newline: their session ended, or a person
+        asked for it."""
         self._evicted: dict[Path, int] = {}
-        """What was put away: the offset up to which it was final."""
+        """Transcripts that were closed, with the offset up to which each was final."""
         self.unreadable: dict[Path, Degradation] = {}
         self.line_counts: dict[str, int] = {}
 
     def mark_unread(self, path: Path) -> None:
-        """There are bytes to read, or the file is another than before."""
+        """The file grew, or was replaced."""
         self._released.discard(path)
         self._to_end.discard(path)
         self._vanished.discard(path)
@@ -61,13 +62,13 @@ class TranscriptPool:
         self._unread[path] = None
 
     def retry_unreadable(self) -> None:
-        """Try again what could not be read: a reason that has gone (a folder's rights, too many open files) changes no
-        file, so nothing else would."""
+        """Try again to read the unreadable transcripts. If the reason is gone (permissions of a directory, too many open
+        files), no file has changed, so no growth would be noticed."""
         for path in self.unreadable:
             self._unread[path] = None
 
     def reopen_transcript(self, path: Path) -> None:
-        """A position was set back: begin anew."""
+        """A position was set back: read from the lowest one again."""
         if path in self._open:
             self._close_tail(path)
         self._evicted.pop(path, None)
@@ -75,14 +76,14 @@ class TranscriptPool:
         self._unread[path] = None
 
     def read_to_end(self, path: Path, size: int) -> None:
-        """Read a file of `size` bytes to its last complete record, also where that has no newline."""
+        """Read a file of `size` bytes to its last complete record, also if that has no newline."""
         known = self._open[path].read_end if path in self._open else self._evicted.get(path, 0)
         if known < size or path in self._unread:  # an unread file may be another one than before
             self._to_end.add(path)
             self._unread[path] = None
 
     def mark_vanished(self, path: Path) -> None:
-        """The file vanished. What was read of it stays until it is handled."""
+        """The file was removed. What was read of it is kept until it is handled."""
         self._unread.pop(path, None)
         self.unreadable.pop(path, None)
         self._released.discard(path)
@@ -92,7 +93,7 @@ class TranscriptPool:
             self._vanished.add(path)
 
     def release_queued(self, path: Path) -> Tail | None:
-        """The session is over: what waits in its queue counts as said, also where it is read once more."""
+        """The session ended: its queued prompts count as sent, also if the transcript is read again."""
         self._to_end.add(path)
         tail = self.get_tail(path)
         if tail is not None:
@@ -112,28 +113,28 @@ class TranscriptPool:
 
     @property
     def unread_paths(self) -> Collection[Path]:
-        """Those that have."""
+        """The transcripts that have bytes that were not read."""
         return self._unread.keys()
 
     def is_unread(self, path: Path) -> bool:
-        """Whether this one has."""
+        """Whether this transcript has bytes that were not read."""
         return path in self._unread
 
     def read_slices(self) -> list[tuple[Path, Tail]]:
-        """Read a slice of each transcript that has something, round robin; return those that were read."""
-        moved: list[tuple[Path, Tail]] = []
+        """Read a slice of each unread transcript, round robin; return those that were read."""
+        found: list[tuple[Path, Tail]] = []
         for path in list(islice(self._unread, SLICES)):
             del self._unread[path]
             if path not in self._open and self._is_unchanged(path):
                 continue
             tail, more = self._read_slice(path)
             if tail is not None:
-                moved.append((path, tail))
+                found.append((path, tail))
             if more:
                 self._unread[path] = None
             self.trim_records(path)
         self._evict_over_limit()
-        return moved
+        return found
 
     def _read_slice(self, path: Path) -> tuple[Tail | None, bool]:
         try:
@@ -146,7 +147,7 @@ class TranscriptPool:
             self._mark_unreadable(path, error)
             return None, False
         self.unreadable.pop(path, None)
-        self._open[path] = self._open.pop(path)  # in the order of reading: see `_shrink`
+        self._open[path] = self._open.pop(path)  # in the order of reading: see `_evict_over_limit`
         if not step.more:
             self._take_last(path, tail)
         if step.shrunk:
@@ -156,23 +157,29 @@ class TranscriptPool:
 
     def _take_last(self, path: Path, tail: Tail) -> None:
         """Trigger: it is to be read to its end. Why: the last record may have no newline (CLAUDE_CODE section 13).
-        Outcome: it is taken if it is complete; what is not complete waits for growth."""
+        Outcome: a complete record is taken; an incomplete one waits for growth."""
         if path in self._to_end:
-            with suppress(OSError, FileRefusedError):  # it is gone, or unreadable: the next slice says so
+            with suppress(
+                OSError, FileRefusedError
+            ):  # it is removed or unreadable: the next slice reports it
                 tail.take_unterminated()
 
     def _is_unchanged(self, path: Path) -> bool:
-        """Whether all of it is handled, and it is what it was. Trigger: new rights, a backup that makes links, a root that
-        was away. Why: nobody worked in it, so its session did not come to life. Outcome: it is not even opened."""
+        """Whether all of it is handled and it is the same file.
+
+        Trigger: its stamp changed without growth (permissions, a backup that makes hard links, a root that was not mounted).
+        Why: its session did not become live by that. Outcome: it is not opened.
+        """
         try:
             whole = path.lstat().st_size
             if self._all_at(path, whole):
                 self._reset_replaced(path)
         except (OSError, FileRefusedError):
-            return False  # the ordinary way says what is the matter
-        if same := self._all_at(path, whole):
+            return False  # opening it reports the reason
+        is_same = self._all_at(path, whole)
+        if is_same:
             self.unreadable.pop(path, None)
-        return same
+        return is_same
 
     def _all_at(self, path: Path, offset: int) -> bool:
         return all(consumer.get_offset(path) == offset for consumer in self._consumers.values())
@@ -185,14 +192,14 @@ class TranscriptPool:
         return tail
 
     def _reset_replaced(self, path: Path) -> None:
-        """Set back who stands in a file that is another one now."""
+        """Reset to offset 0 each consumer whose position no longer matches the file."""
         for consumer in self._consumers.values():
-            stream = consumer.get_cursor(path)
-            with consumer.lock:  # a worker may be committing: offset and mark belong together
-                other = bool(stream.offset) and not is_valid(path, stream.position)
-                if other:
-                    stream.reset_to_start()
-            if other:
+            cursor = consumer.get_cursor(path)
+            with consumer.lock:  # a worker may be committing: offset and mark change together
+                is_replaced = bool(cursor.offset) and not is_valid(path, cursor.position)
+                if is_replaced:
+                    cursor.reset_to_start()
+            if is_replaced:
                 self._on_rewritten(path)
 
     def _reset_cursors(self, path: Path) -> None:
@@ -211,7 +218,7 @@ class TranscriptPool:
         self.unreadable[path] = Degradation("transcript.unreadable", str(what), str(hint))
 
     def get_tail(self, path: Path) -> Tail | None:
-        """The transcript's tail; one that was put away is opened and read again. None where it is gone."""
+        """The transcript's tail; an evicted one is opened and read again. None if the file is gone."""
         if path in self._open:
             return self._open[path]
         if not any(path in c.cursors for c in self._consumers.values()):
@@ -225,52 +232,53 @@ class TranscriptPool:
                 return tail
 
     def get_final_offset(self, path: Path) -> int | None:
-        """The offset up to which all is final. What was put away is not read again for this. None where it is gone."""
+        """The offset up to which everything is final; None if the file is gone. An evicted transcript is not read again."""
         if path in self._evicted:
             return self._evicted[path]
         tail = self.get_tail(path)
         return tail.safe_end if tail is not None else None
 
     def is_pending(self, path: Path) -> bool:
-        """Whether nothing of it is in memory, and `read` will get to it in its turn."""
+        """Whether nothing of it is in memory, and `read_slices` will read it."""
         return path in self._unread and path not in self._open
 
     def is_evicted(self, path: Path) -> bool:
-        """Whether it was put away: `get` would read it once more."""
+        """Whether it was evicted, so that `get_tail` would read it again."""
         return path in self._evicted
 
     def peek_prompts(self, path: Path, offset: int) -> tuple[Prompt, ...]:
-        """The prompts after an offset, as far as they are in memory: reads nothing."""
+        """The prompts after an offset that are in memory. Reads nothing."""
         tail = self._open.get(path)
         return tail.list_prompts(offset) if tail is not None else ()
 
     def trim_records(self, path: Path) -> None:
-        """Every handler is past these records: forget them, and the whole tail when nothing is left to do."""
+        """Forget the records that every handler has handled."""
         tail = self._open.get(path)
         if tail is not None:
             tail.forget_before(self._lowest_offset(path))
 
-    def evict_idle(self, live: Callable[[str], bool]) -> None:
-        """Put away what is handled and whose session is not live, or whose file is gone."""
+    def evict_idle(self, is_live: Callable[[str], bool]) -> None:
+        """Evict handled transcripts whose session is not live, or whose file is gone."""
         for path, tail in list(self._open.items()):
             self.trim_records(path)
-            over = path in self._vanished or not live(tail.session)
-            if over and self._lowest_offset(path) >= tail.read_end and path not in self._unread:
+            is_over = path in self._vanished or not is_live(tail.session)
+            if is_over and self._lowest_offset(path) >= tail.read_end and path not in self._unread:
                 self._evict(path)
         self._evict_over_limit()
 
     def _evict_over_limit(self, needed: Path | None = None) -> None:
-        """Put away what was not read for longest while there is too much in memory. It is read once more when it is due,
-        which a file that is gone cannot be, and one that was not read to its end would begin anew for ever.
+        """While too much is in memory, evict the transcripts that were read least recently. They are read again when due.
 
-        The largest would be the wrong one: it may be the one that grows, and be read anew for every line.
+        Not evicted: a removed file, which cannot be read again; a file that was not read to its end, which would be read from
+        its start for ever; the one that the caller needs. The largest is not chosen: it may be the one that grows, and it
+        would be read again for every line.
         """
-        held = sum(tail.kept_bytes for tail in self._open.values())
+        total = sum(tail.kept_bytes for tail in self._open.values())
         for path, tail in list(self._open.items()):
-            if held <= KEPT:
+            if total <= KEPT:
                 return
             if tail.kept_bytes and path not in self._unread and path not in self._vanished and path != needed:
-                held -= tail.kept_bytes
+                total -= tail.kept_bytes
                 self._evict(path)
 
     def _evict(self, path: Path) -> None:
@@ -285,7 +293,7 @@ class TranscriptPool:
             self.line_counts[name] = self.line_counts.get(name, 0) + count
 
     def count_lines(self) -> dict[str, int]:
-        """How many lines were damaged, unknown or too long, since the start."""
+        """The number of damaged, unknown and overlong lines since the start."""
         totals = dict(self.line_counts)
         for tail in self._open.values():
             for name, count in tail.counts.items():
@@ -293,11 +301,11 @@ class TranscriptPool:
         return totals
 
     def is_open(self, path: Path) -> bool:
-        """Whether something of it may be left to do."""
+        """Whether it may contain something that is not handled."""
         return path in self._open or path in self._unread
 
     def list_degradations(self) -> list[Degradation]:
-        """What cannot be read: the first few, and how many more there are."""
+        """The unreadable transcripts: the first few, and the number of the others."""
         found = list(self.unreadable.values())
         if len(found) <= SHOWN:
             return found
