@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import socket
@@ -20,7 +21,7 @@ from loguru import logger
 
 import generate
 from support_beginnings import opening
-from support_sources import ROOT, Module, mounted
+from support_sources import ROOT, Module, engine, mounted, project, slices
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli import make_program
@@ -246,3 +247,88 @@ def test_links_lead_somewhere(path: Path) -> None:
             re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings(found.read_text(), "#+")
         }
         assert not anchor or anchor in slugs, target
+
+
+# --- the map of the code ------------------------------------------------------------------------------------
+
+MAPS = ["docs/map.md", "CONTRIBUTING.md"]
+PATH_IN_TREE = re.compile(r"(?<![\w./~*-])[a-z]\w*(?:/\w+)*(?:/|\.py)(?![\w*<{-])")
+"""`sources/`, `app.py`, `learning/stage1/run.py`: in backticks, in a table or in the tree of a code block."""
+MODULE_PATH = re.compile(r"`([a-z]\w*(?:/[a-z]\w*)*)(?::(\w+(?:\.\w+)*))?`")
+"""`files/log` and `files/log:Log.append`; in the last column of a table's row also `log`."""
+
+PLACEHOLDERS = {"handlers/tacitd_handlers/yours/"}
+
+
+@cache
+def _tree() -> frozenset[str]:
+    """Every Python file and folder of the repository, the latter with a slash at the end."""
+    folders = [
+        ROOT / name for name in ("daemon", "handlers", "tests", "docs", "benchmarks", "scripts", "systemd")
+    ]
+    files = [path.relative_to(ROOT) for one in folders for path in one.rglob("*.py")]
+    parents = {f"{parent.as_posix()}/" for path in files for parent in path.parents if parent.name}
+    return frozenset({*(path.as_posix() for path in files), *parents})
+
+
+def _is_in_tree(name: str) -> bool:
+    return (ROOT / name).exists() or any(f"/{path}".endswith(f"/{name}") for path in _tree())
+
+
+def _defines(module: str, function: str) -> bool:
+    """Whether a module with this path defines the function or class, by its qualified name."""
+    every = [m for m in (*engine(), *slices()) if f"/{m.path.as_posix()}".endswith(f"/{module}.py")]
+    return any(function in _definitions(found.tree) for found in every)
+
+
+def _definitions(tree: ast.AST, above: str = "") -> set[str]:
+    found = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found |= {f"{above}{node.name}", *_definitions(node, f"{above}{node.name}.")}
+    return found
+
+
+def _unknown_names(text: str) -> set[str]:
+    """The modules, folders and functions that a page names and that do not exist."""
+    named = set(PATH_IN_TREE.findall(text)) - PLACEHOLDERS
+    unknown = {name for name in named if not _is_in_tree(name)}
+    for path, function in MODULE_PATH.findall(text):
+        if function and not _defines(path, function):
+            unknown.add(f"{path}:{function}")
+        elif "/" in path and not (ROOT / path).is_file() and not _is_in_tree(f"{path}.py"):
+            unknown.add(path)
+    for row in re.findall(r"^\| `([\w/]+/)`.*\|([^|]*)\|$", text, re.MULTILINE):
+        unknown |= {
+            row[0] + name for name in re.findall(r"`(\w+)`", row[1]) if not _is_in_tree(f"{row[0]}{name}.py")
+        }
+    return unknown
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_name_only_modules_that_exist(name: str) -> None:
+    """Modules, folders and functions on the pages about the code exist under these names."""
+    assert _unknown_names(page(name)) == set()
+
+
+def test_unknown_modules_on_a_map_are_found() -> None:
+    """The check above can fail, for each form in which a page names a module."""
+    text = (
+        "`nowhere/` `gone.py` `files/gone` `files/log:Log.gone`\n| `files/` | durable | `log`, `missing` |\n"
+    )
+    named = {"nowhere/", "gone.py", "files/gone", "files/log:Log.gone", "files/missing"}
+    assert _unknown_names(text) == named
+
+
+def test_the_map_names_every_package() -> None:
+    """Every package, every module at the root of the engine and every plugin has a place on docs/map.md."""
+    named = set(PATH_IN_TREE.findall(page("docs/map.md")))
+    roots = [("daemon/tacitd/", engine()), ("handlers/tacitd_handlers/", slices())]
+    for root, every in roots:
+        paths = [module.path.relative_to(ROOT / root) for module in every]
+        packages = {f"{path.parent.as_posix()}/" for path in paths if path.name == "__init__.py"} - {"./"}
+        assert packages - named == set()
+    at_root = {m.path.name for m in engine() if m.path.parent == ROOT / "daemon/tacitd"} - {"__init__.py"}
+    assert at_root - named == set()
+    points = project()["entry-points"]["tacitd.handlers"].values()
+    assert {f"{one.partition(':')[0].split('.')[1]}/" for one in points} - named == set()
