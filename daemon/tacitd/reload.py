@@ -1,7 +1,7 @@
 """Reloading the configuration of a running daemon: all of it, or nothing.
 
 First everything is read and checked; a wrong value raises, and the old configuration stays in force. Then the engine's
-thread applies it in one call. Paths (`paths.py`) are not part of the configuration; a change of them takes a restart.
+thread applies it in one call. Paths (`state/paths.py`) are not part of the configuration; a change of them takes a restart.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ schedulers are not used: they compare with the system's clock, list every missed
 entries for a job of one minute if the clock is set from 1970 to now), and do not run while the clock is set back.
 
 A due job only means that its interval has passed. What it does is a function of elapsed time, never of how often it ran.
-The last success of each job is in its handler's log (`consumer.py`), so a restart neither repeats nor forgets it.
+The last success of each job is in its handler's log (`consumers/consumer.py`), so a restart neither repeats nor forgets it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Schedule:
         )
 
     def take_due(self) -> list[tuple[str, str]]:
-        """Return the jobs that are due now as (slice, job). Their next interval begins now.
+        """Return the jobs that are due now as (plugin, job). Their next interval begins now.
 
         A job is returned once, however many intervals have passed, so memory and time depend on the number of jobs only.
         """
@@ -83,7 +83,7 @@ class Schedule:
         return min((time_left(planned.due, now) for planned in self._planned), default=float("inf"))
 
     def seconds_left(self) -> dict[str, float]:
-        """Seconds until each job is due, by `slice.job`; below 0 if it is overdue."""
+        """Seconds until each job is due, by `plugin.job`; below 0 if it is overdue."""
         now = self._now()
         return {f"{one.plugin_name}.{one.job.name}": time_left(one.due, now) for one in self._planned}
 

@@ -1,4 +1,4 @@
-"""The status document: the engine's state as data. Its form on a terminal belongs in `cli/status.py`.
+"""The status document: the engine's state as data. Its form on a terminal belongs in `cli/status_command.py`.
 
 The document is a contract, described in docs/status.md: `schema` is increased if a field changes its meaning. Times are
 ISO 8601, UTC.

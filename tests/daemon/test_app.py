@@ -175,7 +175,7 @@ def test_a_long_log_is_made_short_when_it_is_opened(tmp_path: Path, monkeypatch:
 
 
 def test_status_is_given_where_a_slice_cannot(tmp_path: Path) -> None:
-    """Issue "Control": silence must not look like health, and one broken slice hides nothing."""
+    """Issue "Control": silence must not look like health, and one broken plugin hides nothing."""
 
     def broken() -> dict[str, Any]:
         raise ValueError("oops")
@@ -329,7 +329,7 @@ def test_a_handler_needs_only_to_handle(tmp_path: Path) -> None:
 
 
 def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
-    """`leave` from a signal or from the socket ends the loop although a handler is busy."""
+    """`request_stop` from a signal or from the socket ends the loop although a handler is busy."""
     never = threading.Event()
 
     def hangs(event: Event) -> Any:

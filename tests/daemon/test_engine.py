@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, done, grew_due, ids
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.errors import FileRefusedError
 from tacitd.events import SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected
@@ -99,7 +99,7 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A synthesis for each megabyte of a long session would cost a hundred times what was said."""
-    monkeypatch.setattr(tails_module, "SLICE", 600)
+    monkeypatch.setattr(pool_module, "SLICE", 600)
     scene = Scene(tmp_path, grew_due(), held=False)
     scene.settle(10)
     scene.type("s", *(f"words {i}" for i in range(40)))

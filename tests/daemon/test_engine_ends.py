@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, prompts_of, words_of
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
 
@@ -65,7 +65,7 @@ def test_an_end_that_waits_for_a_file_that_is_gone_is_told(
     closed[0] = True
     scene.type("s", "two")
     scene.settle()
-    monkeypatch.setattr(tails_module, "KEPT", 0)
+    monkeypatch.setattr(pool_module, "KEPT", 0)
     scene.settle(1801)
     scene.settle(61)
     assert scene.parked() == ["no model"] and scene.handler.ends == []

@@ -10,7 +10,7 @@ import pytest
 
 from support_engine import Scene, Scripted, done, grew_due, ids, offered, words_of
 from tacitd import engine as engine_module
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, SourceChanged, TranscriptGrew
 from tacitd.handler import Done, Job, Later
@@ -146,7 +146,7 @@ def test_memory_is_bounded_and_what_was_put_away_is_handled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN "Hints and truth": parked transcripts are put away and read again when they are due."""
-    monkeypatch.setattr(tails_module, "KEPT", 5000)
+    monkeypatch.setattr(pool_module, "KEPT", 5000)
     closed = [True]
     scene = Scene(
         tmp_path,
@@ -168,8 +168,8 @@ def test_one_file_larger_than_memory_is_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Putting away what was not read to its end would begin anew for ever."""
-    monkeypatch.setattr(tails_module, "KEPT", 2000)
-    monkeypatch.setattr(tails_module, "SLICE", 600)
+    monkeypatch.setattr(pool_module, "KEPT", 2000)
+    monkeypatch.setattr(pool_module, "SLICE", 600)
     scene = Scene(tmp_path, grew_due())
     scene.type("s", *(f"words {n}" for n in range(40)))
     scene.settle()

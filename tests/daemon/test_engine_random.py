@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support_beginnings import is_new
 from support_engine import Scene, Scripted, prompts_of
 from support_examples import examples
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.pauses import Pause
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Wait
@@ -201,8 +201,8 @@ def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
     memory."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         world = World(Path(folder), seed)
-        patch.setattr(tails_module, "KEPT", world.random.choice([0, 1500, 4000, tails_module.KEPT]))
-        patch.setattr(tails_module, "SLICE", world.random.choice([200, 1000, tails_module.SLICE]))
+        patch.setattr(pool_module, "KEPT", world.random.choice([0, 1500, 4000, pool_module.KEPT]))
+        patch.setattr(pool_module, "SLICE", world.random.choice([200, 1000, pool_module.SLICE]))
         for step in steps:
             world.step(step)
         world.end()

@@ -10,7 +10,7 @@ import pytest
 
 from support_engine import Scene, Scripted, done, ids
 from support_waiting import PATIENCE
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.pauses import Pause
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, Project, TranscriptGrew
@@ -103,7 +103,7 @@ def test_a_queued_message_survives_being_put_away(tmp_path: Path, monkeypatch: p
     scene.settle()
     scene.settle(1801)
     assert "no model" in scene.parked()
-    monkeypatch.setattr(tails_module, "KEPT", 0)
+    monkeypatch.setattr(pool_module, "KEPT", 0)
     scene.settle(61)
     open_[0] = False
     scene.settle(25000)

@@ -1,4 +1,4 @@
-"""How slices are found."""
+"""How plugins are found."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_two_of_one_name_would_share_a_log() -> None:
 
 
 def test_ours_are_installed() -> None:
-    """The learning slice is found as a stranger's would be."""
+    """The plugin `learning` is found in the way in which another package's would be."""
     found = find_plugins()
     assert "learning" in [one.name for one in found.plugins] and found.failed == ()

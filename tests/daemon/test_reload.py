@@ -41,7 +41,7 @@ words = 9
 
 
 class OddSettings(BaseModel):
-    """A slice's settings."""
+    """A plugin's settings."""
 
     words: int = 1
 
@@ -81,7 +81,7 @@ def box(tmp_path: Path) -> Box:
 
 
 def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
-    """Limits, session.idle, excluded directories, back-offs, a slice's own settings, the log level, `off`."""
+    """Limits, session.idle, excluded directories, back-offs, a plugin's own settings, the log level, `off`."""
     app = box.app
     tools = app.tools["odd"]
     assert isinstance(app.projects.find_project(str(box.secret)), Project)

@@ -19,7 +19,7 @@ HOUR = 3600.0
 YEAR = 365 * 24 * HOUR
 EVERY = 60.0
 LOOP = 60.0
-"""Maximum seconds between two passes of the engine's loop (`engine.ASLEEP`)."""
+"""Maximum seconds between two passes of the engine's loop (`engine.MAX_SLEEP`)."""
 
 
 def _schedule(

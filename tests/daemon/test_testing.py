@@ -22,7 +22,7 @@ def test_the_option_sets_each_clock(tmp_path: Path, pytestconfig: pytest.Config)
 
 
 def test_a_fake_clock_moves_only_when_it_is_moved() -> None:
-    """`pass_` moves both clocks, `jump` the wall clock only."""
+    """`advance` moves both clocks, `jump` the wall clock only."""
     clock = FakeClock()
     start = clock.now(), clock.monotonic()
     clock.advance(5)

@@ -35,7 +35,7 @@ def get_paths() -> Paths:
 
 
 def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
-    """A `Call` on the running daemon. `timeout` is in seconds; None waits without a limit."""
+    """A `CallMethod` on the running daemon. `timeout` is in seconds; None waits without a limit."""
 
     def ask(method: str, /, **params: Any) -> Any:
         return call_daemon(socket, method, params, timeout)
@@ -45,7 +45,7 @@ def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
 
 @contextmanager
 def connect_or_run() -> Iterator[CallMethod]:
-    """Yield a `Call` on the running daemon; if none runs, on an engine in this process until the block ends."""
+    """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends."""
     places = get_paths()
     ask = connect_daemon(places.socket, None)
     try:

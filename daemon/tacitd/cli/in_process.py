@@ -24,7 +24,7 @@ from tacitd.state.paths import Paths
 
 @contextmanager
 def run_in_process(places: Paths) -> Iterator[CallMethod]:
-    """Take the lock, run the engine in a thread and yield a `Call` on its methods. Raises what `build` raises."""
+    """Take the lock, run the engine in a thread and yield a `CallMethod` on it. Raises what `build_app` raises."""
     with open_app(places) as app:
         table = build_methods(app)
 
@@ -36,7 +36,7 @@ def run_in_process(places: Paths) -> Iterator[CallMethod]:
 
 @contextmanager
 def open_app(places: Paths) -> Iterator[App]:
-    """Take the lock, run the engine in a thread and yield its App. Raises what `build` raises, InterruptedByError."""
+    """Take the lock, run the engine in a thread, yield its App. Raises InterruptedByError, what `build_app` raises."""
     app = build_app(places, os.environ, watcher_for=SilentWatcher)
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []

@@ -1,7 +1,7 @@
 """Durations as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds.
 
 The fast commands use this module, so it imports no more than `re` and `math`. The type for configuration fields is in
-`config_types.py`.
+`types.py`.
 """
 
 from __future__ import annotations

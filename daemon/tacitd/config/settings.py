@@ -1,8 +1,8 @@
 """The configuration: the settings, their defaults, and the errors for wrong values.
 
 No configuration is needed. It comes from `config.toml` and from `TACITD_*` variables with `__` between levels
-(`TACITD_EXTRACTION__SETTLE=2s`); a variable overrides the file. Slices add sections. Paths (`TACITD_STATE_DIR`,
-`TACITD_CONFIG`, `TACITD_SOCKET`) do not belong here: `paths.py` finds them without pydantic, for the fast commands.
+(`TACITD_EXTRACTION__SETTLE=2s`); a variable overrides the file. Plugins add sections. Paths (`TACITD_STATE_DIR`,
+`TACITD_CONFIG`, `TACITD_SOCKET`) do not belong here: `state/paths.py` finds them without pydantic, for the fast commands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacitd.errors import ConfigError
 
 PREFIX = "TACITD_"
 ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
-"""Variables with the prefix that are not settings: `paths.py`, `verbs.py`, the model's child process and tests use them."""
+"""Variables with the prefix that are not settings: for paths, the model's child process, and tests."""
 
 
 class Section(BaseModel):
@@ -71,7 +71,7 @@ class LogSettings(Section):
 
 
 class Config(BaseSettings):
-    """The engine's sections. `load` adds the slices' sections. Frozen."""
+    """The engine's sections. `load_config` adds the plugins' sections. Frozen."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
@@ -100,7 +100,7 @@ class Config(BaseSettings):
         return names
 
     def get_section(self, name: str) -> Any:
-        """The section of this name: an instance of the slice's settings model."""
+        """The section of this name: an instance of the plugin's settings model."""
         return getattr(self, name)
 
 
@@ -123,8 +123,8 @@ def load_config(
 ) -> Config:
     """Read the file and the variables, and return the whole configuration. A missing file is empty.
 
-    `sections`: the slices' settings models by section name. `broken`: a slice could not be loaded, so an unknown section
-    may be its own and is ignored.
+    `sections`: the plugins' settings models by section name. `broken`: a plugin could not be loaded, so an unknown
+    section may be its own and is ignored.
 
     Raises ConfigError, which names the key, the value, and what is allowed.
     """

@@ -1,7 +1,7 @@
 """The client of the control socket, as the command line uses it. It imports almost nothing, so that `status` is instant.
 
-from tacitd.control.client import call
-status = call(socket_path, "status")
+from tacitd.control.client import call_daemon
+status = call_daemon(socket_path, "status")
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The server of the control socket: access, limits and time limits. What a method does belongs in `verbs.py`.
+"""The server of the control socket: access, limits and time limits. What a method does belongs in `methods.py`.
 
 The socket is bound in a directory that only its owner can enter; the peer's uid is checked as well. One thread accepts;
 each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 4 MB for a request,

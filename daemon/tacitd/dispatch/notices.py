@@ -33,7 +33,7 @@ class Notices:
         logger.info("{}", notice_line(notice))
 
     def get_mark(self) -> int:
-        """The number of the newest notice, for `since`."""
+        """The number of the newest notice, for `list_since`."""
         with self._lock:
             return self._count
 

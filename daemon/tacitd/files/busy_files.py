@@ -12,7 +12,7 @@ that people edit too is changed:
   second if it is of a kind that editors remove at once.
 
 After these limits the file is changed anyway. That is safe: a change is compare-and-swap (replaced.py), and what an
-editor writes into the old file later is recovered (second_look.py). Waiting only avoids the visible effects.
+editor writes into the old file later is recovered (late_writes.py). Waiting only avoids the visible effects.
 
 Modification times come from the file system's clock, so an age is measured against the modification time of a new
 temporary file in the same directory. If that gives no usable age because a clock was set, the same state must be seen

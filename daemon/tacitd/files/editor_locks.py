@@ -13,7 +13,7 @@ What editors do, as found in their sources:
 - JetBrains' editors write `NAME___jb_tmp___` and rename it; GIO (gedit) writes `.goutputstream-XXXXXX` and renames it.
 - VS Code, Sublime Text and Helix leave no mark.
 
-Finding and reading these files belongs here. How long a change waits because of a mark is in busy.py.
+Finding and reading these files belongs here. How long a change waits because of a mark is in busy_files.py.
 """
 
 from __future__ import annotations

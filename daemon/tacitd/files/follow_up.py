@@ -1,6 +1,6 @@
 """The thread that checks swapped-out files again and finishes transactions that wait for a busy file.
 
-Only the waiting belongs here. second_look.py decides when a file is checked, transaction.py whether a transaction can be
+Only the waiting belongs here. late_writes.py decides when a file is checked, transaction.py whether a transaction can be
 finished. The thread sleeps while there is nothing to do.
 """
 

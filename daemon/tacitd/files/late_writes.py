@@ -194,7 +194,7 @@ class LateWrites:
     def _evict(self) -> None:
         """Check the oldest early, until at most AT_ONCE are kept.
 
-        A recovery swaps out another file, which is kept too. So this loops, and `keep` does not start it again in the
+        A recovery swaps out another file, which is kept too. So this loops, and `keep_old_file` does not start it again in the
         same thread.
         """
         self._evicting.now = True

@@ -3,9 +3,9 @@
 A temporary file in the same directory is synced and renamed over the old file, and the directory is synced. Mode, owner
 and the target of a symlink are kept (X-09).
 
-Files that people edit too are changed by `edit`: read, change, compare, swap, and check what was swapped out. If a person
-saved in between, their bytes are kept and the change is applied again to them (X-07, X-08). With `EditGuards`, `edit`
-also waits for a file that is being edited (busy.py), and what was swapped out is checked again later (second_look.py).
+Files that people edit too are changed by `edit_file`: read, change, compare, swap, and check what was swapped out. If a person
+saved in between, their bytes are kept and the change is applied again to them (X-07, X-08). With `EditGuards`, `edit_file`
+also waits for a file that is being edited (busy_files.py), and what was swapped out is checked again later (late_writes.py).
 
 Formats do not belong here, and neither does the choice of what is written.
 """
@@ -33,7 +33,7 @@ Change = Callable[[bytes | None], bytes | None]
 
 
 class OldFileKeeper(Protocol):
-    """Checks a file again after it was swapped out; implemented by `second_look.SecondLook`."""
+    """Checks a file again after it was swapped out; implemented by `late_writes.LateWrites`."""
 
     def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """Keep a descriptor of the file `old`, whose name is about to be removed. Raises nothing.

@@ -1,7 +1,7 @@
 """Two renames that Python does not offer: one that exchanges two names, one that never overwrites.
 
 They use `renameat2` (Linux 3.15, glibc 2.28) and `renamex_np` (macOS 10.12) through ctypes. If the C library or the file
-system has neither, `exchange` returns False, and the caller compares and replaces instead. Only these two calls belong
+system has neither, `exchange_names` returns False, and the caller compares and replaces instead. Only these two calls belong
 here; replaced.py uses them.
 """
 

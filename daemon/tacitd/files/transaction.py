@@ -86,7 +86,7 @@ class History:
         Raises FileRefusedError before anything is recorded or written if a path leads out of the project, if a file
         cannot be spliced or written, or if an unfinished transaction on one of the files cannot be finished first. Raises
         OSError or FileRefusedError later if something changed after the checks. FileBusyError is raised while a file is
-        being edited; for a file that just changed, this waits up to `busy.RESTLESS_LIMIT` seconds first, without holding
+        being edited; for a file that just changed, this waits up to `busy_files.RESTLESS_LIMIT` seconds first, without holding
         the lock. A transaction that has begun then stays in `pending`.
         """
         return retry_while_changing(lambda: self._run(root, operations, cause, key, also), self._sleep)
@@ -167,7 +167,7 @@ class History:
         """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
 
         Generated files and exclude lines are not undone. Raises UsageError if there is no such transaction or it has
-        nothing to undo, and what `run` raises.
+        nothing to undo, and what `run_transaction` raises.
         """
         with self._lock:
             past = self._fold().find_id(id)

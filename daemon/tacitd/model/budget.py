@@ -19,7 +19,7 @@ a record (`Log.terminated`), because the write of such a line failed.
     {"state":"allowed","at","parts"}                                  a person allowed these parts again
     {"state":"total","at","calls","usd","in","out"}                   the sum of what a compaction folded
 
-`at` is in seconds since 1970, UTC. The sums over these records are in tally.py; making the call is in claude.py.
+`at` is in seconds since 1970, UTC. The sums over these records are in spend_totals.py; making the call is in claude.py.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Budget:
     ) -> str | MinuteFull | NoAnswer:
         """Check the caps and record the call; return its id. The caller must then make the call, and must not call without it.
 
-        Returns `Full` only if the minute is the only obstacle: a reached cap refuses at once. Returns `NoAnswer` if the call
+        Returns `MinuteFull` only if the minute is the only obstacle: a reached cap refuses at once. Returns `NoAnswer` if the call
         is refused, or if the log cannot be written.
         """
         with self._lock:
@@ -167,7 +167,7 @@ class Budget:
         """Record what the call cost. `usd` None: unknown, so a cost is assumed. `why` "" means an answer.
 
         Raises nothing, so that an answer that was paid for is not lost because the log cannot be written. The record then
-        waits in memory for `save`.
+        waits in memory for `save_unwritten`.
         """
         with self._lock:
             ended = {
@@ -248,7 +248,7 @@ class Budget:
 
         The age is measured from the newest record or from now, whichever is earlier. So neither a clock that is ahead nor one
         that is behind makes this month's records old. The log is read when this is consumed, which is under the log's own
-        lock. So this must not take the budget's lock, because `begin` takes the two in the opposite order.
+        lock. So this must not take the budget's lock, because `begin_call` takes the two in the opposite order.
         """
         records = [dict(record) for record in self._log.read()]
         before, old = _cutoff_time(records, self._clock.now()), _old_calls(records, self._clock.now())

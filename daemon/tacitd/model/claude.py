@@ -47,7 +47,7 @@ ABSENT_HINT = "install Claude Code, or set claude.command to its path; work that
 
 
 class ProcessRunner(Protocol):
-    """The signature of `process.run`, so that a test can replace it."""
+    """The signature of `process.run_process`, so that a test can replace it."""
 
     def __call__(
         self,

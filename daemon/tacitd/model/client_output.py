@@ -1,4 +1,4 @@
-"""The client's output as a `Report`, parsed tolerantly. Pure.
+"""The client's output as a `ClientReport`, parsed tolerantly. Pure.
 
 `--output-format stream-json --verbose` prints one object a line, the `result` last; `json` prints one object, or with
 `--verbose` an array of all objects. Warnings may be between the lines, and a killed client leaves half a line. What does

@@ -1,4 +1,4 @@
-"""What signals do before the daemon can act on them: from the program's first line until `signals.acting` is entered.
+"""What signals do before the daemon can act on them: from the program's first line until `signals.handle_signals` is entered.
 
 This module is imported first, so it imports only what the interpreter has loaded already. Without it, SIGUSR1 (write
 a trace) would end a daemon that is starting, SIGHUP would end a service, and Ctrl-C during an import would print a

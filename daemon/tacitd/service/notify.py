@@ -1,7 +1,7 @@
 """systemd's notification protocol, without a library.
 
 Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names (an abstract one if it
-begins with `@`). Without NOTIFY_SOCKET nothing is sent. When the service is ready or alive is decided in `life.py`.
+begins with `@`). Without NOTIFY_SOCKET nothing is sent. When the service is ready or alive is decided in `supervision.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Notifier:
         self.send(STATUS=text)
 
     def notify_reloading(self) -> None:
-        """Report that the configuration is being read again, until `ready` is called."""
+        """Report that the configuration is being read again, until `notify_ready` is called."""
         self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
 
     def notify_stopping(self) -> None:

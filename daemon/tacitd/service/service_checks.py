@@ -1,6 +1,6 @@
 """The checks of `tacitd doctor` on the service and its machine: unit file, environment, projects, clock, socket, modes.
 
-Each check yields findings and changes nothing. What may be repaired without asking is in `mend.py`.
+Each check yields findings and changes nothing. What may be repaired without asking is in `fixes.py`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
 
 
 def known_projects(paths: Paths) -> list[str]:
-    """The roots named in the last status snapshot: those of the slices and those with parked work, sorted."""
+    """The roots named in the last status snapshot: those of the plugins and those with parked work, sorted."""
     snapshot = _snapshot(paths)
     slices, parked = snapshot.get("slices"), snapshot.get("parked")
     found = (

@@ -20,9 +20,9 @@ from types import FrameType
 
 
 class SignalReactions:
-    """What each signal does: before `connect` it ends the process, afterwards the daemon acts on it. Thread-safe.
+    """What each signal does: before `connect_actions` it ends the process, afterwards the daemon acts on it. Thread-safe.
 
-    `held`: signals that are kept until `connect`, such as SIGHUP for a reload.
+    `held`: signals that are kept until `connect_actions`, such as SIGHUP for a reload.
     """
 
     def __init__(self, held: Iterable[signal.Signals] = ()) -> None:
@@ -43,7 +43,7 @@ class SignalReactions:
     def react_to(self, number: signal.Signals) -> None:
         """Run the signal's action.
 
-        Trigger: the signal comes before `connect`. Why: no work has begun that could be finished, and a start may be
+        Trigger: the signal comes before `connect_actions`. Why: no work has begun that could be finished, and a start may be
         interrupted anywhere, as by a power cut. Outcome: the process ends with 128 + the signal's number, as in a shell.
         """
         with self._lock:
@@ -83,7 +83,7 @@ def handle_signals(
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Replace the default action; the thread in `acting` acts."""
+    """Replace the default action; the thread in `handle_signals` acts."""
 
 
 def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:

@@ -116,7 +116,7 @@ def _keep_no_socket(path: Path) -> str:
 
 
 def collect_footprints(slices: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
-    """By slice name, the files outside the state directory. A slice whose `footprint` raises gets an empty one."""
+    """By plugin name, the files outside the state directory. A plugin whose `footprint` raises gets an empty one."""
     found: dict[str, Footprint] = {}
     for one in slices:
         try:

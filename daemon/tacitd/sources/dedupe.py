@@ -50,13 +50,13 @@ class SeenPrompts:
 
     @classmethod
     def from_keys(cls, ids: Iterable[str]) -> SeenPrompts:
-        """Given what `ids` returned before, or plain `Prompt.id`s from a log, return an instance that has seen them."""
+        """Given what `dump_keys` returned before, or plain `Prompt.id`s from a log, return an instance that has seen them."""
         seen = cls()
         seen.load_keys(ids)
         return seen
 
     def load_keys(self, ids: Iterable[str]) -> None:
-        """Add what `ids` returned before, or plain `Prompt.id`s."""
+        """Add what `dump_keys` returned before, or plain `Prompt.id`s."""
         for item in ids:
             if item.startswith("="):
                 self._ids.add(bytes.fromhex(item[1:]))
@@ -68,7 +68,7 @@ class SeenPrompts:
 
     @classmethod
     def encode_prompts(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
-        """Given prompts, return what a log must keep so that `load` restores them."""
+        """Given prompts, return what a log must keep so that `load_keys` restores them."""
         some = cls()
         for prompt in prompts:
             some.add_prompt(prompt, copies)
@@ -76,7 +76,7 @@ class SeenPrompts:
 
     @staticmethod
     def encode_id(id: str) -> str:
-        """What a log must keep so that `load` restores this id, whatever characters it has."""
+        """What a log must keep so that `load_keys` restores this id, whatever characters it has."""
         return "=" + _digest(id).hex()
 
     def dump_keys(self) -> Iterator[str]:

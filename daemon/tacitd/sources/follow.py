@@ -53,7 +53,7 @@ class _Root:
 class Follower:
     """Follows all transcripts below the roots of a source.
 
-    Call it from one thread, at `next_in` or when `wake` is called; `degradations` may be read from other threads.
+    Call it from one thread, at `next_in` or when `wake` is called; `list_degradations` may be read from other threads.
     """
 
     def __init__(

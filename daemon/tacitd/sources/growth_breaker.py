@@ -69,7 +69,7 @@ class _Rate:
 
     def opens_at(self) -> float:
         """The monotonic time at which it opens if no further session is counted."""
-        # It opens when fewer than half of the limit are left (`forget`). So the oldest session that must expire for that
+        # It opens when fewer than half of the limit are left (`forget_before`). So the oldest session that must expire for that
         # decides.
         kept = math.ceil(self.limit / 2) - 1
         seen = [seen for _, seen in self.known.values()]

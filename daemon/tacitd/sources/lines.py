@@ -187,7 +187,7 @@ def leading_objects(data: bytes) -> list[tuple[int, int]]:
     from the first byte on.
 
     What is appended later cannot change them, because bytes after a complete object belong to the next record. Objects
-    after a torn one are left out, because later bytes may show that they are parts of it (`salvage` judges whole lines
+    after a torn one are left out, because later bytes may show that they are parts of it (`salvage_records` judges whole lines
     only).
     """
     data = replace_surrogates(data)

@@ -26,7 +26,7 @@ GONE_FOR = 120.0
 LOOK_EVERY = 10.0
 """Seconds between two checks of the claims while a session is live."""
 LOOK_AT_MOST_EVERY = 5.0
-"""Minimum seconds between two checks, however often `tick` is called."""
+"""Minimum seconds between two checks, however often `take_ended` is called."""
 FORGET = 3600.0
 """Seconds after which an ended session is forgotten."""
 
@@ -142,7 +142,7 @@ class Sessions:
         return ended
 
     def next_in(self) -> float:
-        """Seconds until `tick` may have a result; infinity while no session is live."""
+        """Seconds until `take_ended` may have a result; infinity while no session is live."""
         now = self._clock.monotonic()
         quiet = [session.grown + self.idle for session in self._live_ones()]
         gone = [
@@ -179,7 +179,7 @@ class Sessions:
         """The session; its client is searched if the session begins now.
 
         It is not searched for growth that was only found at the start, because there may be thousands of such sessions, and
-        `tick` searches the clients of all of them at once.
+        `take_ended` searches the clients of all of them at once.
         """
         session = self._sessions.setdefault(name, _Session(ended=True))
         now = self._clock.monotonic()

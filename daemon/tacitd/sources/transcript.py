@@ -165,7 +165,7 @@ class Tail:
         fd = lines.open_transcript(self.path)
         try:
             if self._mark is None or self._other_file(fd):
-                return 0  # `advance` must run first
+                return 0  # `read_next_slice` must run first
             data = os.pread(fd, self._longest + 1, self._read_end)
             if b"\n" in data or len(data) > self._longest:
                 return 0

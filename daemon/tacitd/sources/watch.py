@@ -8,8 +8,8 @@ what follows:
   directory that could not be watched (the limit) would go unnoticed.
 - It warns with its whole watch table as text. That warning is filtered.
 - An exception in a callback ends the thread silently, a deleted root stops its emitter, and a renamed root is still watched
-  at its old place. `check` detects all three and builds the observer again.
-- A directory below the root that cannot be watched is skipped silently. `unwatched` compares with its table. Lost events
+  at its old place. `repair_watching` detects all three and builds the observer again.
+- A directory below the root that cannot be watched is skipped silently. `list_unwatched` compares with its table. Lost events
   (a full kernel queue) are only reported in its log, so a handler is added to its logger.
 """
 
@@ -46,7 +46,7 @@ class Watcher(Protocol):
     """A source of hints for `follow.Follower`. All methods are called by the follower's thread."""
 
     def start(self) -> None:
-        """Start watching. Never raises for a root that is missing or cannot be watched: see `problems`."""
+        """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
         ...
 
     def stop(self) -> None:

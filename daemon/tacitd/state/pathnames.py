@@ -18,7 +18,7 @@ def encode_path(path: Path) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def decode_path(name: str) -> Path:
-    """The path that `name_of` wrote.
+    """The path that `encode_path` wrote.
 
     Cached, so that all callers share one object: each handler knows each transcript, and a Path is large (15 MB for
     10,000 transcripts and five handlers).

@@ -108,7 +108,7 @@ def clean_line(line: str) -> str:
 class _Item:
     """A bullet, with the index of its first line, its end (exclusive), and its text.
 
-    `first` is the text of the first line, `joined` that of all its lines.
+    `first` is the text of the first line, `join_lines` that of all its lines.
     """
 
     start: int

@@ -14,7 +14,7 @@ def test_the_paths(cli: Cli) -> None:
 
 
 def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
-    """The slices' settings too; a variable overrides the file."""
+    """The plugins' settings too; a variable overrides the file."""
     cli.set(TACITD_EXTRACTION__SETTLE="2s", TACITD_PROJECTS__EXCLUDE="/a,/b")
     said = cli.run("config", "show", "--json").json
     assert said["extraction.settle"] == 2.0 and said["projects.exclude"] == ["/a", "/b"]

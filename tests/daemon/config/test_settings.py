@@ -14,7 +14,7 @@ from tacitd.errors import CONFIG, ConfigError
 
 
 class Extraction(BaseModel):
-    """A slice's section."""
+    """A plugin's section."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

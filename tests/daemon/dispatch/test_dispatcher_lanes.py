@@ -35,7 +35,7 @@ def test_one_lane_for_a_project_and_two_projects_at_once(tmp_path: Path) -> None
 
 
 def test_a_handler_is_busy_with_as_many_projects_as_it_said(tmp_path: Path) -> None:
-    """`Slice.lanes`: what is not begun yet is gathered as late as possible."""
+    """`Plugin.lanes`: what is not begun yet is gathered as late as possible."""
     scene = Scene(tmp_path, held=True, lanes=1)
     scene.type("s1", "one")
     scene.type("s2", "two", cwd=scene.project("other"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.errors import FileRefusedError
 from tacitd.handler import Later
 from tacitd.sources import lines
@@ -15,8 +15,8 @@ from tacitd.sources import lines
 
 def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DESIGN "Hints and truth": reads are bounded slices, round robin."""
-    monkeypatch.setattr(tails_module, "SLICE", 300)
-    monkeypatch.setattr(tails_module, "SLICES", 2)
+    monkeypatch.setattr(pool_module, "SLICE", 300)
+    monkeypatch.setattr(pool_module, "SLICES", 2)
     scene = Scene(tmp_path)
     scene.type("huge", *(f"words {n}" for n in range(100)))
     scene.type("small", "hello")
@@ -67,7 +67,7 @@ def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RELIABILITY row 9, issue "Reading": a `scan` of the past reads each transcript once or twice, in bounded memory."""
-    monkeypatch.setattr(tails_module, "KEPT", 20_000)
+    monkeypatch.setattr(pool_module, "KEPT", 20_000)
     scene = Scene(tmp_path, held=True, lanes=1)
     read, held = 0, 0
 
@@ -89,14 +89,14 @@ def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
         scene.settle(0.1)
     assert synced.done() and len(scene.handler.did) == len(set(scene.handler.did)) == 80
     assert read <= 3 * total, f"each byte was read {read / total:.0f} times"
-    assert held < 20_000 + tails_module.SLICES * total / 80 * 2 < total / 2
+    assert held < 20_000 + pool_module.SLICES * total / 80 * 2 < total / 2
 
 
 def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN "What matters": while much is parked, a line more costs a line more, and not the whole file again."""
-    monkeypatch.setattr(tails_module, "KEPT", 40_000)
+    monkeypatch.setattr(pool_module, "KEPT", 40_000)
     scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), lanes=99)
     crowd(scene, 8)
     scene.settle()

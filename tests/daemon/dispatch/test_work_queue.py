@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support_engine import Scene, Scripted, done, prompts_of
 from support_examples import examples
-from tacitd.dispatch import pool as tails_module
+from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.pauses import Pause
 from tacitd.dispatch.work_item import WaitKey, WorkItem
@@ -221,13 +221,13 @@ def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
         scene.append(session, scene.title(session) | {"cwd": str(scene.root)})  # so it is announced before
     scene.settle()
     _work_off(scene)
-    monkeypatch.setattr(tails_module, "KEPT", 0)
+    monkeypatch.setattr(pool_module, "KEPT", 0)
     for session in "st":
         scene.type(session, "one")
         scene.settle()
     scene.engine.end_session(EndedSession("t", scene.path("t"), "idle", 0.0))
     scene.settle(0)
-    monkeypatch.setattr(tails_module, "SLICES", 0)
+    monkeypatch.setattr(pool_module, "SLICES", 0)
     scene.type("t", "two")
     scene.engine._poll_files(full=True)
     scene.work()

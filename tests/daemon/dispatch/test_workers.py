@@ -10,7 +10,7 @@ from tacitd.dispatch.workers import ThreadPool
 
 
 def test_work_is_done_by_so_many_at_most() -> None:
-    """`Slice.lanes`: how many projects a handler may be busy with at once."""
+    """`Plugin.lanes`: how many projects a handler may be busy with at once."""
     pool, gate, names = ThreadPool("x", 2), threading.Event(), set()
     seen: list[int] = []
     full = threading.Barrier(3)

@@ -84,7 +84,7 @@ def call(
 
 
 def test_on_disk_before_the_child() -> None:
-    """ANCHORS P1: counted before the call, durable when `begin` returns; the form of the records."""
+    """ANCHORS P1: counted before the call, durable when `begin_call` returns; the form of the records."""
     log = Memory()
     begun = budget(log).begin_call("batch-1", "fast", "extraction")
     assert log.durable == 2

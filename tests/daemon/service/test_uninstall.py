@@ -121,7 +121,7 @@ def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -
 
 
 def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> None:
-    """The slice's reason is printed; a file that does not exist is not named."""
+    """The plugin's reason is printed; a file that does not exist is not named."""
     file, none = tmp_path / "exclude", tmp_path / "none"
     file.write_text("/LEARNED.md\n")
     one = Footprint(kept=[file, none], reasons={file: "git's own", none: "absent"})

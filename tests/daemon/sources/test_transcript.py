@@ -136,7 +136,7 @@ def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_kept_and_forgotten(path: Path) -> None:
-    """events.Record: prompts, text, tools, summaries; nothing else. `forget` frees memory."""
+    """events.Record: prompts, text, tools, summaries; nothing else. `forget_before` frees memory."""
     tool = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
     result = [{"type": "tool_result", "tool_use_id": "t1", "content": "out", "is_error": False}]
     thought = {"content": [{"type": "thinking", "thinking": "hm"}]}
@@ -309,7 +309,7 @@ def test_a_torn_record_at_the_end_is_none(path: Path, cut: int) -> None:
 
 
 def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
-    """DESIGN "Sources": the text before the position is another one now, so `advance` starts again."""
+    """DESIGN "Sources": the text before the position is another one now, so `read_next_slice` starts again."""
     write(path, typed("one", "u1"))
     tail = read(path)
     path.write_bytes(typed("two", "u2") + typed("three", "u3")[:-1])
@@ -400,7 +400,7 @@ def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
 
 
 def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
-    """RELIABILITY row 18: `forget` frees memory."""
+    """RELIABILITY row 18: `forget_before` frees memory."""
     lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
     write(path, *lines)
     tail, most, more = Tail(path, 0, SOURCE), 0, True

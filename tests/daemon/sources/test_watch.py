@@ -161,7 +161,7 @@ def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify's queue")
 def test_overflow_of_the_kernels_queue_is_noticed(watched: Watched, tmp_path: Path) -> None:
-    """RELIABILITY row 5: watchdog does not tell handlers that events were lost; `check` does.
+    """RELIABILITY row 5: watchdog does not tell handlers that events were lost; `repair_watching` does.
 
     The thread that empties the queue waits for its lock, so it reads at most one block, also on the fastest machine.
     """

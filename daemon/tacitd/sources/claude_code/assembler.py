@@ -1,7 +1,7 @@
 """The assembler: the records of one transcript, in file order, turned into what handlers get. No file, no clock.
 
 What a record needs from its neighbours belongs here: its session and directory, the assistant's text before it, whether a
-queued message was taken back, whether the same words came before. The verdict on a single record is in person.py.
+queued message was taken back, whether the same words came before. The verdict on a single record is in prompts.py.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RecordAssembler:
         return self._queue.find_pin(self.start)
 
     def try_fast_path(self, start: int, raw: memoryview, line: LineHeader) -> bool:
-        """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `take`.
+        """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `add_line`.
 
         This is the fast path: nine of ten lines end here, so it does only what it must. An assistant's line is kept undecoded
         and decoded on request.
@@ -227,7 +227,7 @@ class RecordAssembler:
         entry = self._queue.remove_delivered(text)
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
-            # and may be nowhere else, so they are taken from this record. `Seen` drops them if they are.
+            # and may be nowhere else, so they are taken from this record. `SeenPrompts` drops them if they are.
             typed = TranscriptLine(type="queue-operation", operation="enqueue", content=line.content)
             entry = self._entry(start, end, line, text, judge_line(typed, self.own))
         if entry is not None and not entry.given_out:

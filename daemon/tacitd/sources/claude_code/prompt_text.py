@@ -1,6 +1,6 @@
 """The part of a text that a person typed, without the envelopes, markers and boilerplate of Claude Code. Pure.
 
-Functions from strings to strings belong here. Which record contains a text is decided in person.py.
+Functions from strings to strings belong here. Which record contains a text is decided in prompts.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a person said in one record: the fourteen rules of CLAUDE_CODE section 6; the first match decides (S-05).
 
-`judge` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
-queued message taken back?) is in person_queue.py; what depends on earlier ones (was it said before?) is in dedupe.py.
+`judge_line` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
+queued message taken back?) is in queued_prompts.py; what depends on earlier ones (was it said before?) is in dedupe.py.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class QueuedPrompt:
     context: str
     uuid: str = ""
     given_out: bool = False
-    """Whether its words became a prompt already (`release`)."""
+    """Whether its words became a prompt already (`release_all`)."""
 
 
 class PromptQueue:

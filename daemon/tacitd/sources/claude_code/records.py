@@ -1,10 +1,10 @@
 """One line of JSON to the fields of it that are used. No rules about persons, no files.
 
 The decoder skips all other fields without building them. Rarely needed fields are `Raw`, which refers to the line's
-bytes, so a `Line` must not be kept longer than its line.
+bytes, so a `TranscriptLine` must not be kept longer than its line.
 
 The format is internal to Claude Code and changes (S-05). A field with an unexpected shape never raises; it is left out
-(`decode` falls back to decoding each field separately).
+(`decode_line` falls back to decoding each field separately).
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class HeaderAttachment(Struct, gc=False):
 
 
 class LineHeader(Struct, gc=False, rename="camel"):
-    """The fields that are enough for most lines. A `Line` is decoded only if a person may have said something in it.
+    """The fields that are enough for most lines. A `TranscriptLine` is decoded only if a person may have said something in it.
 
     Two structs, because each field of a struct costs a comparison with every unknown key of every line.
     """
@@ -172,7 +172,7 @@ class LineHeader(Struct, gc=False, rename="camel"):
 
 
 decode_header = msgspec.json.Decoder(LineHeader).decode
-"""Given a line, return its header. Raises ValueError or RecursionError; then `decode` it."""
+"""Given a line, return its header. Raises ValueError or RecursionError; then `decode_line` it."""
 
 _DECODER = msgspec.json.Decoder(TranscriptLine)
 
@@ -181,7 +181,7 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
     """Given one line, return its record; None if it is JSON but not an object.
 
     Raises ValueError (msgspec's, or UnicodeDecodeError) or RecursionError if it is not complete JSON; then
-    `lines.salvage` finds the records in it.
+    `lines.salvage_records` finds the records in it.
     """
     try:
         return _DECODER.decode(raw)
