@@ -71,18 +71,18 @@ ROOT_MODULES = 16
 
 
 def test_imports_run_from_the_slices_to_the_engine() -> None:
-    """DESIGN "The house": tacitd_handlers -> tacitd, never back."""
+    """DESIGN "The tree": tacitd_handlers -> tacitd, never back."""
     assert wrong(engine(), lambda m: [n for n in m.imports if n.startswith("tacitd_handlers")]) == {}
 
 
 def test_only_the_composition_root_joins_parts() -> None:
-    """DESIGN "The house": cli -> app -> everything else."""
+    """DESIGN "The tree": cli -> app -> everything else."""
     joiners = set(ABOVE)
     assert wrong(engine(), lambda m: m.parts & ABOVE.get(m.part, joiners) - {m.part}) == {}
 
 
 def test_parts_do_not_know_each_others_insides() -> None:
-    """DESIGN "The house": control, transcripts, model and files are told apart, the foundation stands on itself."""
+    """DESIGN "The tree": control, transcripts, model and files are told apart, the foundation stands on itself."""
     told_apart = [module for module in engine() if module.part in MAY]
     assert {module.part for module in told_apart} == set(MAY)
     assert wrong(told_apart, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
@@ -126,7 +126,7 @@ RULES = frozenset(
 
 
 def test_slices_do_not_know_each_other() -> None:
-    """DESIGN "One way through", a slice is a folder: it uses pure rules of another at most, no store and no handler.
+    """DESIGN "Plugins", a slice is a folder: it uses pure rules of another at most, no store and no handler.
 
     Folders that offer no slice are there to be shared; the program's tables, beside the folders, name several.
     """
@@ -167,7 +167,7 @@ NAMES_OF_SYSTEMS = re.compile(
 
 
 def test_the_engine_names_no_handler() -> None:
-    """DESIGN "The house": the engine's code holds no name of a system, of its files or of its stages.
+    """DESIGN "The tree": the engine's code holds no name of a system, of its files or of its stages.
 
     Docstrings may give examples.
     """
@@ -344,19 +344,19 @@ def test_a_late_callback_is_found(late: str) -> None:
 
 
 def test_source_roots_are_no_packages() -> None:
-    """DESIGN "The house": an __init__.py in `daemon/` would shadow python-daemon."""
+    """DESIGN "The tree": an __init__.py in `daemon/` would shadow python-daemon."""
     assert [name for name in ("daemon", "handlers") if (ROOT / name / "__init__.py").exists()] == []
 
 
 def test_import_daemon_is_python_daemon() -> None:
-    """DESIGN "The house": `import daemon` goes on meaning python-daemon, from the checkout's top too."""
+    """DESIGN "The tree": `import daemon` goes on meaning python-daemon, from the checkout's top too."""
     code = "import daemon; print(daemon.DaemonContext.__module__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "daemon.daemon"
 
 
 def test_the_wheel_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
-    """DESIGN "The house": two source roots; the wheel holds tacitd and tacitd_handlers with their prompts, only."""
+    """DESIGN "The tree": two source roots; the wheel holds tacitd and tacitd_handlers with their prompts, only."""
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -376,7 +376,7 @@ def _dependencies(*, dev: bool) -> list[str]:
 
 
 def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
-    """DESIGN "Hints and truth", "Life as a service": APScheduler 4 is another API, watchdog 7.0 misses appends."""
+    """DESIGN "Sources", "Service": APScheduler 4 is another API, watchdog 7.0 misses appends."""
     every = _dependencies(dev=True)
     assert [one for one in every if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+,<\d+(\.\d+)*", one)] == []
     assert any(re.fullmatch(r"apscheduler>=3\.[\d.]+,<4", one) for one in every)
@@ -384,7 +384,7 @@ def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    """DESIGN "The house": what runs imports the standard library, ourselves, and what pyproject.toml names."""
+    """DESIGN "The tree": what runs imports the standard library, ourselves, and what pyproject.toml names."""
     declared = {re.split(r"[>\[]", one)[0].replace("-", "_") for one in _dependencies(dev=False)}
     known = {*sys.stdlib_module_names, *PACKAGES, "daemon", *declared}
     assert wrong([*engine(), *slices()], lambda m: {name.split(".")[0] for name in m.imports} - known) == {}
@@ -431,7 +431,7 @@ def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
 
 
 def test_apscheduler_is_in_one_place() -> None:
-    """DESIGN "The house": what happens by the clock is schedule.py's, and nobody else's."""
+    """DESIGN "The tree": what happens by the clock is schedule.py's, and nobody else's."""
     using = [m.name for m in (*engine(), *slices()) if any(n.startswith("apscheduler") for n in m.imports)]
     assert using == ["tacitd.schedule"]
 

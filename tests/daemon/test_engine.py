@@ -131,7 +131,7 @@ def test_a_torn_last_line_waits_and_does_not_hang_sync(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["shrunk", "rewritten", "replaced", "while down"])
 def test_another_file_is_read_again_and_nothing_is_done_twice(tmp_path: Path, how: str) -> None:
-    """DESIGN "Hints and truth": a mismatch or a shrunken file means: read again from 0."""
+    """DESIGN "Sources": a mismatch or a shrunken file means: read again from 0."""
     scene = Scene(tmp_path)
     records = scene.type("s", "one", "two", "three")
     scene.settle()

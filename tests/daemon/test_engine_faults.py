@@ -43,7 +43,7 @@ def test_a_failing_turn_is_shown_and_done_again(tmp_path: Path, monkeypatch: pyt
 def test_ten_faults_end_the_loop_and_answer_everybody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue "Life as a service": a service manager starts it anew; a `sync` in progress is told."""
+    """DESIGN "Service": a service manager starts it anew; a `sync` in progress is told."""
     scene = Scene(tmp_path)
     monkeypatch.setattr(scene.engine._stop, "wait", lambda seconds: False)
     scene.type("s", "one")
@@ -145,7 +145,7 @@ def test_nothing_grows_without_bound(tmp_path: Path) -> None:
 def test_memory_is_bounded_and_what_was_put_away_is_handled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "Hints and truth": parked transcripts are put away and read again when they are due."""
+    """DESIGN "Sources": parked transcripts are put away and read again when they are due."""
     monkeypatch.setattr(pool_module, "KEPT", 5000)
     closed = [True]
     scene = Scene(
@@ -270,7 +270,7 @@ def test_a_scan_for_one_project_pays_for_no_other(tmp_path: Path) -> None:
 
 
 def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
-    """DESIGN "One way through": the rescue log is left "when it was handled or dropped by hand"."""
+    """DESIGN "Consumers": the rescue log is left "when it was handled or dropped by hand"."""
     scene = Scene(
         tmp_path, Scripted(lambda event: Later("its directory is gone") if words_of(event) else Done())
     )

@@ -34,7 +34,7 @@ def recovered(scene: Scene) -> list[Degradation]:
 
 
 def test_what_is_added_to_the_old_file_is_there_within_two_minutes(tmp_path: Path) -> None:
-    """DESIGN "Two durable primitives": the descriptor is kept for a minute; housekeeping comes once a minute."""
+    """DESIGN "Files": the descriptor is kept for a minute; housekeeping comes once a minute."""
     scene = Scene(tmp_path)
     path = learned(scene)
     with path.open("a") as writer:
@@ -69,7 +69,7 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
 
 
 def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
-    """DESIGN "Life as a service": what came until then is in the file."""
+    """DESIGN "Service": what came until then is in the file."""
     scene = Scene(tmp_path)
     path = learned(scene)
     with path.open("a") as writer:

@@ -114,7 +114,7 @@ def _peak_memory(daemon: Daemon) -> int:
 
 
 def test_shrunken_rewritten_and_vanished_transcripts(make: MakeDaemon) -> None:
-    """DESIGN "Hints and truth": read again from 0; what was handled is not paid for again, what is new is learned."""
+    """DESIGN "Sources": read again from 0; what was handled is not paid for again, what is new is learned."""
     daemon = make()
     daemon.start()
     path, cwd = daemon.begin("s1"), str(daemon.project)
@@ -254,7 +254,7 @@ def test_a_read_only_project_waits_before_money_is_spent(make: MakeDaemon) -> No
 
 
 def test_a_log_of_ours_that_somebody_damaged_is_read_on(make: MakeDaemon) -> None:
-    """DESIGN "A log": readers skip and report what does not parse; nothing that was handled is paid for again."""
+    """DESIGN "Files": readers skip and report what does not parse; nothing that was handled is paid for again."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -274,7 +274,7 @@ def test_a_log_of_ours_that_somebody_damaged_is_read_on(make: MakeDaemon) -> Non
 
 
 def test_a_log_of_ours_that_cannot_be_read_stops_one_handler_and_is_named(make: MakeDaemon) -> None:
-    """DESIGN "One way through": one failing handler never touches another; the hint mends it, and nothing is lost."""
+    """DESIGN "Handlers and events": a failing handler affects no other; the hint fixes it, and nothing is lost."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")

@@ -225,7 +225,7 @@ def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) 
 
 
 def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
-    """DESIGN: words that were rejected are kept until somebody lets go of them."""
+    """DESIGN "Consumers": words that were rejected are kept until somebody lets go of them."""
     daemon = make([{"match": "poison", "reply": "x" * 9000}, {"match": ".", "reply": "NONE"}])
     daemon.start(DISPATCH__FIRST_PAUSE="50ms")
     daemon.type_("s1", "poison-10")

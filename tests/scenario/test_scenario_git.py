@@ -24,7 +24,7 @@ def learn(daemon: Daemon, words: str) -> None:
 
 
 def test_nothing_is_published_until_it_is_shared(make: MakeDaemon) -> None:
-    """DESIGN "Nothing gets published by accident": excludes that are local to the clone, and `tacitd share`."""
+    """DESIGN "Where it writes": excludes that are local to the clone, and `tacitd share`."""
     daemon = make([ECHO_FACTS, BOTH])
     daemon.start()
     learn(daemon, "Prefers amber-1")

@@ -123,7 +123,7 @@ def test_links_in_a_strangers_repository_lead_nowhere(make: MakeDaemon, tmp_path
 
 
 def test_it_can_say_from_which_words_a_line_came(make: MakeDaemon) -> None:
-    """DESIGN "What matters" 3: `tacitd why` names the line, its file, the session and the person's words."""
+    """DESIGN "Priorities" 3: `tacitd why` names the line, its file, the session and the person's words."""
     daemon = make(LEARNING, EXTRACTION__SETTLE="0s")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")

@@ -54,7 +54,7 @@ def outside(daemon: Daemon) -> set[str]:
 
 
 def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> None:
-    """RELIABILITY 15 and 19, DESIGN "It must end": other projects learn; when the model recovers, everything is learned."""
+    """RELIABILITY 15 and 19, DESIGN "Model": other projects learn; when the model recovers, everything is learned."""
     daemon = make(DISPATCH__FIRST_PAUSE="1h")
     projects = {fault: daemon.new_project(fault) for fault in FAULTS}
     words = {fault: f"Prefers amber-{number}x" for number, fault in enumerate(FAULTS)}
@@ -87,7 +87,7 @@ def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> Non
 
 
 def test_a_client_that_hangs_is_one_line_too(make: MakeDaemon) -> None:
-    """RELIABILITY 15, DESIGN "It must end": ended after its time, said, and asked again when it answers."""
+    """RELIABILITY 15, DESIGN "Model": ended after its time, said, and asked again when it answers."""
     daemon = make(
         [{"match": EXTRACTION, "fault": HANGS[0], "times": 1}, {"match": EXTRACTION, "fault": HANGS[1]}],
         CLAUDE__TIMEOUT="1s",
@@ -128,7 +128,7 @@ def test_a_usage_limit_parks_until_its_reset(make: MakeDaemon) -> None:
 
 
 def test_a_lost_login_says_how_to_log_in_and_is_one_degradation(make: MakeDaemon) -> None:
-    """DESIGN: `status` says what waits and for what; after the login everything that waited is learned."""
+    """DESIGN "Model": `status` says what waits and for what; after the login everything that waited is learned."""
     daemon = make(DISPATCH__FIRST_PAUSE="1h")
     other = daemon.new_project("other")
     daemon.claude.rules([{"fault": "logged-out"}])
@@ -156,7 +156,7 @@ def test_an_overload_is_tried_again_and_passes(make: MakeDaemon) -> None:
 
 
 def test_one_poisonous_prompt_is_put_aside_alone(make: MakeDaemon) -> None:
-    """DESIGN "One way through": a failing batch is halved until the one record is alone; only that is rejected, in sight."""
+    """DESIGN "Handlers and events": a failing batch is halved until the record is alone; only that one is rejected."""
     daemon = make(
         [failing("echo", "amber-3x"), *LEARNING],
         DISPATCH__FIRST_PAUSE="200ms",

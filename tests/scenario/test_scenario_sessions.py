@@ -194,7 +194,7 @@ def test_scan_goes_back_when_asked_and_only_once(make: MakeDaemon, running: bool
 
 
 def test_own_calls_are_never_learned_from(make: MakeDaemon) -> None:
-    """SPEC S-60, S-61, DESIGN "It must not see itself": each guard alone, should a client ever write our calls down."""
+    """SPEC S-60, S-61, DESIGN "Model": each guard alone, should a client ever write our calls down."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")

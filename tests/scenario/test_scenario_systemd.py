@@ -78,7 +78,7 @@ class World:
 @needs_systemd
 @pytest.mark.timeout(240)
 def test_the_life_of_a_service(tmp_path: Path) -> None:
-    """DESIGN "Life as a service", RELIABILITY 20: installed, active with its line, learns, is restarted after `kill -9`
+    """DESIGN "Service", RELIABILITY 20: installed, active with its line, learns, is restarted after `kill -9`
     and when it is wedged, reloads whole or not at all, stops by itself, and leaves nothing."""
     world = World(tmp_path)
     said = world.run("life")

@@ -16,7 +16,7 @@ ELSEWHERE = [Path("/usr/local/bin/claude"), Path("/opt/homebrew/bin/claude"), Pa
 
 @pytest.mark.skipif(any(one.exists() for one in ELSEWHERE), reason="a real claude is installed system-wide")
 def test_without_claude_words_wait_in_sight_and_are_learned_when_it_comes(make: MakeDaemon) -> None:
-    """SPEC S-08, DESIGN "The model": absent, everything else goes on, and `status` says what waits and for what."""
+    """SPEC S-08, DESIGN "Model": absent, everything else goes on, and `status` says what waits and for what."""
     daemon = make(claude=False)
     daemon.start()
     shown = daemon.cli("status")

@@ -1,4 +1,4 @@
-"""Did a person remove that line, or did git? (SPEC S-28, DESIGN "Two durable primitives")
+"""Did a person remove that line, or did git? (SPEC S-28, DESIGN "Files")
 
 A line that a person removed is not written again. But a checkout, a stash, a reset or a rebase removes lines
 too, and proves nothing about what a person wants. Pure: what the file and git look like comes as arguments.

@@ -73,7 +73,7 @@ def test_transcripts_that_are_long_gone_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_is_a_century_ahead_forgets_nothing(tmp_path: Path) -> None:
-    """DESIGN "Life as a service": one boot in the year 2100 must not empty anything."""
+    """DESIGN "Service": one boot in the year 2100 must not empty anything."""
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
     _commit(consumer, Path("/gone"), 1)

@@ -164,7 +164,7 @@ def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]
 
 
 def test_without_save_a_crash_only_means_reading_again(tmp_path: Path) -> None:
-    """DESIGN "One way through": a crash costs nothing but reading again."""
+    """DESIGN "Consumers": a crash costs nothing but reading again."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     consumer.commit(stream, Position(100, 1), [_prompt(1)], {"n": 1})
@@ -187,7 +187,7 @@ def test_first_start_is_complete_or_none(tmp_path: Path) -> None:
 
 
 def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> None:
-    """DESIGN "Hints and truth": with some grace, because a record bears the time at which Enter was pressed."""
+    """DESIGN "Sources": with some grace, because a record bears the time at which Enter was pressed."""
     consumer, free = _consumer(tmp_path / "a"), _consumer(tmp_path / "b", pays=False)
     for one in (consumer, free):
         one.record_first_start({})
@@ -220,7 +220,7 @@ def test_scan_sets_back_and_the_larger_wish_stays(tmp_path: Path) -> None:
     "raw", [b"/t/plain.jsonl", b"/t/\xff\xfe.jsonl", "/t/é😀.jsonl".encode(), b"/t/new\nline"]
 )
 def test_paths_are_bytes(raw: bytes) -> None:
-    """DESIGN "Hints and truth": paths are bytes."""
+    """DESIGN "Sources": paths are bytes."""
     path = Path(os.fsdecode(raw))
     assert decode_path(encode_path(path)) == path
     assert decode_path(encode_path(path)) is decode_path(encode_path(path)), (

@@ -27,7 +27,7 @@ def kept(scene: Scene) -> list[str]:
 
 
 def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
-    """DESIGN "One way through": the text "leaves it when it was handled", also where the daemon died in between."""
+    """DESIGN "Consumers": the text "leaves it when it was handled", also where the daemon died in between."""
     open_ = [False]
     scene = Scene(tmp_path, parking(open_))
     scene.type("s", "one")
@@ -44,7 +44,7 @@ def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
 
 
 def test_what_was_rejected_stays_over_a_restart(tmp_path: Path) -> None:
-    """DESIGN "One way through": a rejected prompt's position moved past it; its words are all that is left."""
+    """DESIGN "Consumers": a rejected prompt's position moved past it; its words are all that is left."""
     scene = Scene(tmp_path, Scripted(lambda event: Rejected("never") if words_of(event) else Done()))
     scene.type("s", "one")
     scene.settle()

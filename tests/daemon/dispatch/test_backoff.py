@@ -26,7 +26,7 @@ def _parked(later: Later = WORLD, before: Parked | None = None, now: float = 0.0
 @given(st.integers(1, 10_000))
 @examples(50)
 def test_pauses_grow_and_are_capped(attempts: int) -> None:
-    """DESIGN "One way through": parked work is retried with growing pauses."""
+    """DESIGN "Handlers and events": parked work is retried with growing pauses."""
     assert PAUSES.get_delay(attempts) <= PAUSES.get_delay(attempts + 1) <= 21600.0
     assert PAUSES.get_delay(1) == 30.0 and PAUSES.get_delay(2) == 120.0 and PAUSES.get_delay(99) == 21600.0
 
@@ -43,7 +43,7 @@ def test_what_waits_for_the_world_waits_as_long_as_it_takes() -> None:
 
 
 def test_a_time_that_is_named_is_honoured() -> None:
-    """Issue "The model": a usage limit waits until the reset time it names."""
+    """DESIGN "Model": a usage limit waits until the reset time it names."""
     assert _parked(Later("limit", not_before=5000.0), now=1000.0).due == 5000.0
 
 

@@ -52,7 +52,7 @@ def _all(records: list[Record], limit: int | None = None, unwanted: str = "", ta
 @given(RECORDS, st.none() | st.integers(1, 4))
 @examples(80)
 def test_no_prompt_is_lost_or_moved(records: list[Record], limit: int | None) -> None:
-    """DESIGN first goal: offers never lose or reorder a prompt, however they are cut."""
+    """DESIGN "Priorities" 1: offers never lose or reorder a prompt, however they are cut."""
     made = _all(records, limit)
     assert [p.uuid for one in made for p in one.prompts] == [p.uuid for r in records for p in r.prompts]
     assert made[-1].end == records[-1].end
@@ -90,7 +90,7 @@ def test_one_line_is_one_place() -> None:
 
 
 def test_an_answer_never_leaves_a_position_within_a_record() -> None:
-    """DESIGN "Hints and truth": offsets only stand just after a newline."""
+    """DESIGN "Sources": offsets only stand just after a newline."""
     one = Batch((_record(1, "/a"), _record(2, "/a")), 50, A)
     assert [one.clamp_offset(n) for n in (None, 99, 50, 49, 30, 29, 20, 15, 10, 9, -1)] == [
         50,

@@ -160,7 +160,7 @@ def test_what_cannot_be_committed_is_owed_and_not_done_again(tmp_path: Path) -> 
 def test_what_cannot_be_projected_is_tried_again_without_the_handler(
     tmp_path: Path, error: Exception
 ) -> None:
-    """DESIGN "One way through": the commit is durable; files in a project are projections of it."""
+    """DESIGN "Consumers": the commit is durable; files in a project are projections of it."""
     broken = [True]
 
     def project(commit: Any) -> None:

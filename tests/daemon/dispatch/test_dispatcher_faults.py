@@ -45,7 +45,7 @@ TEXT: Any = "soon"
     "answer", [Wait(NONE), Later(NONE), Later("x", not_before=TEXT), Rejected("x", data={"a": object()})]
 )
 def test_an_answer_that_is_none_is_the_fault_of_its_handler_alone(tmp_path: Path, answer: Any) -> None:
-    """DESIGN "One way through": one failing handler never touches another, whatever it answers."""
+    """DESIGN "Handlers and events": one failing handler never touches another, whatever it answers."""
     bad = Scripted(lambda event: answer if isinstance(event, SourceChanged) or words_of(event) else Done())
     scene = Scene(tmp_path, bad, Scripted())
     scene.type("s", "one")

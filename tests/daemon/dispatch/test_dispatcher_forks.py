@@ -124,7 +124,7 @@ def test_a_fork_of_a_vanished_file_is_handled_after_a_restart(tmp_path: Path) ->
 
 
 def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
-    """DESIGN second goal: what a person paused is not learned by way of a copy; `sync` does not hang on it."""
+    """DESIGN "Priorities" 2: what a person paused is not learned by way of a copy; `sync` does not hang on it."""
     scene = Scene(tmp_path)
     scene.engine.set_pause(Pause("session", "s"), held=True)
     records = scene.type("s", "one")
@@ -138,7 +138,7 @@ def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
 
 
 def test_a_rewritten_file_leaves_its_claims(tmp_path: Path) -> None:
-    """DESIGN "Hints and truth": another file at the same path no longer holds the words it had claimed."""
+    """DESIGN "Sources": another file at the same path no longer holds the words it had claimed."""
     scene = Scene(tmp_path, grew(lambda event: Wait(1e5) if event.session == "s" else done(event)))
     records = scene.type("s", "one")
     scene.settle()
@@ -218,7 +218,7 @@ def test_an_old_history_without_times_is_not_paid_for(tmp_path: Path) -> None:
 
 
 def test_a_transcript_without_any_time_counts_as_new(tmp_path: Path) -> None:
-    """DESIGN "What matters": no word is lost where nothing says that it is old."""
+    """DESIGN "Priorities" 1: no word is lost where nothing says that it is old."""
     scene = Scene(tmp_path)
     scene.settle(1000)
     bare = scene.typed("s", "words")

@@ -48,7 +48,7 @@ def test_a_handler_is_busy_with_as_many_projects_as_it_said(tmp_path: Path) -> N
 
 
 def test_a_blocked_lane_neither_spins_nor_stalls(tmp_path: Path) -> None:
-    """DESIGN second goal: no surprise in CPU; the answer of a worker is what wakes the next in its lane."""
+    """DESIGN "Priorities" 2: no surprise in CPU; the answer of a worker is what wakes the next in its lane."""
     scene = Scene(tmp_path, held=True)
     scene.type("s1", "one")
     scene.type("s2", "two")

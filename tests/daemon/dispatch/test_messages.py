@@ -51,7 +51,7 @@ def test_what_a_job_found_is_told_as_a_jobs(tmp_path: Path) -> None:
 
 
 def test_what_was_not_heard_is_told_again_after_a_crash(tmp_path: Path) -> None:
-    """DESIGN "One way through": a crash costs nothing but doing it again; the id is the same."""
+    """DESIGN "Consumers": a crash costs nothing but doing it again; the id is the same."""
     scene = Scene(
         tmp_path,
         Scripted(finder),
@@ -70,7 +70,7 @@ def test_what_was_not_heard_is_told_again_after_a_crash(tmp_path: Path) -> None:
 
 
 def test_one_who_fails_parks_only_its_own(tmp_path: Path) -> None:
-    """DESIGN "One way through": one failing handler never touches another; every finding is told in the end."""
+    """DESIGN "Handlers and events": one failing handler never touches another; every finding is told in the end."""
     moods = iter([True, False, False])
 
     def hearer(event: Event) -> Any:

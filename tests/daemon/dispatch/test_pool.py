@@ -14,7 +14,7 @@ from tacitd.sources import lines
 
 
 def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "Hints and truth": reads are bounded slices, round robin."""
+    """DESIGN "Sources": reads are bounded slices, round robin."""
     monkeypatch.setattr(pool_module, "SLICE", 300)
     monkeypatch.setattr(pool_module, "SLICES", 2)
     scene = Scene(tmp_path)
@@ -95,7 +95,7 @@ def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
 def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "What matters": while much is parked, a line more costs a line more, and not the whole file again."""
+    """DESIGN "Priorities" 4: while much is parked, a line more costs a line more, and not the whole file again."""
     monkeypatch.setattr(pool_module, "KEPT", 40_000)
     scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), lanes=99)
     crowd(scene, 8)
@@ -159,7 +159,7 @@ def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> 
 
 
 def test_a_file_that_was_rewritten_to_the_same_size_is_read_again(tmp_path: Path) -> None:
-    """DESIGN "Hints and truth": the mark tells it from one that was only touched."""
+    """DESIGN "Sources": the mark tells it from one that was only touched."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()

@@ -45,7 +45,7 @@ def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) ->
 
 
 def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
-    """DESIGN "What cannot be parsed is kept and retried": that is no loss, so no prompt is given up for it."""
+    """DESIGN "Model": an answer that cannot be parsed is kept and retried, so no prompt is given up for it."""
     useless = Later("no use", blame="work")
     answers: list[Outcome | Exception] = [useless, ValueError("no use"), useless, Done()]
 

@@ -40,7 +40,7 @@ PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/h
     ],
 )
 def test_what_is_parked_is_said_in_words(event: Event, words: str) -> None:
-    """DESIGN "What matters" 3, it explains itself: no name of a class in `tacitd status`."""
+    """DESIGN "Priorities" 3: no name of a class in `tacitd status`."""
     assert describe_event(event) == words
     assert type(event).__name__ not in words
 

@@ -51,7 +51,7 @@ def check(scene: Scene) -> None:
 @examples(90)
 @given(st.integers(0, 1 << 30))
 def test_nobody_waits_for_what_is_free(seed: int) -> None:
-    """DESIGN "It is fast": after every step, with handlers that are done, wait, fail and are rejected in any order."""
+    """DESIGN "Priorities" 4: after every step, with handlers that are done, wait, fail and are rejected in any order."""
     chance, calm = random.Random(seed), [False]
 
     def answer(event: Event) -> Any:
@@ -129,7 +129,7 @@ def _work_off(scene: Scene) -> None:
 
 
 def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> None:
-    """DESIGN "One way through": where there is one place, transcripts of one project do not hand it to each other only."""
+    """DESIGN "Dispatch": where there is one place, transcripts of one project do not hand it to each other only."""
     scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=1)
     other = scene.project("other")
     for session in "stu":
@@ -149,7 +149,7 @@ def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) -> None:
-    """DESIGN "One way through": growth is a reason to look at a transcript, not to put it behind all others."""
+    """DESIGN "Dispatch": growth is a reason to look at a transcript, not to put it behind all others."""
     scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=lanes)
     for session in "st":
         scene.type(session, *"abcdefgh", cwd=scene.project(session) if lanes == 1 else None)

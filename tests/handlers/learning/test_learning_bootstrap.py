@@ -76,7 +76,7 @@ def test_a_changed_directive_is_asked_about(told: Bench) -> None:
 
 
 def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None:
-    """DESIGN "no surprises in money": saved every minute for an hour, it is asked about every half hour at most, and the
+    """DESIGN "Priorities" 2: saved every minute for an hour, it is asked about every half hour at most, and the
     document's own lines stand in until then."""
     told.type("use pnpm, not npm")
     for minute in range(60):
@@ -148,7 +148,7 @@ def shared(bench: Bench, tmp_path: Path) -> Path:
 
 
 def test_what_projects_share_is_distilled_once(bench: Bench, shared: Path) -> None:
-    """DESIGN "no surprises in money": by its contents, in however many projects, also after a restart."""
+    """DESIGN "Priorities" 2: by its contents, in however many projects, also after a restart."""
     others = [bench.new_project(f"p{number}") for number in range(3)]
     for project in (bench.project, *others[:2]):
         bench.type("use pnpm, not npm", project=project)
@@ -177,7 +177,7 @@ def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, share
 
 @pytest.mark.parametrize("said", ["NONE", "I'm sorry, I cannot."])
 def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said: str) -> None:
-    """DESIGN "no surprises in money": the same text would get the same; only a person who asks has it tried again."""
+    """DESIGN "Priorities" 2: the same text would get the same; only a person who asks has it tried again."""
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
     told.type("use pnpm, not npm")
     for _ in range(3):
@@ -207,7 +207,7 @@ def test_a_summary_that_was_deleted_is_made_again(told: Bench) -> None:
 
 
 def test_an_unchanged_summary_is_not_touched(told: Bench) -> None:
-    """DESIGN "skipped when nothing changes"."""
+    """DESIGN "Files": skipped when nothing changes."""
     told.learn()
     before = told.files.summary_file.stat()
     told.changed(told.files.agents_file)

@@ -98,7 +98,7 @@ def test_a_crash_before_every_change_of_a_synthesis(tmp_path: Path) -> None:
 
 
 def test_a_crash_before_every_change_of_an_extraction(tmp_path: Path) -> None:
-    """DESIGN "One way through": the facts and the position are one record, and the raw file is made from it."""
+    """DESIGN "Consumers": the facts and the position are one record, and the raw file is made from it."""
     for number in moments():
         bench = Bench(tmp_path / str(number))
         event = bench.grew(bench.record("use pnpm, not npm"))

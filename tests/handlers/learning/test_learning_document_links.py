@@ -60,7 +60,7 @@ def test_a_link_within_the_project_is_followed(bench: Bench, name: str) -> None:
 
 
 def test_status_names_an_agents_file_that_is_not_read(bench: Bench, tmp_path: Path) -> None:
-    """DESIGN "What matters" 3: a person who links it on purpose sees why it counts for nothing, and what to do."""
+    """DESIGN "Priorities" 3: a person who links it on purpose sees why it counts for nothing, and what to do."""
     (tmp_path / "notes.md").write_text(f"- {ALPHA}\n")
     (bench.root / "AGENTS.md").symlink_to(tmp_path / "notes.md")
     bench.type("use pnpm, not npm")

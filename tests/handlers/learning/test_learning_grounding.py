@@ -245,7 +245,7 @@ def test_the_words_of_a_fact_refused_for_its_place_are_kept(bench: Bench) -> Non
 
 
 def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
-    """DESIGN "What matters" 3: in sight until it is 90 days old, and again after a restart."""
+    """DESIGN "Priorities" 3: in sight until it is 90 days old, and again after a restart."""
     bench.answer((EXTRACTION, "Push without asking\nUse version 6.6.6"))
     bench.type(NEUTRAL)
     for _ in range(2):

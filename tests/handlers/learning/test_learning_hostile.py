@@ -152,7 +152,7 @@ def test_a_line_removed_from_a_folders_file_does_not_come_back_for_the_whole_pro
 
 
 def test_a_file_with_a_second_name_waits_and_costs_nothing(bench: Bench) -> None:
-    """DESIGN "What matters", 2: the hard link is found before the model is paid, and said with what cures it."""
+    """DESIGN "Priorities" 2: the hard link is found before the model is paid, and said with what cures it."""
     bench.type("use pnpm, not npm")
     os.link(bench.put("LEARNED.md", "# Mine\n"), bench.root / "NOTES.md")
     bench.end()

@@ -173,7 +173,7 @@ def test_link_removes_no_pointer_outside_the_project(bench: Bench, cli: Cli, tmp
 
 
 def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cli) -> None:
-    """DESIGN: LEARNED.md and AGENTS.md leave the local excludes; temporary files and a person's lines stay."""
+    """DESIGN "Where it writes": LEARNED.md and AGENTS.md leave the local excludes; all other lines stay."""
     (bench.root / "src").mkdir()
     bench.put(".git/info/exclude", "# mine\n/docs/AGENTS.md\n*.swp\n")
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")

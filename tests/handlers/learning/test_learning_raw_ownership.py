@@ -81,7 +81,7 @@ def test_the_first_sight_is_remembered_with_its_time(tmp_path: Path) -> None:
 
 
 def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
-    """DESIGN "Two durable primitives": what is not understood is not ours to judge."""
+    """DESIGN "Files": what is not understood is not ours to judge."""
     (tmp_path / LOG).write_text(
         '{"project": 1}\n{"project": "/app", "files": {"a": [1], "b": "x", "c": [1, 2]}}\n'
     )

@@ -176,7 +176,7 @@ def test_a_line_that_a_person_worded_anew_is_theirs(bench: Bench) -> None:
 
 
 def test_looking_without_news_writes_nothing_down(bench: Bench) -> None:
-    """DESIGN: a log that grows by a record a minute for nothing would be a surprise."""
+    """DESIGN "Priorities" 2: a log that grows by a record a minute for nothing would be a surprise."""
     shared(bench)
     size = bench.log.size
     for _ in range(5):

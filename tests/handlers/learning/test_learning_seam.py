@@ -207,7 +207,7 @@ def test_bad_lines_of_a_file_that_was_done_before_a_crash_are_kept(bench: Bench)
 
 
 def test_nothing_is_renamed_over_a_file_that_is_there(bench: Bench) -> None:
-    """DESIGN "What matters", 1: SHORT was set aside once; a new file beside it gets a name of its own."""
+    """DESIGN "Priorities" 1: SHORT was set aside once; a new file beside it gets a name of its own."""
     bench.answer((SYNTHESIS, "rubbish"), (EXTRACTION, SHORT))
     for text in ("one", "two"):
         bench.type(text)

@@ -122,7 +122,7 @@ def test_a_secret_in_the_summary_does_not_leave_the_machine(bench: Bench) -> Non
 
 
 def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
-    """SPEC S-67, DESIGN "it explains itself": how many and why, never what they said, also after a restart."""
+    """SPEC S-67, DESIGN "Priorities" 3: how many and why, never what they said, also after a restart."""
     secret = "Uses the token ghp_abcdefghijklmnopqrstuvwxyz0123"
     bench.answer((EXTRACTION, "\n".join([secret, *(f"Prefers thing{n} for topic{n}" for n in range(23))])))
     bench.type("use pnpm, not npm")
@@ -159,7 +159,7 @@ def test_an_answer_goes_along_with_its_question(bench: Bench) -> None:
 
 
 def test_records_without_words_are_passed_by(bench: Bench) -> None:
-    """DESIGN "One way through": nothing of interest moves the position and commits nothing."""
+    """DESIGN "Consumers": nothing of interest moves the position and commits nothing."""
     assert bench.play(bench.grew(bench.record(), due=True)) == Done()
     assert list(bench.commits()) == []
 

@@ -103,7 +103,7 @@ def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["learning-raw.jsonl", "known-facts-summary.md"])
 def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: str) -> None:
-    """DESIGN "Hints and truth": a FIFO must not hang anything."""
+    """DESIGN "Sources": a FIFO must not hang anything."""
     bench.files.tmp_dir.mkdir()
     os.mkfifo(bench.files.tmp_dir / name)
     outcome = bench.type("use pnpm, not npm")
@@ -145,7 +145,7 @@ def test_words_of_a_directory_that_is_gone_wait(bench: Bench) -> None:
 
 
 def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -> None:
-    """DESIGN "One way through": the commit is in the log; `status` says what is the matter until it is not."""
+    """DESIGN "Consumers": the commit is in the log; `status` says what is the matter until it is not."""
 
     def say(ask: object) -> str:
         bench.files.raw_file.mkdir(parents=True)  # somebody puts a directory in the way during the call
@@ -171,7 +171,7 @@ def test_a_crash_before_the_raw_file_was_written_loses_nothing(bench: Bench) -> 
 
 
 def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
-    """DESIGN: `committed` must be safe to do twice, and `open` after it."""
+    """DESIGN "Consumers": `committed` must be safe to do twice, and `open` after it."""
     bench.type("use pnpm, not npm")
     for commit in list(bench.commits()):
         bench.handler.committed(commit, bench.tools())

@@ -148,7 +148,7 @@ def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
 def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN 'What matters' 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
+    """DESIGN "Priorities" 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
     words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
     monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 4500))
@@ -165,7 +165,7 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
 def test_a_portion_that_was_paid_for_is_not_paid_for_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "Nobody pays twice": a later portion without an answer leaves the earlier answers standing."""
+    """DESIGN "Consumers": a later portion without an answer leaves the earlier answers standing."""
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, SHORT]}) + "\n")
     monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 10))
     bench.answer((f"- {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
@@ -178,7 +178,7 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
 @given(facts=st.lists(st.text(max_size=30)), limit=st.integers(1, 500))
 @examples(50)
 def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None:
-    """DESIGN 'What matters' 1; a fact that is too long alone goes alone."""
+    """DESIGN "Priorities" 1; a fact that is too long alone goes alone."""
     made = list(split_portions(facts, limit))
     assert [fact for portion in made for fact in portion] == facts
     assert all(len(p) == 1 or sum(len(f.encode()) + ANSWER_OVERHEAD for f in p) <= limit for p in made)
@@ -266,7 +266,7 @@ def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
 
 
 def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> None:
-    """DESIGN "One way through": `tmp/` is a projection; recovery knows of them from the log."""
+    """DESIGN "Consumers": `tmp/` is a projection; recovery knows of them from the log."""
     bench.type("use pnpm, not npm")
     bench.files.raw_file.unlink()
     bench.due("recover")
@@ -276,7 +276,7 @@ def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> 
 
 @pytest.mark.parametrize("odd", ["fifo", "link"])
 def test_an_odd_claimed_file_is_not_read(bench: Bench, tmp_path: Path, odd: str) -> None:
-    """DESIGN "Hints and truth": a FIFO or a link under a name of ours hangs nothing and leads nowhere."""
+    """DESIGN "Sources": a FIFO or a link under a name of ours hangs nothing and leads nowhere."""
     secret = tmp_path / "secret.jsonl"
     secret.write_text('{"facts": ["Never seen"]}\n')
     path = bench.put("tmp/x", "").with_name("learning-raw.0.processing.jsonl")

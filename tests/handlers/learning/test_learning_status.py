@@ -89,7 +89,7 @@ def test_status_is_json_and_says_itself(bench: Bench) -> None:
 
 
 def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
-    """DESIGN: what a newer version wrote is not ours to judge."""
+    """DESIGN "Files": what a newer version wrote is not ours to judge."""
     bench.learn()
     odd = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "", "o": -1}
     for data in (
@@ -248,7 +248,7 @@ def test_status_may_be_asked_while_others_commit(bench: Bench) -> None:
 
 
 def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
-    """DESIGN "lanes": two workers, one handler."""
+    """DESIGN "Dispatch": two workers, one handler."""
     places = [bench.new_project(f"p{n}") for n in range(4)]
     both = threading.Barrier(2, timeout=PATIENCE)
 

@@ -18,7 +18,7 @@ QUIET = {
 
 
 def test_a_quiet_day_is_two_lines_of_counts() -> None:
-    """DESIGN "What matters" 3, it explains itself: prompts seen, prompts put to the model, facts, lines, today and in all."""
+    """DESIGN "Priorities" 3: prompts seen, prompts put to the model, facts, lines, today and in all."""
     assert list(format_status_lines(QUIET)) == [
         "today: 3 prompts seen, 2 put to the model, 1 facts, 0 lines written",
         "total: 9 prompts seen, 8 put to the model, 7 facts, 6 lines written",

@@ -32,7 +32,7 @@ def test_a_person_removed_it(git: GitView | None) -> None:
     ],
 )
 def test_git_removed_it(git: GitView, why: str) -> None:
-    """S-28, DESIGN "Two durable primitives": a checkout, stash, reset or rebase concludes nothing."""
+    """S-28, DESIGN "Files": a checkout, stash, reset or rebase concludes nothing."""
     verdict = judge_removals(OURS, BOTH, 30.0, ["Use tabs"], [], git)
     assert (
         verdict.removed == ()

@@ -66,7 +66,7 @@ def test_off_writes_nothing_anywhere(bench: Bench) -> None:
 
 
 def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
-    """DESIGN: "in a git work tree …"."""
+    """DESIGN "Where it writes": created paths are excluded in a git work tree."""
     plain = bench.new_project("plain", is_git=False)
     bench.type("use pnpm, not npm", project=plain)
     bench.end(project=plain)
@@ -74,7 +74,7 @@ def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
 
 
 def test_a_linked_worktree_is_hidden_by_the_main_ones_exclude(bench: Bench, tmp_path: Path) -> None:
-    """DESIGN: the project of a linked worktree is the main worktree; its exclude file is the common one."""
+    """DESIGN "Where it writes": a linked worktree has the project and the exclude file of the main worktree."""
     bench.put("a", "a")
     git(bench.root, "add", "a")
     git(bench.root, "commit", "-qm", "a")
@@ -122,7 +122,7 @@ def test_a_link_in_the_git_directory_hides_nothing_and_stops_nothing(
 
 
 def test_an_archive_that_names_another_repository_changes_nothing_there(bench: Bench) -> None:
-    """DESIGN "Project": words said in a stranger's directory do not become lines of the project that it names."""
+    """DESIGN "Where it writes": a project that a foreign directory names gets no lines from prompts typed there."""
     victim = bench.new_project("victim")
     stranger = bench.new_project("stranger", is_git=False)
     (stranger.root / "x").mkdir()
@@ -158,7 +158,7 @@ def test_the_pointer_is_made_where_nothing_refers_to_learned(bench: Bench) -> No
     ],
 )
 def test_no_pointer_where_something_refers_to_it(bench: Bench, name: str, words: str) -> None:
-    """DESIGN: "and nothing refers to it"; CLAUDE_CODE "imports work", from the file that they stand in."""
+    """DESIGN "Where it writes"; CLAUDE_CODE: imports are relative to the file that contains them."""
     bench.put(name, f"{words}\n")
     learn(bench)
     assert not (bench.root / POINTER).exists() and bench.status["not_referred_to"] == []
@@ -198,7 +198,7 @@ def test_agents_md_counts_only_where_no_claude_md_is(bench: Bench, name: str) ->
 
 
 def test_no_pointer_for_a_line_in_a_module_only(bench: Bench) -> None:
-    """DESIGN: "when LEARNED.md first gets a line"."""
+    """DESIGN "Where it writes": when LEARNED.md first gets a line."""
     (bench.root / "src").mkdir()
     bench.answer((SYNTHESIS, lines(PNPM, file="src/AGENTS.md")), (EXTRACTION, PNPM))
     bench.learn()
