@@ -1,8 +1,7 @@
-"""The closed set of events, and the words of the field that they carry.
+"""The closed set of events, and the data that they contain.
 
-An event is a fact about the world that a handler may care about: frozen, complete, without a way to act.
-Nothing here reads, writes, or asks the time. A new event is a new member of `Event`, and mypy then shows
-every `match` that has to know it.
+An event is a frozen fact for handlers, without methods that act. Nothing here reads, writes or uses the clock. A new
+event becomes a member of `Event`; mypy then reports every `match` without it.
 """
 
 from __future__ import annotations
@@ -19,35 +18,35 @@ TEXT_LIMIT = 64 << 10
 """How many characters of an assistant's text or of a summary are kept in a record."""
 
 PromptKind = Literal["typed", "command", "bash", "queued", "reject-words", "answers", "steer"]
-"""How a person's words came into the transcript.
+"""How a person's text came into the transcript.
 
 typed: at the prompt. command: the arguments of a slash command. bash: a `!` command. queued: typed while the
-model worked, recorded by the queue. steer: a text block beside a tool's result. reject-words: said while
-rejecting a tool. answers: chosen or typed in answer to the model's question.
+model worked, recorded by the queue. steer: a text block beside a tool's result. reject-words: typed when a tool was
+rejected. answers: chosen or typed in answer to the model's question.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Words that a person typed, with everything that they did not type taken out."""
+    """Text that a person typed, without everything that they did not type."""
 
     kind: PromptKind
     text: str
     session: str
     uuid: str
-    """The record's uuid; `uuid#1`, `uuid#2` for further prompts of one record; "" where the record has none."""
+    """The record's uuid; `uuid#1`, `uuid#2` for further prompts of one record; "" if the record has none."""
     time: float | None
-    """Seconds since 1970, UTC; None where the record has no readable time."""
+    """Seconds since 1970, UTC; None if the record has no readable time."""
     cwd: str
     """The working directory that the record (or the newest record before it) names; "" if none does."""
     context: str = ""
-    """Up to 300 characters: the end of what the assistant said just before, or the question answered."""
+    """Up to 300 characters: the end of the assistant's preceding text, or the question that was answered."""
     pasted: int = 0
-    """How many characters of marked pastes were taken out of `text`."""
+    """The number of characters of marked pastes that were removed from `text`."""
 
     @property
     def id(self) -> str:
-        """What tells this prompt from every other, also after a restart: the uuid, else a hash of its words."""
+        """Identifies this prompt, also after a restart: the uuid, otherwise a hash of session, text and time."""
         if self.uuid:
             return self.uuid
         return sha256(f"{self.session}\0{self.text}\0{self.time}".encode(errors="replace")).hexdigest()[:32]
@@ -60,7 +59,7 @@ class ToolUse:
     id: str
     name: str
     input: bytes
-    """The call's input as JSON, at most 256 KB; `{}` where it was longer."""
+    """The call's input as JSON, at most 256 KB; `{}` if it was longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +76,23 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a transcript, usually a line, reduced to what a handler may want of it."""
+    """One record of a transcript, usually a line, reduced to what handlers use."""
 
     start: int
     """Byte offset of its first byte."""
     end: int
-    """Byte offset just after its newline: a position may be here. A record without a newline (the last one of a session
-    that is over, or one with another record on the same line) ends with its last byte."""
+    """Byte offset just after its newline, where a position may be. A record without a newline (the last one of an ended
+    session, or one with another record on the same line) ends with its last byte."""
     type: str
     """The kind of the record, as the client wrote it."""
     uuid: str = ""
     session: str = ""
     time: float | None = None
-    """Seconds since 1970, UTC. Where a person's line has none: of the nearest before it that has."""
+    """Seconds since 1970, UTC. For a person's line without a time: that of the nearest line before it with one."""
     cwd: str = ""
     prompts: tuple[Prompt, ...] = ()
     text: str = ""
-    """What the assistant said in this record, at most 64 KB."""
+    """The assistant's text in this record, at most 64 KB."""
     tools: tuple[ToolUse, ...] = ()
     summary: str = ""
     """The summary that a compaction wrote."""
@@ -102,34 +101,34 @@ class Record:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left in it that a handler may want."""
+        """Whether the record contains nothing that handlers use."""
         return not (self.prompts or self.text or self.tools or self.summary or self.command)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A place where work happens and where what was learned is kept."""
+    """A directory in which a person works and in which learned facts are stored."""
 
     root: Path
-    """The git top level (the main worktree's, for a linked worktree), else the working directory itself."""
+    """The git top level (the main worktree's, for a linked worktree), otherwise the working directory itself."""
     git: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NoProject:
-    """Why a working directory is none: nothing is ever written there."""
+    """A working directory that is not a project, with the reason. Nothing is written there."""
 
     cwd: str
     reason: str
     gone: bool = False
-    """True where the directory does not exist now, and may again."""
+    """Whether the directory does not exist now and may exist again."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptGrew:
     """Records of one transcript that this handler has not handled yet, from its position on.
 
-    Offered again with more records as the transcript grows, until the handler answers `Done`.
+    Offered again with more records as the transcript grows, until the outcome is `Done`.
     """
 
     transcript: Path
@@ -141,14 +140,14 @@ class TranscriptGrew:
     end: int
     """The offset up to which `records` reach; `Done(end)` means that all of it is handled."""
     due: bool
-    """True: do not gather any longer (`sync`, the session ended, `run --once`)."""
+    """Whether the handler must not wait for more prompts (`sync`, the session ended, `run --once`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """A session's working directory is known: it was announced by the first record that names one, or changed.
+    """A session's working directory became known, by its first record that names one, or changed.
 
-    Comes once for each project that the session goes to, one after the other.
+    Comes once each time the session goes to another project.
     """
 
     session: str
@@ -160,7 +159,7 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """A session ended, or nobody worked in it for `session.idle`. May come again when it was resumed.
+    """A session ended, or was idle for `session.idle`. May come again after it was resumed.
 
     Offered after this handler has handled every record of the session.
     """
@@ -169,13 +168,13 @@ class SessionEnded:
     transcript: Path
     project: Project | NoProject
     at: float
-    """When it was last active: seconds since 1970, UTC."""
+    """The time of its last activity: seconds since 1970, UTC."""
     why: Literal["idle", "gone", "asked"]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChanged:
-    """A file that the handler named as a source of its own was changed, made or removed."""
+    """A file that the handler's `sources` names was changed, created or removed."""
 
     project: Project
     path: Path
@@ -191,22 +190,22 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something that another handler found for this one, after the commit in which it stands.
+    """A message from another handler, offered after the commit that contains it.
 
-    Offered at least once, until the answer is `Done`: the same `id` may come again after a crash.
+    Offered at least once, until the outcome is `Done`: the same `id` may come again after a crash.
     """
 
     sender: str
-    """The name of the handler that found it."""
+    """The name of the handler that sent it."""
     id: str
     session: str
     project: Project | NoProject
     at: float
     """When it was committed: seconds since 1970, UTC."""
     data: Mapping[str, Any]
-    """JSON, as the two of them agreed."""
+    """JSON. Sender and receiver define its form."""
     by_job: bool = False
-    """Whether it was found in a job, not in a session: `session` is the job's name then."""
+    """Whether it comes from a job and not from a session. `session` is the job's name then."""
 
 
 Event = TranscriptGrew | SessionStarted | SessionEnded | SourceChanged | Due | Told

@@ -75,7 +75,7 @@ def _call_plugin(app: App, name: str, where: str, params: Mapping[str, Any]) -> 
 
 
 def _wedge(app: App) -> dict[str, Any]:
-    """Block the engine's loop for ever."""
+    """Block the engine's loop forever."""
 
     def stay() -> None:
         threading.Event().wait()
@@ -90,7 +90,7 @@ def take_status(app: App) -> dict[str, Any]:
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait until everything that exists now is handled or parked. Return what is parked, what waits, what was made.
+    """Wait until everything that exists now is handled or parked. Return parked and waiting work, and what was made.
 
     `timeout`: maximum seconds, none waits without a limit. `due`: jobs (`{"job", "project"}`) to run after that, and to
     wait for. `write`: also run the jobs of everything that waits. Raises UsageError for a wrong timeout, job or project.

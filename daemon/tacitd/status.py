@@ -66,7 +66,7 @@ def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
 
 
 def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
-    """Each slice's own status, and a degradation for each slice whose `status` raised."""
+    """Each plugin's own status, and a degradation for each plugin whose `status` raised."""
     said: dict[str, Any] = {}
     silent: list[Degradation] = []
     for name, consumer in engine.consumers.items():

@@ -1,7 +1,7 @@
-"""A commit on its way into a handler's log, and out of it again. What is in one, and what it moves, is in `consumer.py`.
+"""Writing commits to a handler's log and parsing them. What a commit contains and changes is in `consumer.py`.
 
-A record may stand in the log although it was not said to be durable: the write went through, and the sync after it did
-not. Whoever tries again then must not add it once more, because readers would take it for done twice.
+A record may be in the log although its commit failed: the write succeeded, and the sync after it did not. A retry must
+not append it again, because readers would count it twice.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from tacitd.files.log import Log, encode_record
 from tacitd.handler import Commit
 
 _SAME = ("ev", "t", "s", "ids", "d")
-"""By what a record is known when it is tried again: its time, and where its transcript stands, may be others by then."""
+"""The fields that identify a record in a retry. Its time and its transcript's position may have changed since."""
 
 
 class Commits:
-    """Adds records to a log, each once. Used under its consumer's lock."""
+    """Appends records to a log, each once. Used under its consumer's lock."""
 
     def __init__(self) -> None:
         self._unsure: dict[bytes, Mapping[str, Any]] = {}
-        """What stands in the log, and may not be durable."""
+        """Records that are in the log but may not be durable."""
 
     def append_once(self, log: Log, record: Mapping[str, Any]) -> Commit:
-        """Add this and make it durable. Raises OSError, LogDamagedError: then it is to be added once more."""
+        """Append the record and make it durable. Raises OSError, LogDamagedError; then call this again."""
         key = encode_record({name: record.get(name) for name in _SAME})
         if key not in self._unsure:
             log.append(record)
@@ -34,7 +34,7 @@ class Commits:
 
 
 def parse_commit(record: Mapping[str, Any]) -> Commit:
-    """Given a record of the log, return the commit. Raises KeyError, TypeError, ValueError where it is none."""
+    """Given a record of the log, return the commit. Raises KeyError, TypeError, ValueError if it is not one."""
     data = record.get("d", {})
     if not isinstance(data, Mapping):
         raise ValueError("data is an object")

@@ -1,8 +1,8 @@
-"""Making a handler's log short: the same memory in fewer records. What the records mean is in `consumer.py`.
+"""Compacting a handler's log: the same state in fewer records. What the records mean is in `consumer.py`.
 
-Done when the daemon opens a log of more than 8 MB. What stays: the first start, every prompt that was handled, the
-jobs, where the handler stands in each transcript that still exists or was touched within 60 days, every commit with
-data that is not older than 400 days, and whatever a newer version wrote.
+A log of more than 8 MB is compacted when the daemon opens it. These remain: the first start, every handled prompt, the
+jobs, the position in each transcript that still exists or was logged within 60 days, every commit with data that is
+not older than 400 days, and records of a newer version.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _OURS = frozenset({"born", "base", "done", "at", "rewind", "ids", "job", "told",
 
 
 def compact_log(consumer: Consumer, exists: Callable[[Path], bool], *, large: int = LARGE) -> bool:
-    """Where the log of a consumer that was just folded is too long, put a short one in its place. True: it was done.
+    """Given a consumer whose log was just folded, replace the log if it is too long. Returns whether it was replaced.
 
-    Raises OSError; the log then stands as it was.
+    Raises OSError; the log is unchanged then.
     """
     if consumer.log.size <= large:
         return False
@@ -36,7 +36,7 @@ def compact_log(consumer: Consumer, exists: Callable[[Path], bool], *, large: in
 
 
 def _compacted_records(consumer: Consumer, exists: Callable[[Path], bool]) -> Iterator[Mapping[str, Any]]:
-    """What has to be known before a commit, then the commits in their order, then where everything stands."""
+    """What readers need before the commits, then the commits in their order, then the positions."""
     now = _newest_time(consumer)
     if consumer.first_start is not None:
         yield {"k": "born", "at": consumer.first_start}
@@ -60,14 +60,13 @@ def _compacted_records(consumer: Consumer, exists: Callable[[Path], bool]) -> It
 
 
 def _newest_time(consumer: Consumer) -> float:
-    """Seconds since 1970, UTC. Not later than the newest record: a clock that is a century ahead must not make
-    everything look old."""
+    """Seconds since 1970, UTC; at most the newest record's time, in case the clock is a century ahead."""
     newest = max((at for r in consumer.log.read() if isinstance(at := r.get("at"), int | float)), default=0.0)
     return min(consumer.clock.now(), newest)
 
 
 def _strip_commit(record: Mapping[str, Any], since: float) -> Mapping[str, Any] | None:
-    """A commit without what is folded elsewhere; None for one without data, or too old."""
+    """The commit without what other records have; None if it has no data or is too old."""
     at, data = record.get("at"), record.get("d")
     if not isinstance(data, Mapping) or not data or not isinstance(at, int | float) or at < since:
         return None
@@ -75,6 +74,6 @@ def _strip_commit(record: Mapping[str, Any], since: float) -> Mapping[str, Any] 
 
 
 def _is_worth_keeping(stream: Cursor, now: float, exists: Callable[[Path], bool]) -> bool:
-    """One that nothing is known of is as good as new; one that is long gone would be read without harm."""
+    """Whether the cursor has state, and its transcript exists or was logged lately. Reading it again does no harm."""
     known = stream.get_state() != (0, 0, -1) or stream.scan_since is not None
     return known and (stream.logged_at >= now - KEEP_GONE or exists(stream.path))

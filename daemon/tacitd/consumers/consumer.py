@@ -1,20 +1,19 @@
-"""One handler's place in the log that the transcripts are: its positions, what it has seen, what it did.
+"""A handler as a consumer: its positions in the transcripts, the prompts that it has seen, and what it did.
 
-A consumer owns one log, `handlers/<name>/log.jsonl` in the state directory. Each record in it is a commit, written
-once: how far the handler got in one transcript, and the data of what it did, together. Nothing here decides
-when something is offered (`dispatch.py`), reads a transcript (`transcripts/`), or makes a long log short
-(`compaction.py`).
+A consumer owns one log, `handlers/<name>/log.jsonl` in the state directory. A commit is one record in it: the new
+position in a transcript together with the data of what the handler did. When something is offered is decided in
+`dispatch/`, transcripts are read in `sources/`, and long logs are compacted in `compaction.py`.
 
 Records of the log, all with `at` (seconds since 1970, UTC). A transcript `t` has a session `s`, a directory `w`, the
-position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `Stream.acted`,
-`.ended`, `.floor` and `.only`:
+position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `handled_upto`, `end_handled_upto`, `scan_since` and
+`scan_projects` of `Cursor`:
 
-    {"k":"base","p":{path:[offset,mark],…}}         taken as read without being read
-    {"k":"born"}                                    the first start is complete: what is older is not paid for
+    {"k":"base","p":{path:[offset,mark],…}}         counts as read, but was not read
+    {"k":"born"}                                    the first start is complete: older prompts are not paid for
     {"k":"done","ev","t","s","w","o","c","a","e","ids","d"}   handled; `ids` are the prompts, `d` the handler's data
     {"k":"at","t","s","w","o","c","a","e","f"}      nothing more of interest up to `o`
-    {"k":"rewind","t","floor","only"}               `scan` asked for the past
-    {"k":"retry","t","ids"}                         a person has these prompts tried again
+    {"k":"rewind","t","floor","only"}               `scan` asked for older prompts
+    {"k":"retry","t","ids"}                         a person asked to try these prompts again
     {"k":"ids"}, {"k":"job"}, {"k":"told"}, {"k":"kept"}   what a compaction wrote
 """
 
@@ -38,20 +37,20 @@ from tacitd.sources.position import Position
 from tacitd.state.pathnames import decode_path, encode_path
 
 GRACE = 60.0
-"""Seconds by which a record may be older than the first start and still count as new: a record bears the time
-at which Enter was pressed, and appears in the file later."""
+"""Seconds by which a record may be older than the first start and still count as new: a record has the time at which
+Enter was pressed, and appears in the file later."""
 
 
 FREQUENT = 3600.0
 """Seconds: a run of a job with a shorter interval leaves no record if it did nothing. `save_jobs` keeps the last one."""
 MESSAGES_KEY = "tell"
-"""The key of a commit's data under which findings for other handlers stand, by their names."""
+"""The key in a commit's data for messages to other handlers, by their names."""
 _NOWHERE = Position(-1, 0)
 
 
 @dataclass(slots=True)
 class Cursor:
-    """One transcript, as one handler sees it. Changed under its consumer's lock only."""
+    """A handler's position and state in one transcript. Changed under its consumer's lock only."""
 
     path: Path
     offset: int = 0
@@ -59,38 +58,38 @@ class Cursor:
     session: str = ""
     cwd: str = ""
     handled_upto: int = -1
-    """The offset up to which the handler did something; -1: all of it was only ever taken as read."""
+    """The offset up to which the handler did something; -1 if it did nothing so far."""
     end_handled_upto: int = -1
-    """The value of `acted` for which the end of the session was handled."""
+    """The value of `handled_upto` for which the end of the session was handled."""
     scan_since: float | None = None
-    """`scan` asked for what is younger than this; None: what is younger than the first start counts."""
+    """`scan` asked for prompts since this time; None: prompts since the first start count."""
     scan_projects: tuple[str, ...] = ()
     """Roots of the projects that `scan` asked for; empty: of all."""
     copies_history: bool = False
-    """Its client copies histories with new uuids (up to 1.0.83): known words are known by their text."""
+    """Whether its client copies histories with new uuids (up to 1.0.83). Prompts are then recognised by their text."""
     epoch: int = 0
-    """Counts how often the position was set back: an answer to what was offered before must not move it."""
+    """How often the position was reset. The outcome of work that was offered before a reset must not move it."""
     logged_at: float = 0.0
-    """When the log last spoke of it: seconds since 1970, UTC."""
+    """The time of its last record in the log: seconds since 1970, UTC."""
     saved_state: tuple[int, int, int] = (0, 0, -1)
-    """(offset, mark, acted) as the log knows them."""
+    """(offset, mark, `handled_upto`) as they are in the log."""
 
     @property
     def position(self) -> Position:
-        """Where the handler stands."""
+        """The handler's position."""
         return Position(self.offset, self.crc)
 
     @property
     def has_unhandled_end(self) -> bool:
-        """Whether the handler did something since it last heard of the session's end."""
+        """Whether the handler did something since it last handled an end of the session."""
         return self.handled_upto > self.end_handled_upto
 
     def get_state(self) -> tuple[int, int, int]:
-        """What `saved` is compared with."""
+        """The values that `saved_state` is compared with."""
         return self.offset, self.crc, self.handled_upto
 
     def reset_to_start(self) -> None:
-        """Read it from its first byte again."""
+        """Set the position back to the first byte."""
         self.offset = self.crc = 0
         self.handled_upto = self.end_handled_upto = -1
         self.epoch += 1
@@ -110,13 +109,13 @@ class Consumer:
     last_job_runs: dict[str, float] = field(default_factory=dict)
     """When each job last succeeded: seconds since 1970, UTC."""
     handled_messages: set[str] = field(default_factory=set)
-    """Findings of others that were handled, by id."""
+    """The ids of messages from other handlers that were handled."""
     retried_keys: set[str] = field(default_factory=set)
-    """`Seen.key` of prompts that were rejected and that a person has tried again: new until they are handled."""
+    """`SeenPrompts.encode_id` of rejected prompts that a person asked to try again. They count as new until handled."""
     message_commits: list[Commit] = field(default_factory=list)
-    """Commits, as they were read, that have findings for others."""
+    """The commits with messages to other handlers, in the order of the log."""
     skipped_records: int = 0
-    """Records of the log that could not be understood."""
+    """The number of records in the log that could not be parsed."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _commits: Commits = field(default_factory=Commits)
     _first_start_saved: bool = True
@@ -124,14 +123,14 @@ class Consumer:
 
     @property
     def name(self) -> str:
-        """The slice's."""
+        """The plugin's name."""
         return self.plugin.name
 
     # from the log
 
     def replay_log(self) -> Iterator[Commit]:
-        """Fold the log, and hand out the commits that carry data, oldest first. Call once, before all else, and
-        exhaust it: what is not read is not known."""
+        """Fold the log and yield the commits with data, oldest first. Call it once, before everything else, and read
+        it to its end: only what was read is folded."""
         for record in self.log.read():
             try:
                 commit = self._fold(record)
@@ -175,7 +174,7 @@ class Consumer:
             case "done":
                 return self._fold_done(record)
             case _:
-                pass  # a newer version's record: what it says is not ours to judge
+                pass  # a record of a newer version
         return None
 
     def _fold_done(self, record: Mapping[str, Any]) -> Commit:
@@ -194,7 +193,7 @@ class Consumer:
         self.retried_keys.difference_update(keys)
 
     def _apply_position(self, record: Mapping[str, Any]) -> Cursor:
-        """What a record says of its transcript. One that lies before what was known means: read again."""
+        """Apply a record's position. An offset before the known one means that the transcript was read again."""
         stream = self.get_cursor(decode_path(record["t"]))
         offset = int(record["o"])
         if offset < stream.offset:
@@ -210,14 +209,14 @@ class Consumer:
         return stream
 
     def is_frequent_job(self, job: str) -> bool:
-        """Whether a job comes round so often that its last time is not worth a record: a start begins it anew."""
+        """Whether a job's interval is so short that a run leaves no record. A start begins the interval again."""
         return any(one.name == job and one.every < FREQUENT for one in self.plugin.jobs)
 
     # positions
 
     def record_first_start(self, positions: Mapping[Path, Position]) -> None:
-        """The first start: take what is there as read, and keep the time. Durable when it returns; a crash before
-        that leaves no first start at all."""
+        """The first start: existing records count as read, and the time is kept. Durable when this returns; after a
+        crash before that, the next start is the first."""
         with self.lock:
             now = self.clock.now()
             items = list(positions.items())
@@ -231,15 +230,14 @@ class Consumer:
                 self._set_baseline(path, p.offset, p.crc, now)
 
     def correct_first_start(self) -> None:
-        """The clock says that the first start is yet to come: it was wrong then, or is wrong now. What is typed from now
-        on counts as new, because else nothing would be learned any more, and nobody would know why.
+        """Set the first start to now if it is in the future: the clock was wrong then, or is wrong now.
 
-        Raises OSError, LogDamagedError.
+        Otherwise every prompt would count as too old, and nothing would be learned. Raises OSError, LogDamagedError.
         """
         with self.lock:
             now = self.clock.now()
             if self.first_start is not None and now < self.first_start:
-                # At once: what is typed while it cannot be written down would be passed by as too old.
+                # Before it is written: prompts would count as too old as long as the log cannot be written.
                 self.first_start, self._first_start_saved = now, False
             self._save_first_start()
 
@@ -253,24 +251,24 @@ class Consumer:
         self.cursors[path] = Cursor(path, offset, crc, logged_at=at, saved_state=(offset, crc, -1))
 
     def get_cursor(self, path: Path) -> Cursor:
-        """The stream of a transcript; a new one starts at its first byte."""
+        """The cursor of a transcript; a new one starts at the first byte."""
         with self.lock:
             return self.cursors.setdefault(path, Cursor(path))
 
     def get_offset(self, path: Path) -> int:
-        """The offset up to which a transcript is handled, without remembering that it was asked for."""
+        """The offset up to which a transcript is handled. Creates no cursor."""
         stream = self.cursors.get(path)
         return stream.offset if stream is not None else 0
 
     def is_too_old(self, one: Prompt | Record, stream: Cursor) -> bool:
-        """Whether a handler that pays must skip this, because it is from before the first start."""
+        """Whether a handler that calls the model must skip this: it is older than the first start or the scan asks."""
         if not self.plugin.uses_model or one.time is None:
             return False
         floor = stream.scan_since if stream.scan_since is not None else self._new_since
         return one.time < floor
 
     def is_outside_scan(self, prompt: Prompt, stream: Cursor, root: str) -> bool:
-        """Whether a prompt is from before the first start, and no `scan` asked for its project's."""
+        """Whether a prompt is older than the first start, and no `scan` asked for its project."""
         old = self.plugin.uses_model and prompt.time is not None and prompt.time < self._new_since
         return old and bool(stream.scan_projects) and root not in stream.scan_projects
 
@@ -279,20 +277,20 @@ class Consumer:
         return (self.first_start or 0.0) - GRACE
 
     def wants_prompt(self, prompt: Prompt, stream: Cursor) -> bool:
-        """Whether a prompt is new to the handler, and may be paid for."""
+        """Whether a prompt is new to the handler and may be paid for."""
         again = bool(self.retried_keys) and SeenPrompts.encode_id(prompt.id) in self.retried_keys
         return (again or not self.seen.has_prompt(prompt, stream.copies_history)) and not self.is_too_old(
             prompt, stream
         )
 
     def has_handled(self, id: str) -> bool:
-        """Whether the prompt with this id was handled or rejected, and nobody has it tried again."""
+        """Whether the prompt with this id was handled or rejected, and is not being tried again."""
         return self.seen.has_id(id) and SeenPrompts.encode_id(id) not in self.retried_keys
 
     def retry_prompts(self, path: Path, ids: Sequence[str]) -> None:
-        """Offer these prompts of a transcript again, which is read from its first byte for that. Durable when it returns.
+        """Offer these prompts again; their transcript is read from its first byte. Durable when this returns.
 
-        Raises OSError, LogDamagedError: then nothing has changed.
+        Raises OSError, LogDamagedError; then nothing has changed.
         """
         with self.lock:
             keys, now = list(map(SeenPrompts.encode_id, ids)), self.clock.now()
@@ -307,12 +305,13 @@ class Consumer:
         stream.logged_at, stream.saved_state = at, stream.get_state()
 
     def skip_to(self, stream: Cursor, position: Position) -> None:
-        """Nothing up to there is for this handler. Moves in memory; `save` writes it: reading again costs nothing."""
+        """Move the position past records without interest, in memory only. `save_positions` writes it; until then a
+        crash costs only reading again."""
         with self.lock:
             stream.offset, stream.crc = position.offset, position.crc
 
     def drop_prompts(self, ids: Sequence[str]) -> None:
-        """These prompts count as handled, because a person said so. Durable when it returns."""
+        """Count these prompts as handled, as a person asked. Durable when this returns."""
         with self.lock:
             keys = list(map(SeenPrompts.encode_id, ids))
             self.log.append({"k": "ids", "at": self.clock.now(), "ids": keys})
@@ -320,7 +319,7 @@ class Consumer:
             self._note_handled(keys)
 
     def reset_cursor(self, stream: Cursor) -> None:
-        """The file is another one: read it from its first byte. What is known of its prompts stays known."""
+        """Read another file at this path from its first byte. Handled prompts are still recognised."""
         with self.lock:
             stream.reset_to_start()
 
@@ -332,11 +331,11 @@ class Consumer:
         data: Mapping[str, Any],
         epoch: int | None = None,
     ) -> Commit | None:
-        """The handler is done up to `position`. With data or prompts, a record is durable when this returns, and only
-        then does anything change; without, the position moves in memory and `save` writes it some time later.
+        """The handler is done up to `position`. With data or prompts, the record is durable when this returns, and the
+        state changes only after that. Without them, the position moves in memory; `save_positions` writes it later.
 
-        `epoch` is the stream's when the work was offered: where it was set back since, what was done is kept and the
-        position stays. Raises OSError, LogDamagedError: then nothing was committed.
+        `epoch` is the cursor's when the work was offered. If the cursor was reset since, the data is kept and the
+        position stays. Raises OSError, LogDamagedError; then nothing was committed.
         """
         with self.lock:
             stays = epoch not in (None, stream.epoch)
@@ -359,8 +358,8 @@ class Consumer:
     def commit_event(
         self, event: str, stream: Cursor | None, name: str, data: Mapping[str, Any], mark: int | None = None
     ) -> Commit:
-        """An event without records is handled: an ended session (`mark`: what the handler had done of it when it was
-        told), a job (`name` is the job's). Raises OSError, LogDamagedError: then nothing was committed."""
+        """An event without records is handled: the end of a session (`mark`: `handled_upto` when it was offered), or a
+        job (`name`: the job's). Raises OSError, LogDamagedError; then nothing was committed."""
         with self.lock:
             record = self._make_record(event, stream, stream.position if stream else _NOWHERE)
             record |= {"s": name, "d": dict(data)}
@@ -383,7 +382,7 @@ class Consumer:
         return {**make_position_record(stream, now), "k": "done", "ev": event, "o": at.offset, "c": at.crc}
 
     def save_positions(self) -> None:
-        """Write positions that moved past things of no interest. Raises OSError, LogDamagedError."""
+        """Write positions that moved past records without interest. Raises OSError, LogDamagedError."""
         with self.lock:
             self._save_first_start()
             now = self.clock.now()
@@ -395,8 +394,9 @@ class Consumer:
                 stream.saved_state, stream.logged_at = stream.get_state(), now
 
     def save_jobs(self) -> None:
-        """Write when the jobs without a record of their own last succeeded, so that the next start continues their
-        intervals. For the end of the daemon: a crash begins those intervals anew. Raises OSError, LogDamagedError."""
+        """Write the last success of the jobs whose runs leave no record, so that the next start continues their
+        intervals. Called when the daemon stops; after a crash these intervals begin again. Raises OSError,
+        LogDamagedError."""
         with self.lock:
             ran = {name: at for name, at in list(self.last_job_runs.items()) if self.is_frequent_job(name)}
             ran = {name: at for name, at in ran.items() if self._job_runs_saved.get(name) != at}
@@ -407,9 +407,7 @@ class Consumer:
 
     def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> None:
         """Read these transcripts from their first byte again, for prompts not older than `floor` (`scan`), of the
-        projects with these roots; empty: of all.
-
-        Where an earlier `scan` asked for more, that still counts.
+        projects with the roots `only`; empty: of all. An earlier `scan` that asked for more still counts.
         """
         with self.lock:
             now = self.clock.now()
@@ -431,7 +429,7 @@ class Consumer:
 
 
 def make_position_record(stream: Cursor, at: float) -> dict[str, Any]:
-    """The record of where a handler stands in one transcript."""
+    """The record of a handler's position in one transcript."""
     return {
         "k": "at",
         "at": at,

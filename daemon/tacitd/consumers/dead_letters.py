@@ -1,4 +1,4 @@
-"""Dead letters: what was given up, with its reason and the place where it stands. The words are kept by `rescue`."""
+"""Dead letters: rejected work, with its reason and its place in the transcript. Its text is in the rescue log."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tacitd.files.log import Log
 
 
 class DeadLetters:
-    """All of them, in a log of their own. Engine thread."""
+    """The log of dead letters. Engine thread."""
 
     def __init__(self, log: Log, now: Callable[[], float]) -> None:
         self._log = log
         self._now = now
         self.count = sum(1 for _ in log.read())
-        """How many there are."""
+        """The number of dead letters."""
 
     def add_letter(self, handler: str, reason: str, where: Mapping[str, Any]) -> None:
-        """Add one. Durable when it returns. Raises OSError, LogDamagedError."""
+        """Add a dead letter. Durable when this returns. Raises OSError, LogDamagedError."""
         logger.warning("rejected by {}: {}", handler, reason)
         self.append({"at": self._now(), "handler": handler, "reason": reason, **where})
         self._log.flush()
         self.count += 1
 
     def remove_prompts(self, handler: str, ids: Collection[str]) -> None:
-        """These prompts are tried again: no letter names them any more. Raises OSError; then the letters stay."""
+        """Remove prompts that are tried again from the letters. Raises OSError; then nothing is removed."""
         left: list[Mapping[str, Any]] = []
         for letter in self._log.read():
             prompts = letter.get("prompts")
@@ -47,5 +47,5 @@ class DeadLetters:
         self._log.append(record)
 
     def read(self) -> Iterable[Mapping[str, Any]]:
-        """Every letter, oldest first."""
+        """Every dead letter, oldest first."""
         return self._log.read()

@@ -1,8 +1,7 @@
-"""Words that wait are not left to luck: Claude Code deletes a transcript 30 days after its last line.
+"""The rescue log: the text of prompts that wait, because Claude Code deletes a transcript 30 days after its last line.
 
-The text of prompts that were rejected, or that have been parked for more than a day, is copied to a log of our own
-(0600) and leaves it when it was handled, or dropped by hand. Secrets in it are blanked. Nothing here decides what is
-parked.
+The text of prompts that were rejected, or that have been parked for more than a day, is copied to a log (0600). It is
+removed when the prompt was handled, or dropped by a person. Secrets are blanked. What is parked is decided elsewhere.
 
 Records: `{"id","handler","session","project","time","text","reason","at"}`.
 """
@@ -34,7 +33,7 @@ class RescueLog:
         self._entries[(str(record.get("handler", "")), str(record.get("id", "")))] = record
 
     def keep_prompts(self, handler: str, prompts: Iterable[Prompt], reason: str) -> None:
-        """Copy these prompts, unless they are kept already."""
+        """Copy these prompts, except those that are in the log already."""
         with self._lock:
             for prompt in prompts:
                 if (handler, prompt.id) not in self._entries:
@@ -58,17 +57,17 @@ class RescueLog:
         self._fold(record)
 
     def remove_handled(self, handler: str, ids: Iterable[str]) -> None:
-        """These went through after all: they leave the log."""
+        """Remove prompts that were handled."""
         with self._lock:
             self._remove_entries({(handler, id) for id in ids})
 
     def remove_settled(
         self, known: Mapping[str, Callable[[str], bool]], letters: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Those leave that are handled by now: a crash, or a full disk, may have come between their commit and this log.
+        """Remove prompts that are handled by now: a crash or a full disk may have come between their commit and this.
 
-        `known`: by handler, whether it handled or rejected the prompt with an id; `letters`: the dead ones, whose words
-        stay. Raises OSError.
+        `known`: by handler, whether it handled or rejected the prompt with an id. `letters`: the dead letters; the text
+        of their prompts stays. Raises OSError.
         """
         with self._lock:
             over = {(name, id) for name, id in self._entries if name in known and known[name](id)}
@@ -78,12 +77,12 @@ class RescueLog:
                 self._remove_entries(over - dead)
 
     def drop_prompt(self, id: str) -> int:
-        """A person drops what is kept under this id; returns how many entries left."""
+        """Remove the entries with this id, as a person asked. Returns their number."""
         with self._lock:
             return self._remove_entries({key for key in self._entries if key[1] == id})
 
     def _remove_entries(self, keys: Set[tuple[str, str]]) -> int:
-        """Their words are not kept on disk a moment longer than needed: the log is written anew without them."""
+        """Write the log again without these entries, so that their text is on disk no longer than needed."""
         left = {key: record for key, record in self._entries.items() if key not in keys}
         gone = len(self._entries) - len(left)
         if gone:
@@ -92,6 +91,6 @@ class RescueLog:
         return gone
 
     def list_entries(self) -> list[Mapping[str, Any]]:
-        """What is in it now, oldest first."""
+        """Every entry, oldest first."""
         with self._lock:
             return list(self._entries.values())
