@@ -1,5 +1,5 @@
-"""For every test: a person's own memory is never touched, no disk is waited for, whatever runs in this process, and
-signals mean what they mean to a program that is started from a terminal."""
+"""Fixtures and options for all tests: temporary directories in memory, no fsync, a user memory of their own, closed
+descriptors, default signal handlers, and the option `--days-ahead`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ for _one in (signal.SIGINT, signal.SIGHUP):
         signal.signal(_one, signal.default_int_handler)
 
 MEMORY = "/dev/shm"
-"""A file system in memory, on Linux: a test file costs a fifth less CPU time there, and no disk is waited for."""
+"""A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
 ROOM = 1 << 30
-"""Bytes that must be free in it. Containers often have 64 MB."""
+"""Bytes that must be free in it. In containers it often has 64 MB."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--days-ahead 400`: no test may depend on the date on which it runs."""
+    """Add `--days-ahead N`, because no test may depend on the date on which it runs."""
     parser.addoption(
         "--days-ahead",
         type=int,
@@ -39,15 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With `-n`, a worker that has nothing left to do takes tests from the other: some take a thousand times as long as
-    others, and the longest come last."""
+    """With `-n`, let an idle worker take tests from another: some tests take a thousand times as long as others, and
+    the longest come last."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose where temporary directories are, and set the clocks before a test module is imported: some modules note a
-    time when they are imported."""
+    """Choose the place of temporary directories, and set the clocks before a test module is imported, because some
+    modules read the time when they are imported."""
     if _is_roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
     days = config.getoption("--days-ahead")
@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _is_roomy(directory: str) -> bool:
-    """Whether temporary directories can be there: it is writable, may hold programs, and has room."""
+    """Whether temporary directories can be there: it is writable, programs in it can run, and it has room."""
     try:
         found = os.statvfs(directory)
     except OSError:
@@ -71,14 +71,14 @@ def _is_roomy(directory: str) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported by now stays: the collector need not look through it at every turn, a tenth of the time."""
+    """Exclude the imported modules from garbage collection, which would otherwise take a tenth of the time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Profile and sessions of tests that name no other place."""
+    """Keep the profile and sessions of tests that name no other place out of the person's own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("USER_MEMORY_DIR", str(tmp_path_factory.mktemp("user-memory")))
         yield
@@ -86,7 +86,7 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _descriptors() -> Iterator[Descriptors]:
-    """Fails where descriptors are left over when the last test of the process has ended."""
+    """Fail if too many descriptors are open after the last test of the process."""
     kept = Descriptors()
     with kept.watched():
         yield kept
@@ -96,14 +96,14 @@ def _descriptors() -> Iterator[Descriptors]:
 
 @pytest.fixture(autouse=True)
 def _closed(_descriptors: Descriptors) -> Iterator[None]:
-    """What a test's daemons had open is closed."""
+    """Close what the test's daemons left open."""
     with _descriptors.given_back():
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_syncs() -> Iterator[None]:
-    """No test pulls a plug: that syncs are asked for, and when, is seen at the seam (`support_disk`)."""
+    """Make fsync do nothing: no test cuts the power. `support_disk` checks that syncs are called, and when."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda fd: None)
         patch.setattr(os, "fdatasync", lambda fd: None)

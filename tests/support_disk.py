@@ -1,6 +1,6 @@
-"""A disk that fails on demand: it counts every call that changes something, and crashes or fails at the n-th.
+"""A disk that fails on demand: it counts every call that changes something, and crashes or fails at the n-th one.
 
-    disk = FaultyDisk(crash_at=3)      # the world ends before the third change
+    disk = FaultyDisk(crash_at=3)      # the process is killed before the third change
     disk = FaultyDisk(fail_at=3)       # the third change raises OSError(ENOSPC), those after it work again
     disk = FaultyDisk(fail_at=3, lasting=True)   # those after it fail too, until `mend`
 
@@ -24,11 +24,11 @@ from tacitd.files.disk import RealDisk
 
 
 class Crash(BaseException):
-    """The process ended here."""
+    """The process was killed at this point."""
 
 
 class FaultyDisk(RealDisk):
-    """Counts changes in `trail`; see the module."""
+    """Counts changes in `trail`; see the module's docstring."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class FaultyDisk(RealDisk):
         self.fail_at = fail_at
         self.code = code
         self.torn = torn
-        """Half of the bytes are written before a write crashes or fails."""
+        """Whether half of the bytes are written before a write crashes or fails."""
         self.short_by = short_by
-        """All but so many bytes are written before a write crashes or fails; 0: as `torn` says."""
+        """A write that crashes or fails omits this number of bytes at the end; 0: as `torn` says."""
         self.lasting = lasting
-        """Every change from `fail_at` on fails."""
+        """Whether every change from `fail_at` on fails."""
         self.trail: list[str] = []
         self.dead = False
         self.opened: set[int] = set()
 
     def _step(self, what: str) -> bool:
-        """True: this is where it goes wrong, and the caller may do half of its work before `_end`."""
+        """Whether this change fails. The caller may then do half of its work before `_end`."""
         if self.dead:
             raise Crash(what)
         self.trail.append(what)
@@ -173,35 +173,35 @@ CHANGES = (
     "exchange",
     "unlink",
 )
-"""The methods of a disk that change something."""
+"""The methods of `Disk` that change something."""
 
 
 @dataclass(slots=True)
 class DiskFaults:
-    """Every disk of the process, failing on demand: for tests of a whole daemon, whose parts open their own logs."""
+    """Lets every disk of the process fail on demand, for tests of a whole daemon, whose parts open their own logs."""
 
     fail_at: int = 0
     """The number of the change that fails, counted from `arm` on; 0: none."""
     code: int = errno.ENOSPC
     lasting: bool = False
-    """The changes after it fail too."""
+    """Whether the changes after it fail too."""
     part: float = 0.0
-    """Which part of the bytes a failing write writes; 1: all but the last byte."""
+    """The share of the bytes that a failing write writes; 1: all but the last byte."""
     dead: bool = False
-    """The process was killed: nothing changes any more, and every attempt raises `Crash`."""
+    """Whether the process was killed: nothing changes any more, and every attempt raises `Crash`."""
     count: int = 0
 
     def arm(self, fail_at: int, code: int, *, lasting: bool, part: float) -> None:
-        """Count from 1 again and fail as these say."""
+        """Count from 1 again and fail as the arguments say."""
         self.fail_at, self.code, self.lasting, self.part = fail_at, code, lasting, part
         self.count, self.dead = 0, False
 
     def mend(self) -> None:
-        """Every change works, and a new process may run."""
+        """Let every change succeed again, and a new process run."""
         self.fail_at, self.dead = 0, False
 
     def fails(self, what: str) -> bool:
-        """Count a change; whether it fails."""
+        """Count a change, and return whether it fails."""
         if self.dead:
             raise Crash(what)
         self.count += 1
@@ -211,7 +211,7 @@ class DiskFaults:
 
     @contextmanager
     def everywhere(self) -> Iterator[None]:
-        """All disks fail by this while the block runs."""
+        """All disks use these settings while the block runs."""
         with pytest.MonkeyPatch.context() as patch:
             for name in CHANGES:
                 patch.setattr(RealDisk, name, self._counted(name, getattr(RealDisk, name)))

@@ -1,4 +1,4 @@
-"""Our sources as trees: what a module imports, calls and says. For the tests of the house and of the documents."""
+"""Our sources, parsed: what a module imports and calls, and its strings. For test_house.py and test_docs.py."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Module:
 
     @property
     def lines(self) -> int:
-        """How long it is."""
+        """The number of lines."""
         return self.text.count("\n")
 
     @cached_property
     def tree(self) -> ast.Module:
-        """What it says. To parse takes long: the tests' own modules are read as text where that will do."""
+        """The parsed source. Parsing is slow, so checks of the tests' own modules use `text` if they can."""
         return ast.parse(self.text)
 
     @property
@@ -39,7 +39,7 @@ class Module:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """Every module that it imports, wherever in it, but for types only; and every name, as if it were one."""
+        """Every module that it imports at run time, also inside functions, and every imported name as `module.name`."""
         return frozenset(_imported(self.tree))
 
     @property
@@ -49,14 +49,14 @@ class Module:
 
     @property
     def strings(self) -> list[str]:
-        """Every string that it uses; docstrings are for developers, and left out."""
+        """Every string in it, without docstrings."""
         notes = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)}
         texts = [n for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and id(n) not in notes]
         return [node.value for node in texts if isinstance(node.value, str)]
 
     @property
     def calls(self) -> set[str]:
-        """What it calls, as written: `print`, `time.sleep`."""
+        """The names that it calls, as written: `print`, `time.sleep`."""
         calls = (node.func for node in ast.walk(self.tree) if isinstance(node, ast.Call))
         return {ast.unparse(one) for one in calls if isinstance(one, ast.Name | ast.Attribute)}
 
@@ -77,7 +77,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING:`."""
+    """All nodes except those under `if TYPE_CHECKING:`."""
     if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
         return
     yield tree
@@ -87,7 +87,7 @@ def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def modules(folder: str) -> tuple[Module, ...]:
-    """All modules below a folder of the repository, named as they are imported."""
+    """All modules below a folder of the repository, with the names by which they are imported."""
     base = ROOT / folder
     found = []
     for path in sorted(base.rglob("*.py")):
@@ -100,7 +100,7 @@ def engine() -> tuple[Module, ...]:
     return modules("daemon")
 
 
-def slices() -> tuple[Module, ...]:
+def plugins() -> tuple[Module, ...]:
     return modules("handlers")
 
 
@@ -112,8 +112,8 @@ def project() -> dict[str, Any]:
 
 
 def mounted(commands: Iterable[str]) -> list[Module]:
-    """Every module that a command (`module:name`) or a slice leads to. What nobody can reach yet says nothing yet."""
-    every = {module.name: module for module in (*engine(), *slices())}
+    """Every module that can be reached by imports from a command (`module:name`), a plugin or a program."""
+    every = {module.name: module for module in (*engine(), *plugins())}
     starts = [
         *commands,
         *project()["entry-points"]["tacitd.handlers"].values(),

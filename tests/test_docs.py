@@ -1,4 +1,4 @@
-"""Documentation that cannot rot: what the pages say is compared with what the program is and does."""
+"""The documentation, compared with the program: generated pages, methods, fields, files, ids, commands, modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from loguru import logger
 
 import generate
 from support_beginnings import opening
-from support_sources import ROOT, Module, engine, mounted, project, slices
+from support_sources import ROOT, Module, engine, mounted, plugins, project
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli import make_program
@@ -65,16 +65,16 @@ def headings(text: str, level: str = "###") -> list[str]:
 
 @pytest.mark.parametrize("name", generate.PAGES)
 def test_generated_pages_are_current(name: str) -> None:
-    """STYLE habit 12: help texts and the configuration reference are generated; `make docs` writes them anew."""
+    """STYLE habit 12: `make docs` writes the reference of commands and configuration."""
     assert page(f"docs/{name}") == generate.PAGES[name](), "run `make docs`"
 
 
-# --- what the running program is compared with --------------------------------------------------------------
+# --- pages that are compared with a running program ----------------------------------------------------------
 
 
 @contextmanager
 def running(box: Path) -> Iterator[App]:
-    """The real engine in a box of its own, with a model that is a script."""
+    """The real engine in a directory of its own, with a scripted model."""
     places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "state" / "tacitd.sock")
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     settings = {"TACITD_EXTRACTION__SETTLE": "0s"}
@@ -107,7 +107,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatc
 
 
 def learn(app: App, box: Path) -> Path:
-    """Type one sentence, and have it learned; return the project."""
+    """Type one sentence, wait until it is learned, and return the project."""
     project, transcript = box / "app", app.paths.config_dir / "projects" / "p" / "s.jsonl"
     (project / ".git" / "info").mkdir(parents=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -152,7 +152,7 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
 
 
 def test_the_status_page_lists_every_field(app: App) -> None:
-    """docs/status.md is a contract: each top-level key, and each key of the slices that it tells of, has its row."""
+    """docs/status.md is a contract: each top-level key has a row, and each key of the plugins that it describes."""
     document = app.engine.call(lambda: take_status(app))
     first, *sections = page("docs/status.md").split("## slices.")
     assert _keys(first) == set(document)
@@ -167,7 +167,7 @@ def _keys(table: str) -> set[str]:
 
 
 def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) -> None:
-    """docs/files.md lists every file on disk: a whole run leaves no other (DESIGN "Where it writes")."""
+    """docs/files.md lists every file on disk: a whole run leaves no others (DESIGN "Where it writes")."""
     project = learn(app, tmp_path)
     named = {
         one
@@ -186,11 +186,11 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
 NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|new|old)")
-"""Names of modules, of services and of files."""
+"""Names of modules, services and files."""
 
 
 def test_troubleshooting_has_a_section_for_each_id() -> None:
-    """Every degradation and every finding of doctor has a section with its cure, or is said to be all right."""
+    """Every degradation and every finding of doctor has a section with its fix, or is listed under "When all is well"."""
     texts = {text.removesuffix(":") for module in sources() for text in module.strings}
     used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
     ills, _, well = page("docs/troubleshooting.md").partition("## When all is well")
@@ -204,7 +204,7 @@ NAMED = re.compile(r"(?:`|^ {4}|\A(?=tacitd [a-z]+\Z))tacitd ([a-z]+)((?: [^`#|&
 
 
 def _problem(name: str, rest: str) -> str:
-    """Why this is no command of ours; "" where it is one, with options that it knows."""
+    """The part of a command line that does not exist, a command or options; "" if all of it exists."""
     command: click.Command | None = make_program(TABLE).get_command(
         click.Context(click.Command("tacitd")), name
     )
@@ -218,14 +218,14 @@ def _problem(name: str, rest: str) -> str:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_pages_name_only_commands_that_there_are(path: Path) -> None:
+def test_pages_name_only_commands_that_exist(path: Path) -> None:
     """A command that a page tells people to type exists, with its options."""
     problems = [_problem(*found) for found in NAMED.findall(path.read_text(encoding="utf-8"))]
     assert [problem for problem in problems if problem] == []
 
 
-def test_hints_name_only_commands_that_there_are() -> None:
-    """A hint that cannot be followed is worse than none."""
+def test_hints_name_only_commands_that_exist() -> None:
+    """Every command in a hint exists, with its options."""
     said = [
         (module.name, found)
         for module in sources()
@@ -238,7 +238,7 @@ def test_hints_name_only_commands_that_there_are() -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
-    """Links within the repository name files, and headings, that are there."""
+    """Links within the repository lead to files and headings that exist."""
     for target in re.findall(r"\]\(([^)#:]*(?:#[\w-]+)?)\)", path.read_text(encoding="utf-8")):
         name, _, anchor = target.partition("#")
         found = path.parent / name if name else path
@@ -277,7 +277,7 @@ def _is_in_tree(name: str) -> bool:
 
 def _defines(module: str, function: str) -> bool:
     """Whether a module with this path defines the function or class, by its qualified name."""
-    every = [m for m in (*engine(), *slices()) if f"/{m.path.as_posix()}".endswith(f"/{module}.py")]
+    every = [m for m in (*engine(), *plugins()) if f"/{m.path.as_posix()}".endswith(f"/{module}.py")]
     return any(function in _definitions(found.tree) for found in every)
 
 
@@ -323,7 +323,7 @@ def test_unknown_modules_on_a_map_are_found() -> None:
 def test_the_map_names_every_package() -> None:
     """Every package, every module at the root of the engine and every plugin has a place on docs/map.md."""
     named = set(PATH_IN_TREE.findall(page("docs/map.md")))
-    roots = [("daemon/tacitd/", engine()), ("handlers/tacitd_handlers/", slices())]
+    roots = [("daemon/tacitd/", engine()), ("handlers/tacitd_handlers/", plugins())]
     for root, every in roots:
         paths = [module.path.relative_to(ROOT / root) for module in every]
         packages = {f"{path.parent.as_posix()}/" for path in paths if path.name == "__init__.py"} - {"./"}

@@ -1,7 +1,7 @@
-"""The rules of the code base, read from the sources: which way imports run, what a module may hold, what the wheel holds.
+"""The rules of the code base: import directions, the contents of modules, names, and the contents of the wheel.
 
-Nothing of tacitd is imported here but in processes of their own: the sources are read with `ast`. A test that fails
-says for each module what is wrong in it.
+The sources are parsed with `ast`; tacitd itself is imported only in child processes. A test that fails lists the
+modules with what is wrong in each.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from support_sources import (
 )
 
 LIMIT = 500
-"""Lines of a module."""
+"""Maximum lines of a module."""
 
 
 def wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, Any]:
-    """What `check` finds in each module; those where it finds nothing are left out."""
+    """What `check` finds in each module, by name, without the modules in which it finds nothing."""
     return {module.name: found for module in among if (found := check(module))}
 
 
-# --- which way imports run ----------------------------------------------------------------------------------
+# --- import directions --------------------------------------------------------------------------------------
 
 FOUNDATION = {"clock", "errors", "events", "files", "text"}
 ABOVE = {
@@ -50,7 +50,7 @@ ABOVE = {
     "cli": set(),
     "service": {"cli"},
 }
-"""The parts that may import all others, and which of these four each may not import."""
+"""The parts that may import all others, and which of these four each must not import."""
 MAY = {
     "text": {"errors"},
     "files": FOUNDATION,
@@ -65,13 +65,13 @@ MAY = {
     "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
     "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources"},
 }
-"""What of the engine these parts may import beside themselves."""
+"""The parts of the engine that each of these may import in addition to itself."""
 ROOT_MODULES = 16
-"""Modules directly below `daemon/tacitd`, `__init__` included: only what joins the parts."""
+"""Maximum number of modules directly below `daemon/tacitd`, including `__init__`."""
 
 
-def test_imports_run_from_the_slices_to_the_engine() -> None:
-    """DESIGN "The tree": tacitd_handlers -> tacitd, never back."""
+def test_imports_run_from_the_plugins_to_the_engine() -> None:
+    """DESIGN "The tree": tacitd_handlers -> tacitd, never the reverse."""
     assert wrong(engine(), lambda m: [n for n in m.imports if n.startswith("tacitd_handlers")]) == {}
 
 
@@ -81,11 +81,11 @@ def test_only_the_composition_root_joins_parts() -> None:
     assert wrong(engine(), lambda m: m.parts & ABOVE.get(m.part, joiners) - {m.part}) == {}
 
 
-def test_parts_do_not_know_each_others_insides() -> None:
-    """DESIGN "The tree": control, transcripts, model and files are told apart, the foundation stands on itself."""
-    told_apart = [module for module in engine() if module.part in MAY]
-    assert {module.part for module in told_apart} == set(MAY)
-    assert wrong(told_apart, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
+def test_parts_import_only_what_they_may() -> None:
+    """DESIGN "The tree": each part imports only the parts that `MAY` lists; the foundation imports only itself."""
+    limited = [module for module in engine() if module.part in MAY]
+    assert {module.part for module in limited} == set(MAY)
+    assert wrong(limited, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
 
 
 RULES = frozenset(
@@ -125,24 +125,24 @@ RULES = frozenset(
 """Pure rules of learning, and those that several plugins share."""
 
 
-def test_slices_do_not_know_each_other() -> None:
-    """DESIGN "Plugins", a slice is a folder: it uses pure rules of another at most, no store and no handler.
+def test_plugins_import_only_pure_rules_of_each_other() -> None:
+    """DESIGN "Plugins": a plugin imports pure rules of another plugin at most, and neither its store nor its handler.
 
-    Folders that offer no slice are there to be shared; the program's tables, beside the folders, name several.
+    Folders without a `make_plugin` are shared. The modules beside the folders may name several plugins.
     """
-    tops = [module for module in slices() if module.name.count(".") == 1]
+    tops = [module for module in plugins() if module.name.count(".") == 1]
     offering = {
         m.name
         for m in tops
         if any(isinstance(n, ast.FunctionDef) and n.name == "make_plugin" for n in m.tree.body)
     }
-    closed = {m.name for m in slices() if _top(m.name) in offering} - RULES - offering
+    closed = {m.name for m in plugins() if _top(m.name) in offering} - RULES - offering
 
     def others(module: Module) -> set[str]:
         return {name for name in module.imports & closed if _top(name) != _top(module.name)}
 
     assert "tacitd_handlers.learning" in offering
-    assert wrong([m for m in slices() if m.name.count(".") > 1], others) == {}
+    assert wrong([m for m in plugins() if m.name.count(".") > 1], others) == {}
 
 
 def _top(name: str) -> str:
@@ -150,13 +150,13 @@ def _top(name: str) -> str:
 
 
 PURE = {"clock", "errors", "events", "text"}
-"""What a pure rule may use of the engine: words, formats, pure functions."""
+"""The parts of the engine that a pure rule may import: types, formats, pure functions."""
 WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
 
 
 def test_rules_are_pure() -> None:
     """STYLE habit 2: no clock, no disk, no model in a rule."""
-    rules = [module for module in slices() if module.name in RULES]
+    rules = [module for module in plugins() if module.name in RULES]
     assert len(rules) == len(RULES)
     assert wrong(rules, lambda m: (m.parts - PURE) | (m.imports & WORLD)) == {}
 
@@ -167,7 +167,7 @@ NAMES_OF_SYSTEMS = re.compile(
 
 
 def test_the_engine_names_no_handler() -> None:
-    """DESIGN "The tree": the engine's code holds no name of a system, of its files or of its stages.
+    """DESIGN "The tree": the engine's code contains no name of a plugin, of its files or of its stages.
 
     Docstrings may give examples.
     """
@@ -244,7 +244,7 @@ def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
 
 
 def _find_circle(graph: dict[str, set[str]]) -> list[str]:
-    """Given who imports what, return one circle of imports, or nothing."""
+    """Given which module imports which, return one circle of imports; empty if there is none."""
     finished: set[str] = set()
 
     def follow(name: str, path: list[str]) -> list[str]:
@@ -269,8 +269,8 @@ LAZY = {
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """HOUSE "The tree": imports run one way, between modules and between the packages of the engine."""
-    graph = _imports_of([*engine(), *slices()])
+    """DESIGN "The tree": imports run one way, between modules and between the packages of the engine."""
+    graph = _imports_of([*engine(), *plugins()])
     for importer, imported in LAZY:
         graph[importer] -= {imported}
     assert _find_circle(graph) == []
@@ -288,20 +288,20 @@ def test_a_circle_of_imports_is_found() -> None:
 
 
 def test_the_root_of_the_engine_is_small() -> None:
-    """HOUSE "The tree": at the root only what joins the parts."""
+    """DESIGN "The tree": the root contains only the modules that join the parts."""
     assert len([module for module in engine() if module.path.parent.name == "tacitd"]) <= ROOT_MODULES
 
 
 def test_module_names_are_unique() -> None:
-    """HOUSE "Names": a name alone finds a module, but for the fixed names of a plugin's folder."""
+    """STYLE "Names": a name identifies a module, except for the fixed names in a plugin's folder."""
     fixed = {"handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt"}
-    names = [m.path.stem for m in (*engine(), *slices()) if m.path.stem not in {*fixed, "__init__"}]
+    names = [m.path.stem for m in (*engine(), *plugins()) if m.path.stem not in {*fixed, "__init__"}]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 def test_class_names_are_unique() -> None:
-    """HOUSE "Names": a name alone finds a class, in each of the two packages."""
-    for package in (engine(), slices()):
+    """STYLE "Names": a name identifies a class, in each of the two packages."""
+    for package in (engine(), plugins()):
         names = [node.name for m in package for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef)]
         assert sorted({name for name in names if names.count(name) > 1}) == []
 
@@ -343,26 +343,26 @@ def test_a_late_callback_is_found(late: str) -> None:
 # --- source roots, distribution -----------------------------------------------------------------------------
 
 
-def test_source_roots_are_no_packages() -> None:
+def test_source_roots_are_not_packages() -> None:
     """DESIGN "The tree": an __init__.py in `daemon/` would shadow python-daemon."""
     assert [name for name in ("daemon", "handlers") if (ROOT / name / "__init__.py").exists()] == []
 
 
 def test_import_daemon_is_python_daemon() -> None:
-    """DESIGN "The tree": `import daemon` goes on meaning python-daemon, from the checkout's top too."""
+    """DESIGN "The tree": `import daemon` still means python-daemon, also in the root of the checkout."""
     code = "import daemon; print(daemon.DaemonContext.__module__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "daemon.daemon"
 
 
-def test_the_wheel_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
-    """DESIGN "The tree": two source roots; the wheel holds tacitd and tacitd_handlers with their prompts, only."""
+def test_the_wheel_contains_only_our_packages(tmp_path: Path) -> None:
+    """DESIGN "The tree": the wheel contains only tacitd and tacitd_handlers, with their prompts and templates."""
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert {name.split("/")[0] for name in names} == {"tacitd", "tacitd_handlers"}
     sources = {m.path.relative_to(ROOT / "daemon").as_posix() for m in engine()}
-    sources |= {m.path.relative_to(ROOT / "handlers").as_posix() for m in slices()}
+    sources |= {m.path.relative_to(ROOT / "handlers").as_posix() for m in plugins()}
     prompts = {p.relative_to(ROOT / "handlers").as_posix() for p in (ROOT / "handlers").rglob("prompts/*.md")}
     assert {name for name in names if name.endswith(".py")} == sources
     assert prompts
@@ -376,7 +376,7 @@ def _dependencies(*, dev: bool) -> list[str]:
 
 
 def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
-    """DESIGN "Sources", "Service": APScheduler 4 is another API, watchdog 7.0 misses appends."""
+    """DESIGN "Sources", "Service": APScheduler 4 has another API, and watchdog 7.0 misses appends."""
     every = _dependencies(dev=True)
     assert [one for one in every if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+,<\d+(\.\d+)*", one)] == []
     assert any(re.fullmatch(r"apscheduler>=3\.[\d.]+,<4", one) for one in every)
@@ -384,45 +384,45 @@ def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    """DESIGN "The tree": what runs imports the standard library, ourselves, and what pyproject.toml names."""
+    """DESIGN "The tree": modules import the standard library, our packages, and what pyproject.toml declares."""
     declared = {re.split(r"[>\[]", one)[0].replace("-", "_") for one in _dependencies(dev=False)}
     known = {*sys.stdlib_module_names, *PACKAGES, "daemon", *declared}
-    assert wrong([*engine(), *slices()], lambda m: {name.split(".")[0] for name in m.imports} - known) == {}
+    assert wrong([*engine(), *plugins()], lambda m: {name.split(".")[0] for name in m.imports} - known) == {}
 
 
-# --- what a module may hold ---------------------------------------------------------------------------------
+# --- the contents of modules --------------------------------------------------------------------------------
 
 
 def test_every_module_says_what_it_is() -> None:
-    """STYLE habit 1: a module's docstring says what belongs there."""
-    assert wrong([*engine(), *slices(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
+    """STYLE habit 1: every module has a docstring."""
+    assert wrong([*engine(), *plugins(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
 
 
 def test_no_module_is_long() -> None:
-    """STYLE: a module covers one thought, 120 to 250 lines; 500 is the guide for the exception."""
-    ours = [*engine(), *slices()]
+    """STYLE "Anchors": a module has 120 to 250 lines, and at most 500."""
+    ours = [*engine(), *plugins()]
     assert wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
     assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
 
 
 def test_no_test_module_is_long() -> None:
-    """STYLE: tests too are read; what grows over the limit is split by its topics."""
+    """STYLE "Anchors": the limit holds for tests too; a longer module is split by its topics."""
     assert wrong(modules("tests"), lambda m: m.lines if m.lines > LIMIT else 0) == {}
 
 
 def test_nothing_prints() -> None:
-    """DESIGN "Control": data goes to stdout through click, in commands; nothing else talks."""
-    assert wrong([*engine(), *slices()], lambda m: "print" in m.calls) == {}
+    """DESIGN "Control": data goes to stdout through click, in commands only."""
+    assert wrong([*engine(), *plugins()], lambda m: "print" in m.calls) == {}
 
 
 def test_no_error_is_swallowed_whole() -> None:
-    """STYLE habit 7: no bare `except`, and none of everything that does nothing."""
+    """STYLE habit 7: no bare `except`, and no `except Exception` that does nothing."""
 
     def swallowed(module: Module) -> list[int]:
         handlers = [node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler)]
         return [one.lineno for one in handlers if one.type is None or _does_nothing_about_all(one)]
 
-    assert wrong([*engine(), *slices()], swallowed) == {}
+    assert wrong([*engine(), *plugins()], swallowed) == {}
 
 
 def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
@@ -431,13 +431,13 @@ def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
 
 
 def test_apscheduler_is_in_one_place() -> None:
-    """DESIGN "The tree": what happens by the clock is schedule.py's, and nobody else's."""
-    using = [m.name for m in (*engine(), *slices()) if any(n.startswith("apscheduler") for n in m.imports)]
+    """DESIGN "The tree": only schedule.py imports APScheduler."""
+    using = [m.name for m in (*engine(), *plugins()) if any(n.startswith("apscheduler") for n in m.imports)]
     assert using == ["tacitd.schedule"]
 
 
 WAITING = re.compile(r"(?:scenario|soak|real_client|stand_in)\.|support_")
-"""Where real processes run and polling is the only way."""
+"""Test modules with real processes, in which polling is the only way to wait."""
 
 
 def test_no_test_sleeps() -> None:
@@ -453,16 +453,16 @@ IMPATIENT = re.compile(
 
 
 def test_no_test_is_impatient() -> None:
-    """What is to happen happens late on a busy machine: nobody is waited for under half a minute (`PATIENCE`).
+    """A wait for an event lasts at least half a minute (`PATIENCE`), because a busy machine is slow.
 
-    Less than a second is a step of a loop, or a wait that is meant to be in vain.
+    A wait of less than a second is a step of a loop, or one that is expected to time out.
     """
     tests = [module for module in modules("tests") if not module.name.startswith("real_client.")]
     assert wrong(tests, lambda m: IMPATIENT.findall(m.text)) == {}
 
 
 def test_no_property_is_judged_by_its_speed() -> None:
-    """STYLE habit 11: `support_examples.examples` knows no deadline; hypothesis alone gives each example 200 ms."""
+    """STYLE habit 11: `support_examples.examples` sets no deadline; by default hypothesis gives each example 200 ms."""
 
     def bare(module: Module) -> int:
         patient = re.findall(r"^ *@(?:examples\(|settings\(PATIENT)", module.text, re.MULTILINE)
@@ -480,8 +480,8 @@ WORKPLACE = (
 )
 
 
-def test_the_repository_knows_no_workplace() -> None:
-    """What is here stands for itself: no path and no name of the place where it was written."""
+def test_the_repository_names_no_workplace() -> None:
+    """No file contains a path or a name of the place where it was written."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=False
     )
