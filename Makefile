@@ -20,7 +20,7 @@ test: install ## Run all tests except those with the real client.
 	$(BIN)/pytest -n 2
 
 unit: install ## Run the fast tests: no processes, no waiting.
-	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_docs.py
+	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_imports.py tests/test_docs.py
 
 dates: install ## Run the fast tests with the clock 400 days ahead, then 400 days back.
 	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=400

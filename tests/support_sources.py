@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -200,3 +200,8 @@ def _is_function(value: ast.expr | None, names: set[str]) -> bool:
     if isinstance(value, ast.Call):
         return ast.unparse(value.func) in ("partial", "functools.partial")
     return isinstance(value, ast.Lambda) or (isinstance(value, ast.Attribute) and value.attr in names)
+
+
+def find_wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, Any]:
+    """What `check` finds in each module, by name, without the modules in which it finds nothing."""
+    return {module.name: found for module in among if (found := check(module))}

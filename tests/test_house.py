@@ -1,4 +1,4 @@
-"""The rules of the code base: import directions, the contents of modules, names, and the contents of the wheel.
+"""The rules of the code base: the contents of modules, of the wheel, and what fast commands load.
 
 The sources are parsed with `ast`; tacitd itself is imported only in child processes. A test that fails lists the
 modules with what is wrong in each.
@@ -12,9 +12,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
@@ -23,321 +21,15 @@ from support_sources import (
     PACKAGES,
     ROOT,
     Module,
-    callbacks_in,
     engine,
-    late_callbacks,
-    methods_in,
+    find_wrong,
     modules,
+    plugins,
     project,
-    slices,
 )
 
 LIMIT = 500
 """Maximum lines of a module."""
-
-
-def wrong(among: Iterable[Module], check: Callable[[Module], Any]) -> dict[str, Any]:
-    """What `check` finds in each module, by name, without the modules in which it finds nothing."""
-    return {module.name: found for module in among if (found := check(module))}
-
-
-# --- import directions --------------------------------------------------------------------------------------
-
-FOUNDATION = {"clock", "errors", "events", "files", "text"}
-ABOVE = {
-    "app": {"methods", "cli", "service"},
-    "methods": {"cli", "service"},
-    "cli": set(),
-    "service": {"cli"},
-}
-"""The parts that may import all others, and which of these four each must not import."""
-MAY = {
-    "text": {"errors"},
-    "files": FOUNDATION,
-    "clock": FOUNDATION,
-    "errors": FOUNDATION,
-    "events": FOUNDATION,
-    "config": {"errors"},
-    "control": {"clock", "errors", "events"},
-    "model": {"clock", "config", "errors", "events", "text"},
-    "sources": {"clock", "errors", "events", "files", "handler"},
-    "state": {"__version__", "clock", "errors", "events", "files"},
-    "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
-    "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources"},
-}
-"""The parts of the engine that each of these may import in addition to itself."""
-ROOT_MODULES = 16
-"""Maximum number of modules directly below `daemon/tacitd`, including `__init__`."""
-
-
-def test_imports_run_from_the_plugins_to_the_engine() -> None:
-    """DESIGN "The tree": tacitd_handlers -> tacitd, never the reverse."""
-    assert wrong(engine(), lambda m: [n for n in m.imports if n.startswith("tacitd_handlers")]) == {}
-
-
-def test_only_the_composition_root_joins_parts() -> None:
-    """DESIGN "The tree": cli -> app -> everything else."""
-    joiners = set(ABOVE)
-    assert wrong(engine(), lambda m: m.parts & ABOVE.get(m.part, joiners) - {m.part}) == {}
-
-
-def test_parts_import_only_what_they_may() -> None:
-    """DESIGN "The tree": each part imports only the parts that `MAY` lists; the foundation imports only itself."""
-    limited = [module for module in engine() if module.part in MAY]
-    assert {module.part for module in limited} == set(MAY)
-    assert wrong(limited, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
-
-
-RULES = frozenset(
-    f"tacitd_handlers.{name}"
-    for name in [
-        "learning.confidence",
-        "learning.estimate",
-        "learning.grounding_checks",
-        "learning.headings",
-        "learning.line_cleaning",
-        "learning.session_folders",
-        "learning.statements",
-        "learning.summary",
-        "learning.tombstones",
-        "learning.stage1.gather",
-        "learning.stage1.parse",
-        "learning.stage2.parse",
-        "learning.stage2.place",
-        "learning.stage2.plan",
-        "shared.answer_screening",
-        "shared.concrete_tokens",
-        "shared.dangerous_kinds",
-        "shared.decay",
-        "shared.equality",
-        "shared.grounding",
-        "shared.lexicon",
-        "shared.number_words",
-        "shared.numeric_readings",
-        "shared.relative_dates",
-        "shared.text_parts",
-        "shared.tidy",
-        "shared.token_aliases",
-        "shared.token_index",
-        "shared.word_stems",
-    ]
-)
-"""Pure rules of learning, and those that several plugins share."""
-
-
-def test_plugins_import_only_pure_rules_of_each_other() -> None:
-    """DESIGN "Plugins": a plugin imports pure rules of another plugin at most, and neither its store nor its handler.
-
-    Folders without a `make_plugin` are shared. The modules beside the folders may name several plugins.
-    """
-    tops = [module for module in plugins() if module.name.count(".") == 1]
-    offering = {
-        m.name
-        for m in tops
-        if any(isinstance(n, ast.FunctionDef) and n.name == "make_plugin" for n in m.tree.body)
-    }
-    closed = {m.name for m in plugins() if _top(m.name) in offering} - RULES - offering
-
-    def others(module: Module) -> set[str]:
-        return {name for name in module.imports & closed if _top(name) != _top(module.name)}
-
-    assert "tacitd_handlers.learning" in offering
-    assert wrong([m for m in plugins() if m.name.count(".") > 1], others) == {}
-
-
-def _top(name: str) -> str:
-    return ".".join(name.split(".")[:2])
-
-
-PURE = {"clock", "errors", "events", "text"}
-"""The parts of the engine that a pure rule may import: types, formats, pure functions."""
-WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
-
-
-def test_rules_are_pure() -> None:
-    """STYLE habit 2: no clock, no disk, no model in a rule."""
-    rules = [module for module in plugins() if module.name in RULES]
-    assert len(rules) == len(RULES)
-    assert wrong(rules, lambda m: (m.parts - PURE) | (m.imports & WORLD)) == {}
-
-
-NAMES_OF_SYSTEMS = re.compile(
-    r"\A(?:learning|lessons|continuity|tutor|profile|learner)\b(?! )|LEARNED|AGENTS\.md|known-facts|synthes|extraction"
-)
-
-
-def test_the_engine_names_no_handler() -> None:
-    """DESIGN "The tree": the engine's code contains no name of a plugin, of its files or of its stages.
-
-    Docstrings may give examples.
-    """
-
-    def named(module: Module) -> list[str]:
-        names = [node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)]
-        return [text for text in (*module.strings, *names) if NAMES_OF_SYSTEMS.search(text)]
-
-    assert wrong(engine(), named) == {}
-
-
-SOURCE = "tacitd.sources.claude_code"
-"""The package of a client: its transcripts, and nothing outside of it knows their format."""
-NAMING_IT = {"tacitd.sources.registry"}
-"""The modules that may import it: app.py and the command line get the source from there."""
-FORMAT = re.compile(
-    r"parentUuid|isSidechain|isMeta|isCompactSummary|isApiErrorMessage|toolUseResult|tool_use_id|promptSource|"
-    r"turnOrigin|queue-operation|queued_command|file-history|api-request|<synthetic>|<command-name>|subagents|"
-    r"\Aagent-\*?\Z|\*/\*\.jsonl|\A\.jsonl\Z|\AsessionId\Z|\Atool_(?:result|use)\Z"
-)
-"""Field names, record types and path rules of Claude Code's transcripts, as strings of the code."""
-FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
-"""Directories of Claude Code's, as parts of a path."""
-FORMAT_ELSEWHERE = {
-    # Seed 001 gives its own session documents a `sessionId`.
-    "tacitd_handlers.continuity.cli": {"sessionId"},
-    "tacitd_handlers.continuity.render": {"sessionId"},
-    "tacitd_handlers.continuity.store": {"sessionId"},
-    # An example in a help text, which is for people who use Claude Code.
-    "tacitd.cli.prompts_command": {
-        "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
-    },
-    # A prefix of the ids that tacitd gives to tasks.
-    "tacitd_handlers.continuity.tasks": {"agent-"},
-}
-"""Strings that look like the format and are something of tacitd's own."""
-
-
-def test_only_one_module_imports_a_clients_package() -> None:
-    """DESIGN "Sources": Claude Code is the first source; engine, handlers and command line use the protocol."""
-
-    def imported(module: Module) -> set[str]:
-        return {name for name in module.imports if name.startswith(SOURCE)}
-
-    others = [m for m in (*engine(), *slices()) if not m.name.startswith(SOURCE)]
-    assert {m.name for m in others if imported(m)} == NAMING_IT
-
-
-def test_nothing_else_names_a_clients_format() -> None:
-    """DESIGN "Sources": nothing outside `sources/claude_code/` names its format.
-
-    Docstrings may. What tacitd reads of the client beside its transcripts (settings, answers of the model) is no
-    transcript, and neither is the input of a tool's call, which handlers get as the model wrote it.
-    """
-
-    def named(module: Module) -> set[str]:
-        found = {text for text in module.strings if FORMAT.search(text)}
-        return (found - FORMAT_ELSEWHERE.get(module.name, set())) | set(FORMAT_PATHS.findall(module.text))
-
-    others = [m for m in (*engine(), *slices()) if not m.name.startswith(SOURCE)]
-    assert wrong(others, named) == {}
-    used = {m.name: {text for text in m.strings if FORMAT.search(text)} for m in others}
-    assert {name: texts - used[name] for name, texts in FORMAT_ELSEWHERE.items() if texts - used[name]} == {}
-
-
-def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
-    """Given modules, return which of them each imports; `from package import module` is an import of the module."""
-    names = {module.name for module in every}
-    found = {}
-    for module in every:
-        ours = {name for name in module.imports & names if name != module.name}
-        found[module.name] = {name for name in ours if not any(one.startswith(f"{name}.") for one in ours)}
-    return found
-
-
-def _find_circle(graph: dict[str, set[str]]) -> list[str]:
-    """Given which module imports which, return one circle of imports; empty if there is none."""
-    finished: set[str] = set()
-
-    def follow(name: str, path: list[str]) -> list[str]:
-        if name in path:
-            return [*path[path.index(name) :], name]
-        if name in finished:
-            return []
-        for each in sorted(graph.get(name, ())):
-            if circle := follow(each, [*path, name]):
-                return circle
-        finished.add(name)
-        return []
-
-    return next((circle for name in sorted(graph) if (circle := follow(name, []))), [])
-
-
-LAZY = {
-    ("tacitd.cli.common", "tacitd.cli.in_process"),
-    ("tacitd_handlers.lessons.read_commands", "tacitd_handlers.lessons.command_group"),
-}
-"""Imports inside a function: the fast commands must not load the engine, and `lesson completion` lists its own group."""
-
-
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    """DESIGN "The tree": imports run one way, between modules and between the packages of the engine."""
-    graph = _imports_of([*engine(), *plugins()])
-    for importer, imported in LAZY:
-        graph[importer] -= {imported}
-    assert _find_circle(graph) == []
-    packages: dict[str, set[str]] = {}
-    for module in engine():
-        if "." in module.name:
-            used = {name.split(".")[1] for name in graph[module.name]}
-            packages.setdefault(module.part, set()).update(used - {module.part})
-    assert _find_circle(packages) == []
-
-
-def test_a_circle_of_imports_is_found() -> None:
-    """The check above can fail."""
-    assert _find_circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
-
-
-def test_the_root_of_the_engine_is_small() -> None:
-    """DESIGN "The tree": the root contains only the modules that join the parts."""
-    assert len([module for module in engine() if module.path.parent.name == "tacitd"]) <= ROOT_MODULES
-
-
-def test_module_names_are_unique() -> None:
-    """STYLE "Names": a name identifies a module, except for the fixed names in a plugin's folder."""
-    fixed = {"handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt"}
-    names = [m.path.stem for m in (*engine(), *plugins()) if m.path.stem not in {*fixed, "__init__"}]
-    assert sorted({name for name in names if names.count(name) > 1}) == []
-
-
-def test_class_names_are_unique() -> None:
-    """STYLE "Names": a name identifies a class, in each of the two packages."""
-    for package in (engine(), plugins()):
-        names = [node.name for m in package for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef)]
-        assert sorted({name for name in names if names.count(name) > 1}) == []
-
-
-# --- how parts are joined -----------------------------------------------------------------------------------
-
-
-def test_no_callback_is_set_after_construction() -> None:
-    """DESIGN "The tree": parts are joined by constructors, in the order in which they are built.
-
-    An object that is completed by a later assignment can be used too early, and nobody sees from its constructor what it
-    calls. `files/` is left out.
-    """
-    among = [module for module in engine() if module.part != "files"]
-    methods = {name for module in among for name in methods_in(module.tree)}
-    callbacks = {name for module in among for name in callbacks_in(module.tree)}
-    assert "run_ready" in methods
-    assert {"_on_rewritten", "set_log_level"} <= callbacks
-    assert wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
-
-
-@pytest.mark.parametrize(
-    "late",
-    [
-        "def join(pool, engine):\n    pool.on_change = lambda: None",
-        "def join(pool, engine):\n    pool.on_change = engine.wake_up",
-        "def join(pool, engine):\n    pool.size, pool.on_change = 1, engine.wake_up",
-        "class Pool:\n    def __init__(self, other):\n        other.on_change = self.wake_up",
-        "class Pool:\n    def listen(self):\n        self.on_change = self.wake_up",
-    ],
-)
-def test_a_late_callback_is_found(late: str) -> None:
-    """The check above can fail."""
-    assert len(late_callbacks(ast.parse(late), {"wake_up"}, set())) == 1
-    early = "class Pool:\n    def __init__(self, call):\n        self._call, self.size = call, 1"
-    assert late_callbacks(ast.parse(early), {"call"}, {"_call"}) == []
 
 
 # --- source roots, distribution -----------------------------------------------------------------------------
@@ -387,7 +79,10 @@ def test_every_import_is_a_declared_dependency() -> None:
     """DESIGN "The tree": modules import the standard library, our packages, and what pyproject.toml declares."""
     declared = {re.split(r"[>\[]", one)[0].replace("-", "_") for one in _dependencies(dev=False)}
     known = {*sys.stdlib_module_names, *PACKAGES, "daemon", *declared}
-    assert wrong([*engine(), *plugins()], lambda m: {name.split(".")[0] for name in m.imports} - known) == {}
+    assert (
+        find_wrong([*engine(), *plugins()], lambda m: {name.split(".")[0] for name in m.imports} - known)
+        == {}
+    )
 
 
 # --- the contents of modules --------------------------------------------------------------------------------
@@ -395,24 +90,26 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     """STYLE habit 1: every module has a docstring."""
-    assert wrong([*engine(), *plugins(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
+    assert (
+        find_wrong([*engine(), *plugins(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
+    )
 
 
 def test_no_module_is_long() -> None:
     """STYLE "Anchors": a module has 120 to 250 lines, and at most 500."""
     ours = [*engine(), *plugins()]
-    assert wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
+    assert find_wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
     assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
 
 
 def test_no_test_module_is_long() -> None:
     """STYLE "Anchors": the limit holds for tests too; a longer module is split by its topics."""
-    assert wrong(modules("tests"), lambda m: m.lines if m.lines > LIMIT else 0) == {}
+    assert find_wrong(modules("tests"), lambda m: m.lines if m.lines > LIMIT else 0) == {}
 
 
 def test_nothing_prints() -> None:
     """DESIGN "Control": data goes to stdout through click, in commands only."""
-    assert wrong([*engine(), *plugins()], lambda m: "print" in m.calls) == {}
+    assert find_wrong([*engine(), *plugins()], lambda m: "print" in m.calls) == {}
 
 
 def test_no_error_is_swallowed_whole() -> None:
@@ -422,7 +119,7 @@ def test_no_error_is_swallowed_whole() -> None:
         handlers = [node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler)]
         return [one.lineno for one in handlers if one.type is None or _does_nothing_about_all(one)]
 
-    assert wrong([*engine(), *plugins()], swallowed) == {}
+    assert find_wrong([*engine(), *plugins()], swallowed) == {}
 
 
 def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
@@ -443,7 +140,7 @@ WAITING = re.compile(r"(?:scenario|soak|real_client|stand_in)\.|support_")
 def test_no_test_sleeps() -> None:
     """STYLE habit 11: a test waits for `sync` or an event, never for a sleep."""
     quick = [module for module in modules("tests") if not WAITING.match(module.name)]
-    assert wrong(quick, lambda m: "time.sleep" in m.text and "time.sleep" in m.calls) == {}
+    assert find_wrong(quick, lambda m: "time.sleep" in m.text and "time.sleep" in m.calls) == {}
 
 
 IMPATIENT = re.compile(
@@ -458,7 +155,7 @@ def test_no_test_is_impatient() -> None:
     A wait of less than a second is a step of a loop, or one that is expected to time out.
     """
     tests = [module for module in modules("tests") if not module.name.startswith("real_client.")]
-    assert wrong(tests, lambda m: IMPATIENT.findall(m.text)) == {}
+    assert find_wrong(tests, lambda m: IMPATIENT.findall(m.text)) == {}
 
 
 def test_no_property_is_judged_by_its_speed() -> None:
@@ -468,7 +165,7 @@ def test_no_property_is_judged_by_its_speed() -> None:
         patient = re.findall(r"^ *@(?:examples\(|settings\(PATIENT)", module.text, re.MULTILINE)
         return len(re.findall(r"^ *@given\(", module.text, re.MULTILINE)) - len(patient)
 
-    assert wrong(modules("tests"), bare) == {}
+    assert find_wrong(modules("tests"), bare) == {}
 
 
 WORKPLACE = (
