@@ -114,8 +114,11 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDae
         assert not torn_lines(daemon.state)
     person.finish()
     daemon.start()
-    daemon.sync()
-    daemon.wait_until(lambda s: not raw_files(daemon.project) and not s["parked"], "all is written")
+    # All that waits is synthesised at once: over a thousand facts take minutes.
+    assert daemon.call("sync", timeout=60 + 2 * KILLS)["done"]
+    daemon.wait_until(
+        lambda s: not raw_files(daemon.project) and not s["parked"], "all is written", 60 + 2 * KILLS
+    )
     check(daemon, person)
 
 
