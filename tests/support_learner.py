@@ -15,7 +15,7 @@ from support_disk import FaultyDisk
 from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry, parse_profile
+from tacitd_handlers.learner.formats.profile_md import ABOUT, LearnerProfile, PlacedEntry, parse_profile
 from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import RecordedProblem, ReviewPlan, record_problem
@@ -31,6 +31,12 @@ VERDICT = {"recall": "pass", "learning": "solved_independently"}
 def stamp(days: float = 0, minutes: int = 0) -> str:
     """A stamp so long after 2026-02-19T14:30."""
     return (START + timedelta(days=days, minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
+
+
+def read_about(profile: LearnerProfile) -> str:
+    """The text of all sections About Me, headings included."""
+    spans = [span for title, span in profile.sections if title == ABOUT]
+    return "".join("".join(profile.lines[span.start : span.end]) for span in spans)
 
 
 def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> LedgerRow:

@@ -53,12 +53,6 @@ class WriteModes:
         before = next((one for one in reversed(made) if one != mode), "")
         return cast(WriteMode | Literal[""], before)
 
-    def list_modes(self) -> dict[str, WriteMode]:
-        """Every choice, by the project's root."""
-        with self._lock:
-            self._reload_if_changed()
-            return dict(self._modes)
-
     def _reload_if_changed(self) -> None:
         size = self._log.size
         if size == self._read_size:

@@ -7,7 +7,7 @@ so how often that is asked changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,6 @@ def current_confidence(standing: LineConfidence, now: float) -> float:
 def is_stale(standing: LineConfidence, now: float) -> bool:
     """Whether the line is to be listed as stale: strictly under 0.1, from 1.0 first after 99.66 days (P-14)."""
     return is_forgotten(current_confidence(standing, now))
-
-
-def fold_sightings(sightings: Iterable[float]) -> LineConfidence | None:
-    """Given the times at which a line was said, in order, return its standing; None where there are none."""
-    standing: LineConfidence | None = None
-    for at in sightings:
-        standing = record_sighting(standing, at)
-    return standing
 
 
 def as_data(standing: LineConfidence) -> dict[str, Any]:

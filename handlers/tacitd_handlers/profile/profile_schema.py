@@ -88,17 +88,6 @@ class ProfileMetadata(ProfilePart):
     preferences: list[PreferenceMeta] = Field(default_factory=list)
 
 
-class ChangelogEntry(ProfilePart):
-    """A line of changelog.jsonl (SPEC P-18). `session_id` is written with an underscore, as the seed has it."""
-
-    timestamp: Stamp
-    session_id: str | None = Field(default=None, alias="session_id")
-    action: Literal["extract", "update", "clear", "remove", "decay"]
-    source: Literal["minimal/hook", "mcp/hook", "mcp/tool", "system"]
-    changes: Preferences
-    removed: list[str] | None = None
-
-
 def check_document(document: dict[str, Any], model: type[ProfilePart], what: object) -> dict[str, Any]:
     """Return the document if the model accepts it. Raises NotUnderstoodError with the place in it and the reason.
 

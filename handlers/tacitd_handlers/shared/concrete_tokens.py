@@ -15,7 +15,7 @@ from typing import Literal
 
 from tacitd_handlers.shared.numeric_readings import counting_words, find_numbers
 from tacitd_handlers.shared.relative_dates import find_dates
-from tacitd_handlers.shared.text_parts import CJK, compose_text, list_words, split_parts
+from tacitd_handlers.shared.text_parts import CJK, compose_text, list_words
 from tacitd_handlers.shared.token_aliases import alias_table, is_abbreviation, is_prose_pair, join_name
 
 TokenKind = Literal["code", "address", "flag", "variable", "path", "name", "package", "number", "date"]
@@ -201,8 +201,3 @@ def _is_mixed_script(word: str) -> bool:
         return False
     scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
     return len(scripts & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}) > 1
-
-
-def parts_of(token: Token) -> list[str]:
-    """Return the token's parts, folded, see `text_parts.split_parts`."""
-    return split_parts(token.text)

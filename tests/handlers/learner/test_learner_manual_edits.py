@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_learner import Desk, stamp
+from support_learner import Desk, read_about, stamp
 from tacitd_handlers.learner.forgetting import forget_weakness, restore_weakness
-from tacitd_handlers.learner.formats.profile_md import ABOUT
 from tacitd_handlers.learner.rules.vocabulary import IMPROVING, RECURRING, SHORT
 
 
@@ -21,12 +20,12 @@ def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
     """SPEC L-03: whatever changes elsewhere in the file."""
     desk.record(gaps="edge:a")
     desk.edit("<!-- Yours", "I am preparing.\n\t- **not** — a weakness\n\n<!-- Yours")
-    about = desk.profile.read_sections(ABOUT)
+    about = read_about(desk.profile)
     for number in range(25):
         desk.record(f"p{number}", gaps=f"edge:{number}")
     desk.edit("## Session History", "## History")
     desk.look()
-    assert desk.profile.read_sections(ABOUT) == about
+    assert read_about(desk.profile) == about
 
 
 def test_L_11_labels_are_matched_by_their_words(desk: Desk) -> None:

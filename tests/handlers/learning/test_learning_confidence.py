@@ -11,7 +11,6 @@ from tacitd_handlers.learning.confidence import (
     LineConfidence,
     as_data,
     current_confidence,
-    fold_sightings,
     from_data,
     is_stale,
     record_sighting,
@@ -25,7 +24,6 @@ NEW = LineConfidence(START, START, 1.0, 1)
 def test_a_new_line() -> None:
     """S-54, P-11: first = last = now, 1.0, counted once."""
     assert record_sighting(None, START) == NEW
-    assert fold_sightings([]) is None
 
 
 def test_half_life() -> None:
@@ -62,7 +60,9 @@ def test_kept_as_data() -> None:
 @examples(80)
 def test_stays_within_bounds_and_asking_changes_nothing(times: list[float], ask: float) -> None:
     """P-13: between 0 and 1 whatever the clock does; time alone never raises it."""
-    standing = fold_sightings(START + at for at in times)
+    standing: LineConfidence | None = None
+    for at in times:
+        standing = record_sighting(standing, START + at)
     assert standing is not None and standing.seen_count == len(times)
     assert 0.0 <= current_confidence(standing, START + ask) <= standing.confidence <= 1.0
     assert current_confidence(standing, START + ask + DAY) <= current_confidence(standing, START + ask)

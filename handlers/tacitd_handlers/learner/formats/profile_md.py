@@ -101,11 +101,6 @@ class LearnerProfile:
         """The first section with this name."""
         return next((span for title, span in self.sections if title == name), None)
 
-    def read_sections(self, name: str) -> str:
-        """The text of all sections with this name, headings included."""
-        spans = (span for title, span in self.sections if title == name)
-        return "".join("".join(self.lines[span.start : span.end]) for span in spans)
-
 
 def parse_profile(data: bytes) -> LearnerProfile:
     """Parse a profile. Raises FileRefusedError if it is not UTF-8, or contains NUL bytes or conflict markers."""
@@ -128,10 +123,6 @@ def parse_profile(data: bytes) -> LearnerProfile:
     return LearnerProfile(
         mark, tuple(lines), newline, sections, tuple(weaknesses), tuple(sessions), resolved_at
     )
-
-
-def encode_profile(profile: LearnerProfile) -> bytes:
-    return (profile.mark + "".join(profile.lines)).encode()
 
 
 def apply_splices(profile: LearnerProfile, splices: Iterable[Splice]) -> bytes:

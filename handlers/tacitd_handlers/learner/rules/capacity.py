@@ -127,8 +127,3 @@ def _make_room(
             moves += _overflow(seats, tags)
             return True
     return False
-
-
-def suggest_archiving(seats: WeaknessLists, tags: dict[str, Weakness], count: int = 3) -> list[Weakness]:
-    """The entries to suggest for archiving, most resolved first (SPEC L-27)."""
-    return most_resolved([tags[tag] for tag in seats.active if tag in tags])[:count]

@@ -7,7 +7,7 @@ functions; no row is read here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -54,21 +54,6 @@ def prove_resolution(
         if not has_row(stamp):
             return Proof(False, f"the ledger has no row of {stamp}")
     return _HOLDS
-
-
-def contradicted(weakness: Weakness, row: str, clean_after: Sequence[str]) -> Weakness:
-    """The weakness after the ledger shows a failure that the entry lacks: the ledger wins (SPEC L-25).
-
-    `clean_after` are the stamps of the clean sessions after that row.
-    """
-    return replace(
-        weakness,
-        status=RECURRING,
-        failed=row,
-        tested=max(row, *clean_after) if clean_after else row,
-        streak=clean_after[0] if clean_after else "",
-        clean=len(clean_after),
-    )
 
 
 def retest_due(status: str, tested: str, now: str) -> int | None:

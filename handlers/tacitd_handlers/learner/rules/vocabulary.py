@@ -67,11 +67,6 @@ def tag_of(text: str) -> str:
     return "".join(_TAG.findall(folded))
 
 
-def is_tag(text: str) -> bool:
-    """Whether this text is a valid tag without normalisation."""
-    return _TAG.fullmatch(text) is not None and text not in _UNWRITTEN
-
-
 @lru_cache(maxsize=4096)
 def tags_of(gaps: str) -> tuple[str, ...]:
     """Given `Gaps`, return its tags in order, without duplicates; () for `none` and other empty values."""
