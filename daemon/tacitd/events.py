@@ -60,6 +60,8 @@ class ToolUse:
     name: str
     input: bytes
     """The call's input as JSON, at most 256 KB; `{}` if it was longer."""
+    skills: tuple[str, ...] = ()
+    """The names by which the call starts a skill; () for any other call."""
 
 
 @dataclass(frozen=True, slots=True)

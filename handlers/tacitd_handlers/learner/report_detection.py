@@ -1,7 +1,7 @@
 """What a transcript contains for the learner: whether its session used the teaching skill, and what it reported.
 
 Pure. A session counts as a teaching session once its person typed the skill's name as a command, its assistant called
-the skill (the tool `Skill`), or any tool used one of the learner's two files, as the skill does when it reads the
+the skill, or any tool used one of the learner's two files, as the skill does when it reads the
 profile or writes the ledger. Nothing is taken from earlier records: verdicts are never invented (SPEC X-10).
 
 A report is a fenced block of JSON with the fields of `tacitd learner record`. A block with other fields is ignored as
@@ -22,7 +22,6 @@ from tacitd_handlers.learner.report_input import FIELDS, REQUIRED
 _FENCED = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:json\b[^\n]*)?\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S | re.I
 )
-_SKILL_FIELDS = ("skill", "command", "name")
 
 
 def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
@@ -31,16 +30,9 @@ def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) 
     `files`: their names.
     """
     return _last_name(record.command) in skills or any(
-        _calls(tool, skills) or _touches(tool, files) for tool in record.tools
+        any(_last_name(name) in skills for name in tool.skills) or _touches(tool, files)
+        for tool in record.tools
     )
-
-
-def _calls(tool: ToolUse, skills: Collection[str]) -> bool:
-    if tool.name != "Skill":
-        return False
-    given = _object(tool.input.decode("utf-8", "replace"))
-    names = [given.get(field) for field in _SKILL_FIELDS]
-    return any(isinstance(name, str) and _last_name(name) in skills for name in names)
 
 
 def _last_name(name: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec import Raw
 
-from tacitd.events import Record, ToolUse
+from tacitd.events import Record
+from tacitd.sources.claude_code.records import Block, LineMessage, called_tools
 from tacitd_handlers.learner.report_detection import find_reports, report_id, uses_skill
 
 SKILLS, FILES = ("leetcode-teacher",), ("leetcode-teacher-profile.md", "leetcode-teacher-ledger.md")
@@ -14,7 +16,8 @@ REPORT = '{"problem": "two-sum", "mode": "recall", "verdict": "pass", "gaps": "e
 
 
 def calls(name: str, **given: str) -> Record:
-    return Record(0, 10, "assistant", tools=(ToolUse("t", name, json.dumps(given).encode()),))
+    block = Block(type="tool_use", id="t", name=name, input=Raw(json.dumps(given).encode()))
+    return Record(0, 10, "assistant", tools=called_tools(LineMessage([block])))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ The format is internal to Claude Code and changes (S-05). A field with an unexpe
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -25,6 +26,11 @@ _DIGEST_AT = len(_DIGEST) + 64 + len(b'"}\n')
 
 INPUT_LIMIT = 256 << 10
 """How many bytes of a tool call's input are kept."""
+
+SKILL_TOOL = "Skill"
+"""The tool that starts a skill."""
+_SKILL_FIELDS = ("skill", "command", "name")
+"""The fields of its input that may contain the skill's name, in different versions."""
 
 _KNOWN = (
     "user assistant system attachment progress queue-operation last-prompt summary ai-title custom-title "
@@ -215,7 +221,17 @@ def called_tools(message: LineMessage) -> tuple[ToolUse, ...]:
 
 def _called(block: Block) -> ToolUse:
     given = bytes(block.input)
-    return ToolUse(block.id, block.name, given if 0 < len(given) <= INPUT_LIMIT else b"{}")
+    given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
+    return ToolUse(block.id, block.name, given, _named_skills(given) if block.name == SKILL_TOOL else ())
+
+
+def _named_skills(given: bytes) -> tuple[str, ...]:
+    try:
+        found = json.loads(given.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return ()
+    names = [found.get(field) for field in _SKILL_FIELDS] if isinstance(found, dict) else []
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def is_present(raw: Raw) -> bool:
