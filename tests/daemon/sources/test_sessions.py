@@ -1,21 +1,15 @@
-"""When a session is live and when it has ended; the content of session files and the process table."""
+"""When a session is live and when it has ended; the process table."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support_examples import examples
-from tacitd.sources.base import SessionClaim
-from tacitd.sources.claude_code.session_files import parse_claim, read_claims
-from tacitd.sources.claude_code.source import session_of_subagent
+from tacitd.sources.claude_code.session_files import read_claims
 from tacitd.sources.sessions import GONE_FOR, EndedSession, Sessions
 
 IDLE = 1800.0
@@ -182,44 +176,6 @@ def test_forgets_what_ended_long_ago(scene: Scene) -> None:
     scene.later(IDLE)
     scene.later(2 * 3600)
     assert not scene.sessions._sessions
-
-
-@given(st.binary(max_size=60))
-@examples(50)
-def test_half_written_session_file_is_no_claim(data: bytes) -> None:
-    """CLAUDE_CODE section 2: rewritten in place, so a reader may see any prefix."""
-    whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()
-    assert parse_claim(whole) == SessionClaim(7, "s", "/w")
-    assert parse_claim(whole[: len(data) % len(whole)]) is None
-    parse_claim(data)
-
-
-def test_claims_leave_out_what_is_no_file(tmp_path: Path) -> None:
-    """RELIABILITY row 9: a FIFO or a link among the session files does not block."""
-    assert read_claims(tmp_path) == []
-    folder = tmp_path / "sessions"
-    folder.mkdir()
-    (folder / "1.json").write_text('{"pid":1,"sessionId":"s"}')
-    (folder / "2.json").symlink_to(folder / "1.json")
-    os.mkfifo(folder / "3.json")
-    (folder / "4.json").write_text('{"pid":true,"sessionId":"s"}')
-    (folder / "x.txt").write_text("{}")
-    assert read_claims(tmp_path) == [SessionClaim(1, "s", "")]
-
-
-@pytest.mark.parametrize(
-    ("path", "session"),
-    [
-        ("/r/projects/e/S/subagents/agent-1.jsonl", "S"),
-        ("/r/projects/e/S/subagents/workflows/w/agent-1.jsonl", "S"),
-        ("/r/projects/e/S.jsonl", None),
-        ("/r/projects/e/agent-12.jsonl", None),
-        ("/r/projects/subagents/S.jsonl", "projects"),
-    ],
-)
-def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
-    """CLAUDE_CODE section 2: `<session>/subagents/**`."""
-    assert session_of_subagent(Path(path)) == session
 
 
 # a session of a few seconds

@@ -15,7 +15,6 @@ from tacitd.errors import FileRefusedError
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import RecordAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
-from tacitd.sources.claude_code.source import is_subagent
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.transcript import Tail
 
@@ -382,21 +381,6 @@ def test_every_line_is_explained_in_file_order(path: Path) -> None:
         (14, "the same words, or the same record, came before"),
         (1, "a sub-agent's record: its prompts are the main model's"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("p/s/subagents/agent-a1.jsonl", True),
-        ("p/s/subagents/workflows/w/journal.jsonl", True),
-        ("p/agent-a2c0e96.jsonl", True),
-        ("p/1254ce28.jsonl", False),
-        ("p/agent-notes.txt", False),
-    ],
-)
-def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
-    """CLAUDE_CODE section 6 rule 1, section 5.1: workflows nest deeper."""
-    assert is_subagent(Path(name)) is expected
 
 
 def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
