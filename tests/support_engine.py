@@ -181,10 +181,14 @@ class Scene:
             found=FoundPlugins(tuple(slices)),
             model=self.model,
             watcher_for=SilentWatcher,
-            workers_for=self.workers_for or (lambda name, count: self.pool),
+            workers_for=self.workers_for or self._choose_pool,
         )
         self.engine = self.app.engine
         self.app.open()
+
+    def _choose_pool(self, name: str, count: int) -> Inline:
+        """A handler's status is asked for at once, also where its work is held."""
+        return Inline() if name.startswith("status-") else self.pool
 
     def _slice(self, number: int, handler: Scripted) -> Plugin:
         pays = self.pays[number] if number < len(self.pays) else True
@@ -217,6 +221,7 @@ class Scene:
         for _ in range(300):
             self.engine.run_iteration()
             if not (self.engine.inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.has_ready):
+                self.dispatcher.statuses.renew_all()  # as a person's `status` would see it
                 return
         raise AssertionError("it never comes to rest")
 

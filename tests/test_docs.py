@@ -153,7 +153,7 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
 
 def test_the_status_page_lists_every_field(app: App) -> None:
     """docs/status.md is a contract: each top-level key has a row, and each key of the plugins that it describes."""
-    document = app.engine.call(lambda: take_status(app))
+    document = take_status(app)
     first, *sections = page("docs/status.md").split("## slices.")
     assert _keys(first) == set(document)
     said = {section.split("\n", 1)[0].strip(): _keys(section) for section in sections}

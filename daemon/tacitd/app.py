@@ -35,6 +35,7 @@ from tacitd.dispatch.notices import Notices
 from tacitd.dispatch.pauses import PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import HandlerRunner
+from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import Refusals
@@ -129,6 +130,7 @@ class App:
         for name, consumer in self.engine.consumers.items():
             for job in consumer.plugin.jobs:
                 self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
+        self.engine.dispatcher.statuses.refresh(1.0)  # the loop does not run yet, so this thread may wait
         self._is_open = True
         self.run_housekeeping()
 
@@ -140,6 +142,7 @@ class App:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
         self._save_budget()
+        self.engine.dispatcher.statuses.renew_all()
         status_snapshot.write_snapshot(self)
 
     def list_host_degradations(self) -> Sequence[Degradation]:
@@ -194,6 +197,7 @@ class App:
             self._save_budget,
             self.engine.save_positions,
             self.engine.save_jobs,
+            self.engine.dispatcher.statuses.close,
         ]
         steps += [self.run_housekeeping] if self._is_open else []
         steps += [] if self._server is None else [self._remove_socket_file]
@@ -347,6 +351,7 @@ def _join_parts(
         backoff=Backoff(config.dispatch.first_pause, config.dispatch.longest_pause),
         rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
         dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
+        statuses=StatusCache(consumers, clock.now, clock.monotonic, outside.workers_for),
     )
     app = App(
         paths=paths,

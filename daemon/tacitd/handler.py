@@ -195,10 +195,12 @@ class Handler(Protocol):
         ...
 
     def status(self) -> Mapping[str, Any]:
-        """This slice's part of `status`: JSON. Called from another thread.
+        """This plugin's part of `status`: JSON, with times and not with ages, because it is kept until something changes.
 
-        Two keys mean something to the engine: `says`, lines for a person; and `waits`, what is gathered for a job that
-        comes by itself: a list of `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`.
+        It is called in a thread of its own while `handle` may run: after each outcome of this handler's work, and each
+        minute. It may read files. One key means something to the engine: `waits`, what is gathered for a job that comes by
+        itself, a list of `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`. The engine
+        adds `says`, from the hook `Plugin.status_lines`, and `as_of`, when it asked.
         """
         ...
 

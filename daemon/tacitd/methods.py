@@ -33,7 +33,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     """The table of methods by name."""
     table: dict[str, RpcMethod] = {
         "ping": lambda _: {"version": __version__, "pid": os.getpid()},
-        "status": lambda _: app.engine.call(lambda: take_status(app)),
+        "status": lambda _: take_status(app),
         "sync": lambda params: _sync(app, params),
         "pause": lambda params: _set_pause(app, params, held=True),
         "resume": lambda params: _set_pause(app, params, held=False),
@@ -85,8 +85,9 @@ def _wedge(app: App) -> dict[str, Any]:
 
 
 def take_status(app: App) -> dict[str, Any]:
-    """The whole status document. Engine thread."""
-    return build_status(app)
+    """The whole status document. Any thread but the engine's, which must run: it waits for the handlers' parts."""
+    app.engine.dispatcher.statuses.refresh()
+    return app.engine.call(lambda: build_status(app))
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,11 +106,11 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     mark, waited, jobs = app.notices.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = app.engine.call(lambda: take_status(app))["waits"]
+        waited = take_status(app)["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline)
-    document = app.engine.call(lambda: take_status(app))
+    document = take_status(app)
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}

@@ -6,7 +6,6 @@ ISO 8601, UTC.
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.events import Project, SessionStarted
-from tacitd.handler import Degradation, load_hook
+from tacitd.handler import Degradation
 
 SCHEMA = 1
 
@@ -66,20 +65,10 @@ def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
 
 
 def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
-    """Each plugin's own status, and a degradation for each plugin whose `status` raised."""
-    said: dict[str, Any] = {}
-    silent: list[Degradation] = []
-    for name, consumer in engine.consumers.items():
-        try:
-            part = _json(dict(consumer.handler.status()))
-            if where := consumer.plugin.status_lines:
-                part["says"] = [str(line) for line in load_hook(where)(part)]
-            said[name] = part
-        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
-            said[name] = {}
-            what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
-            silent.append(Degradation("handler.status", what, "the rest of the status is valid"))
-    return said, silent
+    """What each handler reported last, with the time, and a degradation for each that failed."""
+    found = {name: engine.dispatcher.statuses.get_part(name) for name in engine.consumers}
+    slices = {name: {**one.part, "as_of": _format_time(one.as_of)} for name, one in found.items()}
+    return slices, [one.fault for one in found.values() if one.fault is not None]
 
 
 def list_waits(engine: Engine) -> list[dict[str, Any]]:
@@ -103,21 +92,6 @@ def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]
 def _is_in(engine: Engine, root: str, cwd: str) -> bool:
     place = engine.project_of(cwd)
     return isinstance(place, Project) and str(place.root) == root
-
-
-def _json(value: Any) -> Any:
-    """The value with text in place of everything that JSON cannot express; null for infinity and NaN."""
-    match value:
-        case Mapping():
-            return {str(key): _json(each) for key, each in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_json(each) for each in value]
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case _:
-            return str(value)
 
 
 def _watching(engine: Engine) -> dict[str, Any]:

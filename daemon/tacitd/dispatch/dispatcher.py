@@ -26,6 +26,7 @@ from tacitd.dispatch.lane import WorkProgress
 from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import GRACE, HandlerRunner, check_advance, get_position
+from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import (
     Assignment,
@@ -68,6 +69,7 @@ class Dispatcher:
     backoff: Backoff
     rescue: RescueLog
     dead_letters: DeadLetters
+    statuses: StatusCache
     stopping: bool = False
 
     # what there is to do
@@ -271,6 +273,7 @@ class Dispatcher:
 
     def _handle_outcome(self, assignment: Assignment, outcome: Outcome | PendingWrite) -> None:
         item = assignment.item
+        self.statuses.note_outcome(item.consumer.name)
         self.runner.release_lane(assignment)
         item.pending_write = None
         try:

@@ -31,6 +31,7 @@ def banner_lines(app: App) -> Iterator[str]:
         f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
         f"its client has ended"
     )
+    app.engine.dispatcher.statuses.refresh()  # the loop does not run yet, so this thread may wait
     waits = list_waits(app.engine)
     for text in describe_waiting(waits, list_session_rows(app, waits)):
         yield f"waits: {text}"

@@ -93,4 +93,4 @@ def _watched(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     yield f"   {project.name}/LEARNED.md:"
     yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
     yield "\n4. `tacitd status` says:"
-    yield from (f"     {text}" for text in format_status(app.engine.call(lambda: take_status(app))))
+    yield from (f"     {text}" for text in format_status(take_status(app)))

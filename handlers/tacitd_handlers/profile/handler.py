@@ -14,6 +14,7 @@ from typing import Any
 
 from loguru import logger
 
+from tacitd.clock import utc_seconds
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
 from tacitd.events import Due, Event, SessionEnded, Told, TranscriptGrew
 from tacitd.files.log import Log
@@ -82,7 +83,7 @@ class ProfileHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """Return `directory`, `found` (counts), `learned` and `own` (numbers of paths), `next` and `suspended`.
 
-        `next` is the path that decay removes next, with the days until then; `suspended` says why nothing decays. An
+        `next` is the path that decay removes next, with the time and the days until then; `suspended` says why nothing decays. An
         unreadable profile has `unreadable` with the reason instead of the last four.
         """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
@@ -93,7 +94,10 @@ class ProfileHandler(BaseHandler):
             return made | {"unreadable": str(error)}
         now = self._store.clock.now()
         ends = sorted((one.days_left(now), one.path) for one in standing.values() if one.path not in own)
-        following = {"path": ends[0][1], "days": round(ends[0][0], 2)} if ends else None
+        following = None
+        if ends:
+            days, path = ends[0]
+            following = {"path": path, "days": round(days, 2), "at": _format_end(now + days * DAY)}
         return made | {
             "learned": len(ends),
             "own": len(own),
@@ -174,3 +178,11 @@ class ProfileHandler(BaseHandler):
             return Later(error.what, error.hint)
         tools.clear(BROKEN)
         return Done()
+
+
+def _format_end(at: float) -> str | None:
+    """ISO 8601; None for a time that cannot be expressed: the stored times are a person's to edit."""
+    try:
+        return utc_seconds(at)
+    except (ValueError, OverflowError, OSError):
+        return None

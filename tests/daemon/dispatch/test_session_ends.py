@@ -46,6 +46,7 @@ def facts_wait(scene: Scene, number: int = 0) -> None:
     """From now on a handler has facts of the project that wait for the session's end."""
     row = {"project": str(scene.root), "what": "1 fact", "until": "its session ends", "job": "synthesize"}
     scene.handlers[number].says = lambda: {"waits": [row]}
+    scene.engine.dispatcher.statuses.renew_all()
 
 
 def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> None:

@@ -1,0 +1,157 @@
+"""What each handler reported of itself last, for the status document.
+
+`Handler.status` may read files and may take long, so it is never called in the engine's thread: each handler has a thread
+of its own for it. A part is renewed after each outcome of the handler's work (a commit, a parked or a released item), and
+each minute. After many outcomes in a row it is renewed once a second; who asks for the status waits a moment for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd.consumers.consumer import Consumer
+from tacitd.dispatch.workers import ThreadPool, WorkerPool
+from tacitd.handler import Degradation, load_hook
+
+INTERVAL = 1.0
+"""Seconds between two renewals of one part, if nobody asks for it."""
+PATIENCE = 2.0
+"""Seconds for which a caller waits for a part that is being renewed. After that it gets the old one, with its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPart:
+    """A handler's part of the status document."""
+
+    part: Mapping[str, Any] = field(default_factory=dict)
+    """JSON. Empty if the handler failed, or was not asked yet."""
+    as_of: float | None = None
+    """When it was asked, seconds since 1970; None: not yet."""
+    fault: Degradation | None = None
+
+
+@dataclass(slots=True)
+class _Renewal:
+    """Where the renewal of one part is."""
+
+    pool: WorkerPool
+    changed: bool = False
+    """Something became of the handler's work since it was asked last."""
+    running: bool = False
+    renewed_at: float = -math.inf
+    """Monotonic seconds."""
+
+
+class StatusCache:
+    """The parts of all handlers. Thread-safe, but `refresh` is not for the engine's thread: it waits."""
+
+    def __init__(
+        self,
+        consumers: Mapping[str, Consumer],
+        now: Callable[[], float],
+        monotonic: Callable[[], float],
+        workers_for: Callable[[str, int], WorkerPool] = ThreadPool,
+    ) -> None:
+        self._workers_for = workers_for
+        self._consumers = consumers
+        self._now, self._monotonic = now, monotonic
+        self._parts: dict[str, StatusPart] = {}
+        self._renewals: dict[str, _Renewal] = {}
+        self._idle = threading.Condition()
+
+    def get_part(self, name: str) -> StatusPart:
+        """What this handler reported last."""
+        return self._parts.get(name, StatusPart())
+
+    def note_outcome(self, name: str) -> None:
+        """Something became of a handler's work: renew its part, now or, within a second of the last time, when asked."""
+        self._mark_changed(name)
+        if self._monotonic() - self._renewals[name].renewed_at >= INTERVAL:
+            self._start(name)
+
+    def renew_all(self) -> None:
+        """Begin to renew all parts."""
+        for name in list(self._consumers):
+            self._mark_changed(name)
+            self._start(name)
+
+    def refresh(self, seconds: float = PATIENCE) -> None:
+        """Renew what changed, and wait for it, at most for so many seconds."""
+        for name in list(self._consumers):
+            if name not in self._parts or (name in self._renewals and self._renewals[name].changed):
+                self._mark_changed(name)
+                self._start(name)
+        with self._idle:
+            self._idle.wait_for(lambda: not any(one.running for one in self._renewals.values()), seconds)
+
+    def close(self) -> None:
+        """Renew all parts a last time, for the snapshot, and end the threads. One that hangs is left behind."""
+        self.renew_all()
+        self.refresh(INTERVAL)
+        for one in list(self._renewals.values()):
+            one.pool.stop(0.0)
+
+    def _mark_changed(self, name: str) -> None:
+        with self._idle:
+            if name not in self._renewals:
+                self._renewals[name] = _Renewal(self._workers_for(f"status-{name}", 1))
+            self._renewals[name].changed = True
+
+    def _start(self, name: str) -> None:
+        """Have the part renewed, unless that is going on: then it is asked once more afterwards."""
+        with self._idle:
+            one = self._renewals[name]
+            if one.running:
+                return
+            one.running, one.changed = True, False
+        try:
+            one.pool.submit(lambda: self._renew(name, one))
+        except RuntimeError:  # no thread can be made now: the next minute tries again
+            with self._idle:
+                one.running, one.changed = False, True
+
+    def _renew(self, name: str, one: _Renewal) -> None:
+        """In a worker: ask the handler until nothing became of its work meanwhile."""
+        while True:
+            consumer = self._consumers.get(name)
+            if consumer is not None:
+                self._parts[name] = _ask_handler(consumer, self._now())
+            one.renewed_at = self._monotonic()
+            with self._idle:
+                if not one.changed:
+                    one.running = False
+                    self._idle.notify_all()
+                    return
+                one.changed = False
+
+
+def _ask_handler(consumer: Consumer, at: float) -> StatusPart:
+    """The handler's part, with the lines for a person; or what is wrong with it. `at`: now."""
+    name = consumer.plugin.name
+    try:
+        part = make_json(dict(consumer.handler.status()))
+        if where := consumer.plugin.status_lines:
+            part["says"] = [str(line) for line in load_hook(where)(part)]
+        return StatusPart(part, at)
+    except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+        what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
+        return StatusPart({}, at, Degradation("handler.status", what, "the rest of the status is valid"))
+
+
+def make_json(value: Any) -> Any:
+    """The value with text in place of everything that JSON cannot express; null for infinity and NaN."""
+    match value:
+        case Mapping():
+            return {str(key): make_json(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [make_json(each) for each in value]
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return str(value)
