@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from support_disk import FaultyDisk
 from tacitd.files.disk import Disk
-from tacitd.testing import FakeClock
+from tacitd.testing import FakeClock, FaultyDisk
 from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
 from tacitd_handlers.learner.formats.profile_md import ABOUT, LearnerProfile, PlacedEntry, parse_profile
 from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry

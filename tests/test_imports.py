@@ -27,6 +27,7 @@ ABOVE = {
     "methods": {"cli", "service"},
     "cli": set(),
     "service": {"cli"},
+    "testing": {"methods", "cli", "service"},
 }
 """The parts that may import all others, and which of these four each must not import."""
 MAY = {

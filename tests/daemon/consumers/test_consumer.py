@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_disk import FaultyDisk
 from support_engine import Scripted
 from support_examples import examples
 from tacitd.consumers import compaction
@@ -23,7 +22,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Plugin
 from tacitd.sources.position import Position
 from tacitd.state.pathnames import decode_path, encode_path
-from tacitd.testing import FakeClock
+from tacitd.testing import FakeClock, FaultyDisk
 
 PATHS = [Path("/t/a.jsonl"), Path("/t/b.jsonl"), Path(os.fsdecode(b"/t/\xff\xfe.jsonl"))]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files.append_text import append_text
+from tacitd.testing import Crash, FaultyDisk
 
 
 def test_begins_once_and_appends(tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import FaultyDisk
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, edit_file
 from tacitd.files.busy_files import AGAIN, OPEN_FOR, PATIENCE, REST, RESTLESS_LIMIT, retry_while_changing
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LOOKS, LateWrites
-from tacitd.testing import FakeClock
+from tacitd.testing import FakeClock, FaultyDisk
 
 TEXT = b"# T\n\n## A\n- one\n"
 AGO = 3600 * 10**9

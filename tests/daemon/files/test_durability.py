@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files import (
     Disk,
@@ -23,7 +22,7 @@ from tacitd.files import (
     replace_file,
 )
 from tacitd.files.append_text import append_text
-from tacitd.testing import FakeClock
+from tacitd.testing import FakeClock, FaultyDisk
 
 
 class PowerCutDisk(FaultyDisk):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_disk import Crash, FaultyDisk
 from support_examples import examples
 from tacitd.files import (
     AppendLine,
@@ -33,7 +32,7 @@ from tacitd.files import (
 from tacitd.files.history_compaction import KEEP_WHOLE, compact_records
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.transaction_records import done_record, intent_record, part_record
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 ROOT = Path("/project")
 LEARNED = ROOT / "LEARNED.md"

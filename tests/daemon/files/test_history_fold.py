@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import FaultyDisk
 from tacitd.files import Disk, History, Log, PutLine, TakeLine
-from tacitd.testing import FakeClock
+from tacitd.testing import FakeClock, FaultyDisk
 
 
 class CountingDisk(FaultyDisk):

@@ -11,12 +11,11 @@ from typing import BinaryIO
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files import History, Log, PutLine, edit_file, late_writes
 from tacitd.files.late_writes import AT_ONCE, KEEP, LateWrites, RecoveredCopy, append_lines
 from tacitd.files.temporary import STALE, sweep_temporary
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 BEFORE = b"# T\n\n## A\n- one\n"
 AFTER = b"# T\n\n## A\n- one\n- ours\n"

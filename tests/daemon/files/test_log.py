@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_disk import Crash, FaultyDisk
 from support_examples import examples
 from tacitd.errors import LogDamagedError
 from tacitd.files import Log
 from tacitd.files import log as log_module
+from tacitd.testing import Crash, FaultyDisk
 
 
 def test_a_record_is_one_write_and_keeps_its_order(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files import edit_file, replace_file
 from tacitd.files.temporary import STALE, sweep_temporary
+from tacitd.testing import Crash, FaultyDisk
 
 
 def add(line: bytes) -> Callable[[bytes | None], bytes]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.files import (
     AppendLine,
@@ -30,7 +29,7 @@ from tacitd.files import (
     WriteFile,
 )
 from tacitd.files.operations import read_operation
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 CAUSE = {"session": "s1", "prompts": ["u1"]}
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from tacitd.files import Disk, History, Log, MakeFile, Operation, PutLine, SwapLine
 from tacitd.files.operations import read_operation
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 
 def history(root: Path, disk: Disk | None = None) -> History:

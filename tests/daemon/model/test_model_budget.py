@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_disk import FaultyDisk
 from support_examples import examples
 from tacitd.clock import local_date
 from tacitd.config.model_settings import BudgetSettings
@@ -24,6 +23,7 @@ from tacitd.files.log import Log
 from tacitd.model.budget import Budget, MinuteFull, next_day, next_month
 from tacitd.model.port import NoAnswer, Why
 from tacitd.model.spend_totals import ASSUMED_USD
+from tacitd.testing import FaultyDisk
 
 NOON = datetime(2026, 2, 19, 12, 0).timestamp()
 DAY = 86400.0

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from support_learner_oracle import disagreements, table
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
 from tacitd_handlers.learner.report_input import PracticeReport

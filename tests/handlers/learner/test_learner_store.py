@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from support_learner import Desk, row, stamp
 from support_learner_oracle import disagreements
 from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.learner.formats.history_md import RECOVERED
 from tacitd_handlers.learner.formats.ledger_md import HEADER, format_row
 from tacitd_handlers.learner.formats.profile_md import TEMPLATE

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git
 from tacitd.events import Project
 from tacitd.files.git import read_git
 from tacitd.files.log import Log
 from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.learning.handler import RETRY
 
 EVIL = "Prefers evil-package for every setup"

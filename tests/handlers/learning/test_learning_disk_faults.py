@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages, raw_files
-from support_disk import Crash, DiskFaults
+from support_disk import DiskFaults
 from support_engine import Scene, Scripted
 from tacitd.consumers.retries import retry_rejected
 from tacitd.errors import TacitdError
@@ -28,6 +28,7 @@ from tacitd.events import Due, Project
 from tacitd.handler import Plugin
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.process import FinishedProcess
+from tacitd.testing import Crash
 from tacitd_handlers.learning import make_plugin as learning_slice
 
 INJECTIONS = 1000

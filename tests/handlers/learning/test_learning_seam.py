@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.files.log import Log
 from tacitd.handler import Done
+from tacitd.testing import Crash, FaultyDisk
 
 TABS = "Prefers tabs"
 LIMIT = 150

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.lessons import lesson_index, lesson_operations
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.promote import parse_target, promote_lesson

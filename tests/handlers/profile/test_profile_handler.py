@@ -131,7 +131,7 @@ def test_processed_turns_are_published(box: Box) -> None:
 
 def test_a_crash_is_finished_at_the_start(box: Box) -> None:
     """RELIABILITY row 2: an interrupted change is finished at the next start, without a further finding."""
-    from support_disk import Crash, FaultyDisk
+    from tacitd.testing import Crash, FaultyDisk
 
     box.learn(tools__editor="vi")
     at = box.store

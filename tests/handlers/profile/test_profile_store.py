@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from support_disk import Crash, FaultyDisk
 from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.errors import FileRefusedError
 from tacitd.files import json_document
-from tacitd.testing import FakeClock
+from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.store import ProfileStore, user_id
 from tacitd_handlers.shared.user_memory import memory_dir

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_disk import Crash, FaultyDisk
 from support_examples import PATIENT
 from support_profile import DAY, Box
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.events import Due
 from tacitd.handler import Done
+from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.handler import ProfileHandler
 

@@ -1,0 +1,230 @@
+"""`HandlerBench`: one plugin in the real engine, with a home of its own, a fake clock and no threads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tacitd.app import App, build_app
+from tacitd.consumers.consumer import Consumer
+from tacitd.dispatch.workers import Work
+from tacitd.events import Due
+from tacitd.files.log import Log
+from tacitd.handler import Commit, Handler, Plugin, load_hook
+from tacitd.model.port import Model
+from tacitd.plugins import FoundPlugins
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
+from tacitd.status_snapshot import build_status
+from tacitd.testing.fakes import FakeClock, ScriptedModel
+
+ROUNDS = 1000
+"""Rounds of the loop after which work counts as endless."""
+
+
+class _InlinePool:
+    """Runs work at once, in the caller's thread."""
+
+    def submit(self, work: Work) -> None:
+        """Run it."""
+        work()
+
+    def stop(self, grace: float) -> bool:
+        """Nothing runs."""
+        return True
+
+
+class HandlerBench:
+    """A plugin under test.
+
+        with HandlerBench(tmp_path, make_plugin()) as bench:
+            bench.type("remember the milk")
+            bench.settle()
+            assert [commit.data for commit in bench.commits] == [{"toys": 1}]
+
+    The engine, its logs and the transcripts are the real ones, below `tmp`. Time passes only in `settle`, and everything
+    runs in the caller's thread, so a test neither sleeps nor waits. No file of the person who runs the test is touched, if
+    the handler takes its places from `environ`: pass `environ` to what reads `os.environ`, or set it with `monkeypatch`.
+    """
+
+    def __init__(
+        self,
+        tmp: Path,
+        plugin: Plugin,
+        *,
+        model: Model | None = None,
+        clock: FakeClock | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings`: variables of the environment, `{"TACITD_TOY__LIMIT": "3"}`. `model`: answers NONE by default.
+
+        Raises ConfigError for a wrong setting, and RuntimeError if the handler cannot be made or opened.
+        """
+        self.plugin = plugin
+        self.clock = clock or FakeClock()
+        self.model: Model = model or ScriptedModel()
+        self.home = tmp.resolve() / "home"
+        self.project = self.make_project("project")
+        """A git work tree, in which sessions work unless another is named."""
+        self.environ = {"HOME": str(self.home), **(settings or {})}
+        """The environment in which commands find the same files."""
+        self._transcripts = self.home / ".claude" / "projects" / "bench"
+        self._transcripts.mkdir(parents=True, exist_ok=True)
+        self._records = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._app: App = build_app(
+            Paths.from_env(self.environ),
+            self.environ,
+            clock=self.clock,
+            found=FoundPlugins((self.plugin,)),
+            model=lambda config, budget: self.model,
+            watcher_for=SilentWatcher,
+        )
+        dispatcher = self._app.engine.dispatcher
+        dispatcher.runner.make_pool = lambda name, count: _InlinePool()
+        dispatcher.statuses.make_pool = lambda name, count: _InlinePool()
+        self._app.open()
+        if self.plugin.name not in self._app.engine.consumers:
+            what = "; ".join(one.what for one in self._app.degraded.values())
+            self._app.close()
+            raise RuntimeError(what)
+
+    def close(self) -> None:
+        """Stop the daemon in an orderly way."""
+        self._app.close()
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Stop the daemon and start it again on the same files. `kill`: as `kill -9` would, so nothing is saved."""
+        if kill:
+            self._app.engine.follower.stop()
+            self._app.lock.release()
+        else:
+            self._app.close()
+        self._start()
+
+    def __enter__(self) -> HandlerBench:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    # what happens
+
+    def make_project(self, name: str) -> Path:
+        """Make a git work tree below the home; a temporary directory without git is not a project."""
+        root = self.home / name
+        (root / ".git" / "info").mkdir(parents=True, exist_ok=True)
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        return root
+
+    def type(self, *words: str, session: str = "session", cwd: Path | None = None) -> None:
+        """A person types: one prompt for each text, in a session that works in `cwd`."""
+        for text in words:
+            self._append(session, "user", text, cwd)
+
+    def answer(self, text: str, session: str = "session", cwd: Path | None = None) -> None:
+        """The assistant answers in a session."""
+        self._append(session, "assistant", [{"type": "text", "text": text}], cwd)
+
+    def _append(self, session: str, kind: str, content: object, cwd: Path | None) -> None:
+        self._records += 1
+        record = {
+            "type": kind,
+            "message": {"role": kind, "content": content},
+            "uuid": f"{kind}-{self._records}",
+            "sessionId": session,
+            "cwd": str(cwd or self.project),
+            "timestamp": datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+            "version": "2.1.328",
+            "isSidechain": False,
+            "userType": "external",
+        }
+        path = self._transcripts / f"{session}.jsonl"
+        with path.open("ab") as transcript:
+            transcript.write(json.dumps(record).encode() + b"\n")
+        os.utime(path, (self.clock.now(), self.clock.now()))
+
+    def settle(self, seconds: float = 2.0) -> None:
+        """Let so many seconds pass, and run the engine until nothing is left to do now. Raises RuntimeError if that
+        never comes. After `session.idle` (30 min by default) a session has ended."""
+        self.clock.advance(seconds)
+        self._run_until_idle()
+
+    def sync(self) -> list[str]:
+        """What `tacitd sync` does: gathered work is due now. Returns why work is parked."""
+        engine = self._app.engine
+        engine._begin_sync()
+        self._run_until_idle()
+        return [parked.reason for _, parked in engine.dispatcher.work_queue.list_parked()]
+
+    def run_job(self, job: str) -> None:
+        """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
+        if job not in [one.name for one in self.plugin.jobs]:
+            raise ValueError(f"{self.plugin.name} has no job {job!r}")
+        self._app.engine.dispatcher.post_event(Due(job), only=self.plugin.name)
+        self._run_until_idle()
+
+    def _run_until_idle(self) -> None:
+        engine = self._app.engine
+        engine._poll_files(full=True)
+        for _ in range(ROUNDS):
+            engine.run_iteration()
+            if not (engine._inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
+                engine.dispatcher.statuses.renew_all()
+                return
+        raise RuntimeError(f"there is still work after {ROUNDS} rounds")
+
+    # what came of it
+
+    @property
+    def handler(self) -> Handler:
+        """The handler, as the plugin made it. After `restart` it is another one."""
+        return self._consumer.handler
+
+    @property
+    def _consumer(self) -> Consumer:
+        return self._app.engine.consumers[self.plugin.name]
+
+    @property
+    def commits(self) -> list[Commit]:
+        """What the handler committed with data, oldest first, as it is on the disk."""
+        log = Log(self._consumer.log.path)
+        return list(Consumer(self.plugin, self.handler, log, self.clock).replay_log())
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The plugin's part of `tacitd status --json`."""
+        part: dict[str, Any] = build_status(self._app)["slices"][self.plugin.name]
+        return part
+
+    @property
+    def status_lines(self) -> list[str]:
+        """The plugin's lines of `tacitd status`."""
+        return list(self.status.get("says", ()))
+
+    @property
+    def degraded(self) -> list[str]:
+        """What `tacitd status` reports as not in order."""
+        return [one["what"] for one in build_status(self._app)["degraded"]]
+
+    def context(self, budget: int = 9000, cwd: Path | None = None) -> str:
+        """The plugin's section of `tacitd context`; its hook reads this process's environment, see the class."""
+        text: str = load_hook(self.plugin.context)(cwd or self.project, budget)
+        return text
+
+    def explain(self, text: str, cwd: Path | None = None) -> Sequence[Mapping[str, Any]]:
+        """The plugin's matches for `tacitd why TEXT`; the same holds for its hook."""
+        found: Sequence[Mapping[str, Any]] = load_hook(self.plugin.explain)(text, cwd or self.project)
+        return found
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call one of the plugin's methods, as over the socket."""
+        tools = self._app.engine.dispatcher.tools[self.plugin.name]
+        return load_hook(self.plugin.methods[method])(self.handler, tools, params)

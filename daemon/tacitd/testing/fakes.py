@@ -1,0 +1,80 @@
+"""Fakes of the clock and the model."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tacitd.model.port import Answer, ModelRequest, NoAnswer
+
+DAY = 86_400.0
+START = time.time() // DAY * DAY + 4.5 * 3600
+"""Default time of a FakeClock: 04:30 UTC of the current day (seconds since 1970).
+
+It is not a fixed date, because files that a test writes have the kernel's time, and the two would drift apart. A test in
+which a date matters names the date.
+"""
+Reply = str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]
+
+
+@dataclass(slots=True)
+class FakeClock:
+    """A clock that moves only when a test moves it."""
+
+    wall: float = field(default_factory=lambda: START)
+    """Seconds since 1970, UTC."""
+    mono: float = 1000.0
+    """Monotonic seconds."""
+
+    def now(self) -> float:
+        """Seconds since 1970, UTC."""
+        return self.wall
+
+    def monotonic(self) -> float:
+        """Monotonic seconds."""
+        return self.mono
+
+    def advance(self, seconds: float) -> None:
+        """Move both clocks forward."""
+        self.wall += seconds
+        self.mono += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Move the wall clock only, forward or back."""
+        self.wall += seconds
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """A model that answers by rules and records the requests. Thread-safe."""
+
+    rules: Sequence[tuple[str, Reply]] = ()
+    """(regular expression, reply): the first that is found in the prompt (with DOTALL) gives the reply."""
+    default: Reply = "NONE"
+    """The reply if no rule matches."""
+    usd: float = 0.001
+    """Dollars that each call costs."""
+    asked: list[ModelRequest] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        """Record the request and answer it. A callable reply is called with the request."""
+        with self._lock:
+            self.asked.append(ask)
+        reply = next(
+            (r for pattern, r in self.rules if re.search(pattern, ask.prompt, re.DOTALL)), self.default
+        )
+        said = reply(ask) if callable(reply) else reply
+        return (
+            said
+            if isinstance(said, NoAnswer)
+            else Answer(said, "scripted", self.usd, len(ask.prompt) // 4, len(said) // 4)
+        )
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompt of each request, in order."""
+        return [ask.prompt for ask in self.asked]
