@@ -86,10 +86,8 @@ class HandlerBench:
             found=FoundPlugins((self.plugin,)),
             model=lambda config, budget: self.model,
             watcher_for=SilentWatcher,
+            workers_for=lambda name, count: _InlinePool(),
         )
-        dispatcher = self._app.engine.dispatcher
-        dispatcher.runner.make_pool = lambda name, count: _InlinePool()
-        dispatcher.statuses.make_pool = lambda name, count: _InlinePool()
         self._app.open()
         if self.plugin.name not in self._app.engine.consumers:
             what = "; ".join(one.what for one in self._app.degraded.values())
@@ -176,7 +174,7 @@ class HandlerBench:
         engine._poll_files(full=True)
         for _ in range(ROUNDS):
             engine.run_iteration()
-            if not (engine._inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
+            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
                 engine.dispatcher.statuses.renew_all()
                 return
         raise RuntimeError(f"there is still work after {ROUNDS} rounds")
@@ -226,5 +224,5 @@ class HandlerBench:
 
     def call(self, method: str, **params: Any) -> Any:
         """Call one of the plugin's methods, as over the socket."""
-        tools = self._app.engine.dispatcher.tools[self.plugin.name]
+        tools = self._app.tools[self.plugin.name]
         return load_hook(self.plugin.methods[method])(self.handler, tools, params)
