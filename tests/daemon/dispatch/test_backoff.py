@@ -1,4 +1,4 @@
-"""When work is tried again, and when it is given up."""
+"""When failed work is retried, and when it is given up."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from support_examples import examples
 from tacitd.dispatch.backoff import FURTHEST, Backoff, GiveUp, Halve, Parked, decide_retry, replan_parked
 from tacitd.handler import Later
 
-PAUSES = Backoff(first=30.0, longest=21600.0)
+BACKOFF = Backoff(first=30.0, longest=21600.0)
 WORLD = Later("no model")
 WORK = Later("cannot be read", blame="work")
 
 
 def _parked(later: Later = WORLD, before: Parked | None = None, now: float = 0.0) -> Parked:
-    made = decide_retry(before, later, 4, now, now, PAUSES)
+    made = decide_retry(before, later, 4, now, now, BACKOFF)
     assert isinstance(made, Parked)
     return made
 
 
 @given(st.integers(1, 10_000))
 @examples(50)
-def test_pauses_grow_and_are_capped(attempts: int) -> None:
-    """DESIGN "Handlers and events": parked work is retried with growing pauses."""
-    assert PAUSES.get_delay(attempts) <= PAUSES.get_delay(attempts + 1) <= 21600.0
-    assert PAUSES.get_delay(1) == 30.0 and PAUSES.get_delay(2) == 120.0 and PAUSES.get_delay(99) == 21600.0
+def test_delays_grow_up_to_a_limit(attempts: int) -> None:
+    """DESIGN "Handlers and events": parked work is retried with growing delays."""
+    assert BACKOFF.get_delay(attempts) <= BACKOFF.get_delay(attempts + 1) <= 21600.0
+    assert BACKOFF.get_delay(1) == 30.0 and BACKOFF.get_delay(2) == 120.0 and BACKOFF.get_delay(99) == 21600.0
 
 
-def test_what_waits_for_the_world_waits_as_long_as_it_takes() -> None:
-    """Issue "Dispatch": `world` is never halved nor rejected, and remembers since when it waits."""
+def test_work_that_waits_for_something_outside_is_never_given_up() -> None:
+    """Issue "Dispatch": `world` is neither halved nor rejected, and keeps the time since when it waits."""
     parked: Parked | None = None
     dues = []
     for i in range(50):
@@ -42,29 +42,29 @@ def test_what_waits_for_the_world_waits_as_long_as_it_takes() -> None:
     assert dues == sorted(dues) and dues[-1] == 21600.0
 
 
-def test_a_time_that_is_named_is_honoured() -> None:
-    """DESIGN "Model": a usage limit waits until the reset time it names."""
+def test_work_waits_until_the_time_in_its_reason() -> None:
+    """DESIGN "Model": after a usage limit, work waits until the reset time."""
     assert _parked(Later("limit", not_before=5000.0), now=1000.0).due == 5000.0
 
 
 @pytest.mark.parametrize("named", [0.0, 999.0, 1001.0, nan, -inf])
-def test_a_time_that_is_past_makes_no_loop(named: float) -> None:
+def test_a_past_time_makes_no_loop(named: float) -> None:
     """RELIABILITY row 16: a reset time in the past must not lead to call after call."""
     parked: Parked | None = None
-    pauses = []
+    delays = []
     for _ in range(3):
         parked = _parked(Later("limit", not_before=named), parked, now=1000.0)
-        pauses.append(parked.due - 1000.0)
-    assert pauses == [30.0, 120.0, 480.0]
+        delays.append(parked.due - 1000.0)
+    assert delays == [30.0, 120.0, 480.0]
 
 
 @pytest.mark.parametrize("named", [1e12, inf])
-def test_a_time_that_is_absurd_is_cut(named: float) -> None:
+def test_a_time_too_far_ahead_is_limited(named: float) -> None:
     """RELIABILITY row 12: a clock that was wrong for a minute does not park work for a century."""
     assert _parked(Later("limit", not_before=named)).due == FURTHEST
 
 
-def test_another_kind_of_failure_begins_to_count_anew() -> None:
+def test_another_kind_of_failure_is_counted_from_one() -> None:
     """Issue "Dispatch": three tries of the batch itself, not two outages and one."""
     outage = _parked(before=_parked())
     assert outage.attempts == 2
@@ -86,22 +86,22 @@ def test_work_that_fails_is_tried_three_times_and_a_half_of_it_twice(
     """Issue "Dispatch": each try may be paid for, so their number is a promise."""
     parked: Parked | None = None
     for number in range(1, 2 if halved else 3):
-        made = decide_retry(parked, WORK, records, 0.0, 0.0, PAUSES, halved=halved)
+        made = decide_retry(parked, WORK, records, 0.0, 0.0, BACKOFF, halved=halved)
         assert isinstance(made, Parked) and made.attempts == number
         parked = made
-    assert decide_retry(parked, WORK, records, 0.0, 0.0, PAUSES, halved=halved) == last
+    assert decide_retry(parked, WORK, records, 0.0, 0.0, BACKOFF, halved=halved) == last
 
 
 @given(st.floats(-1e7, 1e7), st.none() | st.floats(-1e7, 1e9))
 @examples(50)
 def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None) -> None:
-    """RELIABILITY row 12: what waits for a time of day is planned anew, and never later than it was."""
+    """RELIABILITY row 12: work that waits for a time of day is planned again, and not later than before."""
     before = _parked(Later("limit", not_before=named), now=1000.0)
     after = replan_parked(before, 1000.0 + jump, 1000.0, jump)
     assert after.due <= before.due
     assert after.due == before.due if named is None else after.due >= 1000.0
     if named is not None and jump <= 0:
-        assert after.due == 1000.0, "set back: it is tried, and the reason is found anew"
+        assert after.due == 1000.0, "set back: it is tried at once"
 
 
 @given(
@@ -109,24 +109,24 @@ def test_a_clock_jump_only_brings_work_forward(jump: float, named: float | None)
     st.integers(1, 60),
 )
 @examples(60)
-def test_halving_rejects_exactly_the_poisonous_records(poisonous: list[bool], offered: int) -> None:
-    """Issue "Dispatch": a batch that keeps failing is halved until the poisonous record is alone; only that is
-    rejected, every other is handled, in order, and each is tried a bounded number of times."""
+def test_halving_rejects_exactly_the_failing_records(failing: list[bool], offered: int) -> None:
+    """Issue "Dispatch": a batch that keeps failing is halved until the failing record is alone. Only that record is
+    rejected, every other is handled in order, and the number of tries is bounded."""
     handled: list[int] = []
     rejected: list[int] = []
     position = tries = 0
     parked: Parked | None = None
     limit, limit_end = None, 0
-    while position < len(poisonous):
+    while position < len(failing):
         halved = limit is not None and position < limit_end
-        size = min(offered, len(poisonous) - position, limit if halved and limit is not None else 1000)
+        size = min(offered, len(failing) - position, limit if halved and limit is not None else 1000)
         batch = range(position, position + size)
         tries += 1
-        if not any(poisonous[i] for i in batch):
+        if not any(failing[i] for i in batch):
             handled += batch
             position, parked = position + size, None
             continue
-        match decide_retry(parked, WORK, size, 0.0, 0.0, PAUSES, halved=halved):
+        match decide_retry(parked, WORK, size, 0.0, 0.0, BACKOFF, halved=halved):
             case Parked() as again:
                 parked = again
             case Halve(half):
@@ -135,11 +135,11 @@ def test_halving_rejects_exactly_the_poisonous_records(poisonous: list[bool], of
             case GiveUp():
                 rejected += batch
                 position, parked = position + size, None
-    assert rejected == [i for i, bad in enumerate(poisonous) if bad]
-    assert handled == [i for i, bad in enumerate(poisonous) if not bad]
-    assert tries <= 3 + len(poisonous) * 3 + 2 * 7 * sum(poisonous)
+    assert rejected == [i for i, bad in enumerate(failing) if bad]
+    assert handled == [i for i, bad in enumerate(failing) if not bad]
+    assert tries <= 3 + len(failing) * 3 + 2 * 7 * sum(failing)
 
 
 def test_an_event_without_records_is_never_given_up() -> None:
-    """Issue "Dispatch": there is no record to reject; it stays visible."""
-    assert isinstance(decide_retry(_parked(WORK, _parked(WORK)), WORK, 0, 0.0, 0.0, PAUSES), Parked)
+    """Issue "Dispatch": there is no record to reject; it stays in `status`."""
+    assert isinstance(decide_retry(_parked(WORK, _parked(WORK)), WORK, 0, 0.0, 0.0, BACKOFF), Parked)

@@ -1,4 +1,4 @@
-"""Who is offered what, when, and what becomes of the answer."""
+"""What is offered to which handler, when, and what follows from the outcome."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tacitd.handler import Done, Job, Later, Rejected, Wait
 
 
 def test_wait_gathers_until_its_time(tmp_path: Path) -> None:
-    """Issue "Dispatch": `Wait` is ordinary gathering; growth and time offer again, with all that was gathered."""
+    """Issue "Dispatch": `Wait` is ordinary gathering; after growth or time, everything that was gathered is offered again."""
     answers = [Wait(600.0), Wait(500.0), None]
     scene = Scene(tmp_path, grew(lambda event: answers.pop(0) or done(event)))
     scene.type("s", "one")
     scene.settle()
     scene.settle(10)
-    assert scene.handler.words == [["one"]], "nothing new: it is left in peace"
+    assert scene.handler.words == [["one"]], "nothing new: it is not offered"
     scene.append("s", scene.said("s", "Done!"), scene.title("s"))
     scene.settle(10)
-    assert scene.handler.words == [["one"]], "what the assistant says is no reason"
+    assert scene.handler.words == [["one"]], "text of the assistant is not a reason to offer it"
     scene.type("s", "two")
     scene.settle(10)
     assert scene.handler.words == [["one"], ["one", "two"]]
@@ -41,8 +41,8 @@ def test_sync_makes_gathered_work_due(tmp_path: Path) -> None:
     assert [e.due for e in scene.handler.events if isinstance(e, TranscriptGrew)] == [False, True]
 
 
-def test_sync_makes_due_what_was_not_even_read(tmp_path: Path) -> None:
-    """DESIGN "Control": every byte that existed at the call, also of a transcript that nobody had noticed."""
+def test_sync_makes_unread_transcripts_due(tmp_path: Path) -> None:
+    """DESIGN "Control": every byte that existed at the call, also of a transcript that was not noticed yet."""
     scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)))
     for i in range(30):
         scene.type(f"s{i}", f"words {i}")
@@ -50,15 +50,15 @@ def test_sync_makes_due_what_was_not_even_read(tmp_path: Path) -> None:
 
 
 def test_a_handler_that_waits_although_it_is_due_does_not_hang_sync(tmp_path: Path) -> None:
-    """DESIGN "Control": `sync` never hangs, and asks a stubborn handler once."""
+    """DESIGN "Control": `sync` does not hang, and offers the batch as due only once."""
     scene = Scene(tmp_path, grew(lambda event: Wait(600.0)))
     scene.type("s", "one")
     scene.settle()
     assert scene.sync().done() and len(scene.handler.words) == 2
 
 
-def test_what_was_hurried_while_it_was_asked_is_asked_again(tmp_path: Path) -> None:
-    """Issue "Command line": `sync` during a call must not be answered by what was decided before it."""
+def test_a_batch_that_became_due_while_its_handler_was_busy_is_offered_again(tmp_path: Path) -> None:
+    """Issue "Command line": `sync` during a call must not be answered by an outcome from before it."""
     scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)), held=True)
     scene.type("s", "one")
     scene.settle()
@@ -73,11 +73,11 @@ def test_what_was_hurried_while_it_was_asked_is_asked_again(tmp_path: Path) -> N
     assert future.done() and scene.handler.did == ["u1"]
 
 
-# waiting for the world
+# waiting for something outside
 
 
-def test_later_parks_grows_its_pauses_and_wakes(tmp_path: Path) -> None:
-    """Issue "Dispatch": parked work is visible, retried with growing pauses, and goes on by itself."""
+def test_later_is_retried_with_growing_delays(tmp_path: Path) -> None:
+    """Issue "Dispatch": parked work is visible, is retried with growing delays, and continues without a command."""
     answers: list[Any] = [Later("no model", "install it")] * 3
     scene = Scene(tmp_path, grew(lambda event: answers.pop() if answers else done(event)))
     scene.type("s", "one")
@@ -90,20 +90,22 @@ def test_later_parks_grows_its_pauses_and_wakes(tmp_path: Path) -> None:
     assert tries == [1, 1, 2, 2, 3, 3, 4] and scene.handler.did == ["u1"] and scene.parked() == []
 
 
-def test_growth_does_not_wake_what_is_parked(tmp_path: Path) -> None:
-    """RELIABILITY row 16: somebody who goes on typing must not cause a call for each prompt."""
+def test_growth_does_not_wake_parked_work(tmp_path: Path) -> None:
+    """RELIABILITY row 16: further prompts must not cause a call each."""
     scene = Scene(tmp_path, grew(lambda event: Later("limit", not_before=scene.clock.wall + 3600)))
     for i in range(5):
         scene.type("s", f"words {i}")
         scene.settle(5)
     assert len(scene.handler.words) == 1
-    assert scene.sync().done() and len(scene.handler.words) == 1, "sync does not overrule a named time"
+    assert scene.sync().done() and len(scene.handler.words) == 1, (
+        "sync does not overrule the time in a reason"
+    )
     scene.settle(3600)
     assert [len(words) for words in scene.handler.words] == [1, 5]
 
 
 def test_a_named_time_follows_the_clock(tmp_path: Path) -> None:
-    """RELIABILITY row 12: set forward, it is due when the clock says so; set back, it is tried at once."""
+    """RELIABILITY row 12: if the clock is set forward, the work is due at its time; if it is set back, at once."""
     scene = Scene(tmp_path, grew(lambda event: Later("limit", not_before=scene.clock.wall + 3600)))
     scene.type("s", "one")
     scene.settle()
@@ -119,7 +121,7 @@ def test_a_named_time_follows_the_clock(tmp_path: Path) -> None:
     assert len(scene.handler.words) == 3
 
 
-def test_sync_tries_once_what_waits_without_a_time(tmp_path: Path) -> None:
+def test_sync_retries_once_work_without_a_time(tmp_path: Path) -> None:
     """Issue "Command line": handled or parked, and `sync` says what is parked."""
     scene = Scene(tmp_path, grew(lambda event: Later("no model")))
     scene.type("s", "one")
@@ -130,8 +132,8 @@ def test_sync_tries_once_what_waits_without_a_time(tmp_path: Path) -> None:
 # jobs and posts
 
 
-def test_a_second_event_of_a_kind_takes_the_place_of_the_first(tmp_path: Path) -> None:
-    """A job that is due while it runs is done once more, and one that is parked is not doubled."""
+def test_a_second_event_with_the_same_key_replaces_the_first(tmp_path: Path) -> None:
+    """A job that becomes due while it runs is run once more; a parked job is not queued twice."""
     scene = Scene(tmp_path, jobs=[Job("j")], held=True)
     for _ in range(3):
         scene.dispatcher.post_event(Due("j"))
@@ -144,8 +146,8 @@ def test_a_second_event_of_a_kind_takes_the_place_of_the_first(tmp_path: Path) -
     assert scene.handler.events == [Due("j"), Due("j")] and scene.dispatcher.work_queue.items_by_event == {}
 
 
-def test_a_job_that_was_parked_is_not_tried_twice_over(tmp_path: Path) -> None:
-    """The newer one is tried; the answer to the older one is dropped."""
+def test_a_parked_job_is_not_retried_twice(tmp_path: Path) -> None:
+    """The newer event is retried; the outcome of the older one is dropped."""
     scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), jobs=[Job("j")], held=True)
     scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
@@ -161,7 +163,7 @@ def test_a_job_that_was_parked_is_not_tried_twice_over(tmp_path: Path) -> None:
 
 
 def test_the_last_success_of_a_job_is_kept(tmp_path: Path) -> None:
-    """RELIABILITY row 12: a restart neither repeats nor forgets a job; a failure is no success."""
+    """RELIABILITY row 12: a restart neither repeats nor forgets a job; a failure does not count as a success."""
     answers: list[Any] = [Later("no"), Done()]
     scene = Scene(tmp_path, Scripted(lambda event: answers.pop(0)), jobs=[Job("j")])
     scene.dispatcher.post_event(Due("j"))
@@ -185,11 +187,11 @@ def test_a_rejected_event_is_remembered_with_its_data(tmp_path: Path) -> None:
     assert scene.dispatcher.dead_letters.count == 1 and scene.dispatcher.work_queue.items_by_event == {}
 
 
-# leaving
+# stopping
 
 
-def test_stop_drops_what_comes_late(tmp_path: Path) -> None:
-    """RELIABILITY row 14: nothing is committed after the lock was given back: another daemon may run by then."""
+def test_stop_drops_late_outcomes(tmp_path: Path) -> None:
+    """RELIABILITY row 14: nothing is committed after the lock was released, because another daemon may run by then."""
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
     scene.settle()

@@ -1,4 +1,4 @@
-"""Handlers that fail, and disks: what is tried again, halved, rejected, and never done twice."""
+"""Handlers and disks that fail: what is retried, halved, rejected, and not done twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacitd.handler import Done, Later, Rejected
 
 
 def test_a_failing_batch_is_halved_and_one_record_is_rejected(tmp_path: Path) -> None:
-    """Issue "Dispatch": only the poisonous record becomes a dead letter, and its words are rescued."""
+    """Issue "Dispatch": only the failing record becomes a dead letter, and its prompts are rescued."""
 
     def answer(event: TranscriptGrew) -> Any:
         return Later("echo", blame="work") if "poison" in words_of(event) else done(event)
@@ -36,7 +36,7 @@ def test_a_failing_batch_is_halved_and_one_record_is_rejected(tmp_path: Path) ->
 
 
 def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
-    """Issue "Dispatch": one failing handler never touches another."""
+    """Issue "Dispatch": a failing handler does not affect another."""
 
     def broken(event: Event) -> Any:
         raise ZeroDivisionError("oops")
@@ -49,12 +49,14 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
     assert any("ZeroDivisionError: oops" in why for why in scene.parked())
     for _ in range(3):
         scene.settle(600)
-    assert scene.dispatcher.dead_letters.count == 1, "a single record that fails three times is put aside"
+    assert scene.dispatcher.dead_letters.count == 1, (
+        "a single record that fails three times becomes a dead letter"
+    )
     assert scene.engine.fault is None
 
 
 def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None:
-    """FileBusyError that a handler lets through is `Wait` for its seconds: nothing is parked, and no attempt counts."""
+    """A FileBusyError that a handler raises is `Wait` for its seconds: nothing is parked, and no attempt is counted."""
     editing = [True]
 
     def answer(event: TranscriptGrew) -> Any:
@@ -73,8 +75,8 @@ def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("answer", [None, "done", 7, SystemExit(1)], ids=str)
-def test_an_answer_that_is_none_is_a_failure_of_the_handler(tmp_path: Path, answer: Any) -> None:
-    """A stranger's handler must not leave its project's lane locked for ever."""
+def test_an_invalid_outcome_is_a_failure_of_the_handler(tmp_path: Path, answer: Any) -> None:
+    """A third-party handler must not leave its project's lane busy for ever."""
 
     def odd(event: TranscriptGrew) -> Any:
         if isinstance(answer, BaseException):
@@ -88,17 +90,17 @@ def test_an_answer_that_is_none_is_a_failure_of_the_handler(tmp_path: Path, answ
 
 
 @pytest.mark.parametrize("nowhere", [0, -1, 246, 10**9])
-def test_done_that_does_not_move_is_an_error_and_no_loop(tmp_path: Path, nowhere: int) -> None:
-    """A handler that says Done without moving would be asked, and paid for, for ever."""
+def test_done_that_does_not_move_is_an_error_and_not_a_loop(tmp_path: Path, nowhere: int) -> None:
+    """A handler that answers Done without moving would be called, and paid for, for ever."""
     scene = Scene(tmp_path, grew(lambda event: Done(nowhere, {"did": prompts_of(event)})))
     scene.type("s", "one")
     scene.settle()
-    far = nowhere == 10**9  # beyond the end means all of it
+    far = nowhere == 10**9  # an offset after the end means all of it
     assert len(scene.handler.words) == 1 and bool(scene.parked()) is not far
     assert scene.handler.did == (["u1"] if far else [])
 
 
-def test_rejected_that_does_not_move_is_an_error_and_no_loop(tmp_path: Path) -> None:
+def test_rejected_that_does_not_move_is_an_error_and_not_a_loop(tmp_path: Path) -> None:
     """The same for Rejected, which would also fill the log of dead letters."""
     scene = Scene(tmp_path, grew(lambda event: Rejected("never", upto=0)))
     scene.type("s", "one")
@@ -107,7 +109,7 @@ def test_rejected_that_does_not_move_is_an_error_and_no_loop(tmp_path: Path) -> 
 
 
 def test_done_in_part_then_the_rest(tmp_path: Path) -> None:
-    """Issue "Dispatch": `Done(upto)` commits a part; the rest is offered at once, and is not offered twice."""
+    """Issue "Dispatch": `Done(upto)` commits a part; the rest is offered at once, and the part is not offered again."""
     scene = Scene(tmp_path, grew(lambda event: done(event, event.records[0].end, 1)))
     scene.type("s", "one", "two", "three")
     scene.settle()
@@ -129,7 +131,7 @@ def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
     assert scene.handler.words == [] and scene.dispatcher.dead_letters.count == 1
 
 
-def test_what_cannot_be_committed_is_owed_and_not_done_again(tmp_path: Path) -> None:
+def test_a_commit_that_cannot_be_written_is_retried_without_the_handler(tmp_path: Path) -> None:
     """RELIABILITY rows 4 and 16: while the disk is full nothing is paid for twice, and nothing is lost."""
     scene = Scene(tmp_path)
     scene.settle()
@@ -157,10 +159,10 @@ def test_what_cannot_be_committed_is_owed_and_not_done_again(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "error", [FileRefusedError("read-only", "chmod"), OSError(28, "full"), KeyError("bug")]
 )
-def test_what_cannot_be_projected_is_tried_again_without_the_handler(
+def test_files_that_cannot_be_written_are_retried_without_the_handler(
     tmp_path: Path, error: Exception
 ) -> None:
-    """DESIGN "Consumers": the commit is durable; files in a project are projections of it."""
+    """DESIGN "Consumers": the commit is durable; project files are projections of it."""
     broken = [True]
 
     def project(commit: Any) -> None:
@@ -175,11 +177,11 @@ def test_what_cannot_be_projected_is_tried_again_without_the_handler(
     scene.settle(31)
     assert scene.handler.words == [["one"]] and scene.handler.did == ["u1"] and scene.parked() == []
     scene.restart()
-    assert scene.handler.did == ["u1"], "and once only"
+    assert scene.handler.did == ["u1"], "only once"
 
 
 def test_dead_letters_that_cannot_be_written_wait(tmp_path: Path) -> None:
-    """RELIABILITY row 4: a full disk while something is rejected ends nothing."""
+    """RELIABILITY row 4: a full disk during a rejection ends nothing."""
     scene = Scene(tmp_path, grew(lambda event: Rejected("never")))
     full = [True]
     real = scene.dispatcher.dead_letters.append

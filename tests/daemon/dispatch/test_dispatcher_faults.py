@@ -1,4 +1,4 @@
-"""What a handler that misbehaves, or a disk that is full, may not do to anything else."""
+"""A failing handler or a full disk does not affect anything else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacitd.events import Project, SourceChanged
 from tacitd.handler import Degradation, Done, Later, Rejected, Wait
 
 
-def test_what_happens_while_an_answer_is_owed_is_told_afterwards(tmp_path: Path) -> None:
-    """RELIABILITY row 4, SPEC S-43: a source that changes while the disk is full is heard of each time."""
+def test_an_event_during_a_pending_write_is_offered_afterwards(tmp_path: Path) -> None:
+    """RELIABILITY row 4, SPEC S-43: each change of a source while the disk is full is offered."""
     scene = Scene(tmp_path, Scripted(lambda event: Done(data={"did": ["heard"]})))
     scene.settle()
     consumer = scene.engine.consumers["a"]
@@ -44,8 +44,8 @@ TEXT: Any = "soon"
 @pytest.mark.parametrize(
     "answer", [Wait(NONE), Later(NONE), Later("x", not_before=TEXT), Rejected("x", data={"a": object()})]
 )
-def test_an_answer_that_is_none_is_the_fault_of_its_handler_alone(tmp_path: Path, answer: Any) -> None:
-    """DESIGN "Handlers and events": one failing handler never touches another, whatever it answers."""
+def test_an_invalid_outcome_affects_only_its_handler(tmp_path: Path, answer: Any) -> None:
+    """DESIGN "Handlers and events": a failing handler does not affect another, whatever it answers."""
     bad = Scripted(lambda event: answer if isinstance(event, SourceChanged) or words_of(event) else Done())
     scene = Scene(tmp_path, bad, Scripted())
     scene.type("s", "one")
@@ -55,8 +55,8 @@ def test_an_answer_that_is_none_is_the_fault_of_its_handler_alone(tmp_path: Path
     assert scene.parked()
 
 
-def test_a_handler_cannot_take_back_what_another_said_is_wrong(tmp_path: Path) -> None:
-    """handler.py: nothing in `Tools` lets a handler reach another, a degradation of the same name included."""
+def test_a_handler_cannot_clear_the_degradation_of_another(tmp_path: Path) -> None:
+    """handler.py: a handler has no access to another one, nor to a degradation with the same id."""
     scene = Scene(tmp_path, Scripted(), Scripted())
     mine, other = (scene.app.tools[name] for name in "ab")
     mine.degrade(Degradation("files.broken", "mine"))

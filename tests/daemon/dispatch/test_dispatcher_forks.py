@@ -1,4 +1,4 @@
-"""The same words in two transcripts: offered once, and never lost because the other one had them."""
+"""The same prompts in two transcripts: they are offered once, and are not lost if the other transcript fails."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def done(event: Any) -> Done:
 
 
 def fork(scene: Scene, records: list[dict[str, Any]], *more: str) -> None:
-    """What `--fork-session` does: the history with its uuids under a new session id, then new words."""
+    """What `--fork-session` writes: the history with its uuids under a new session id, then new prompts."""
     scene.append("fork", *({**one, "sessionId": "fork"} for one in records))
     scene.type("fork", *more)
 
 
-def test_handled_words_are_not_offered_again(tmp_path: Path) -> None:
+def test_handled_prompts_are_not_offered_again(tmp_path: Path) -> None:
     """CLAUDE_CODE section 0 fact 13, also after a restart."""
     scene = Scene(tmp_path)
     records = scene.type("s", "one", "two")
@@ -39,8 +39,8 @@ def test_handled_words_are_not_offered_again(tmp_path: Path) -> None:
     assert scene.handler.words == [["three"]] and scene.handler.did == ["u1", "u2", "u3"]
 
 
-def test_words_are_offered_once_while_the_first_still_gathers(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 13: the fork waits for the original's words; nobody is asked about them twice."""
+def test_prompts_are_offered_once_while_the_first_transcript_gathers(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 13: the fork waits for the prompts of the original, which are not offered twice."""
     scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)))
     records = scene.type("s", "one")
     scene.settle()
@@ -52,8 +52,8 @@ def test_words_are_offered_once_while_the_first_still_gathers(tmp_path: Path) ->
     assert len(scene.dispatcher.in_flight) == 0
 
 
-def test_words_are_offered_once_while_the_first_is_worked_on(tmp_path: Path) -> None:
-    """The same, in two lanes at once: the fork stands in another project's directory."""
+def test_prompts_are_offered_once_while_the_first_transcript_is_busy(tmp_path: Path) -> None:
+    """The same in two lanes at once: the fork is in another project's directory."""
     scene = Scene(tmp_path, held=True)
     records = scene.type("s", "one")
     scene.settle()
@@ -67,8 +67,8 @@ def test_words_are_offered_once_while_the_first_is_worked_on(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("fails", ["world", "work", "raises"])
-def test_parked_words_do_not_swallow_those_of_the_fork(tmp_path: Path, fails: str) -> None:
-    """While the first is parked, the other may hand its words over: it has them as well."""
+def test_the_fork_of_a_parked_transcript_is_handled(tmp_path: Path, fails: str) -> None:
+    """While the first transcript is parked, its fork, which has the same prompts, is offered."""
 
     def answer(event: TranscriptGrew) -> Any:
         if event.session == "s":
@@ -91,8 +91,8 @@ def test_parked_words_do_not_swallow_those_of_the_fork(tmp_path: Path, fails: st
     )
 
 
-def test_words_of_a_file_that_vanished_are_handled_from_the_fork(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 5: a transcript may be removed while its words wait."""
+def test_prompts_of_a_removed_file_are_handled_from_the_fork(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 0 fact 5: a transcript may be removed while its prompts wait."""
     scene = Scene(
         tmp_path, grew(lambda event: Wait(1e5) if event.session == "s" and not event.due else done(event))
     )
@@ -103,15 +103,15 @@ def test_words_of_a_file_that_vanished_are_handled_from_the_fork(tmp_path: Path)
     scene.path("s").unlink()
     scene.settle()
     assert [kept["text"] for kept in scene.dispatcher.rescue.list_entries()] == ["one"], (
-        "they are in memory only: rescued"
+        "they are in memory only, so they are rescued"
     )
     assert scene.sync().done()
     assert sorted(scene.handler.did) == ["u1", "u2"]
     assert scene.dispatcher.rescue.list_entries() == [] and len(scene.dispatcher.in_flight) == 0
 
 
-def test_a_fork_of_a_vanished_file_is_handled_after_a_restart(tmp_path: Path) -> None:
-    """The position of the fork never passed by words that were not handled."""
+def test_the_fork_of_a_removed_file_is_handled_after_a_restart(tmp_path: Path) -> None:
+    """The position of the fork did not move past prompts that were not handled."""
     scene = Scene(tmp_path, grew(lambda event: Wait(1e5)))
     records = scene.type("s", "one")
     scene.settle()
@@ -124,7 +124,7 @@ def test_a_fork_of_a_vanished_file_is_handled_after_a_restart(tmp_path: Path) ->
 
 
 def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
-    """DESIGN "Priorities" 2: what a person paused is not learned by way of a copy; `sync` does not hang on it."""
+    """DESIGN "Priorities" 2: what a person paused is not learned from a copy; `sync` does not wait for it."""
     scene = Scene(tmp_path)
     scene.engine.set_pause(Pause("session", "s"), held=True)
     records = scene.type("s", "one")
@@ -137,8 +137,8 @@ def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
     assert scene.handler.did == ["u1", "u2"] and scene.parked() == []
 
 
-def test_a_rewritten_file_leaves_its_claims(tmp_path: Path) -> None:
-    """DESIGN "Sources": another file at the same path no longer holds the words it had claimed."""
+def test_a_rewritten_file_releases_its_prompts(tmp_path: Path) -> None:
+    """DESIGN "Sources": another file at the same path does not keep the prompts of the first one in flight."""
     scene = Scene(tmp_path, grew(lambda event: Wait(1e5) if event.session == "s" else done(event)))
     records = scene.type("s", "one")
     scene.settle()
@@ -153,7 +153,7 @@ def test_a_rewritten_file_leaves_its_claims(tmp_path: Path) -> None:
 
 
 def test_many_forks_of_one_session(tmp_path: Path) -> None:
-    """Every word once, in order, whatever waits for what, and `sync` ends."""
+    """Each prompt once, in order, whatever waits for what, and `sync` ends."""
     slow = iter([True] * 7)
     scene = Scene(
         tmp_path, grew(lambda event: Wait(50.0) if next(slow, False) and not event.due else done(event))
@@ -171,7 +171,7 @@ def test_many_forks_of_one_session(tmp_path: Path) -> None:
 
 
 def test_old_clients_copy_with_new_uuids(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 13: clients up to 1.0.83 copied with new uuids, so the text tells."""
+    """CLAUDE_CODE section 0 fact 13: clients up to 1.0.83 copied with new uuids, so the text is compared."""
     scene = Scene(tmp_path)
     old = [{**scene.typed("s", f"words {i}"), "version": "1.0.83"} for i in range(2)]
     scene.append("s", *old)
@@ -182,8 +182,8 @@ def test_old_clients_copy_with_new_uuids(tmp_path: Path) -> None:
     assert scene.handler.words == []
 
 
-def test_the_end_of_a_fork_is_told_after_its_words(tmp_path: Path) -> None:
-    """Issue "Dispatch": also where these had to wait for another transcript."""
+def test_the_end_of_a_fork_is_offered_after_its_prompts(tmp_path: Path) -> None:
+    """Issue "Dispatch": also if these had to wait for another transcript."""
     scene = Scene(
         tmp_path, grew(lambda event: Wait(5000.0) if event.session == "s" and not event.due else done(event))
     )
@@ -193,12 +193,12 @@ def test_the_end_of_a_fork_is_told_after_its_words(tmp_path: Path) -> None:
     scene.settle()
     for _ in range(3):
         scene.settle(1801)
-    told = [e.session if isinstance(e, SessionEnded) else words_of(e) for e in scene.handler.events]
-    assert told.index("fork") > told.index(["two"]) and scene.handler.did == ["u1", "u2"]
+    order = [e.session if isinstance(e, SessionEnded) else words_of(e) for e in scene.handler.events]
+    assert order.index("fork") > order.index(["two"]) and scene.handler.did == ["u1", "u2"]
 
 
 def test_an_old_history_without_times_is_not_paid_for(tmp_path: Path) -> None:
-    """Issue "Reading": a copied history whose lines bear no time is as old as the lines around them."""
+    """Issue "Reading": a copied history whose lines have no time is as old as the lines around them."""
     scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
     scene.settle(1000)
     bare = [scene.typed("fork", "first"), scene.typed("fork", "second")]
@@ -211,14 +211,14 @@ def test_an_old_history_without_times_is_not_paid_for(tmp_path: Path) -> None:
     del late["timestamp"]
     scene.append("fork", late)
     scene.settle()
-    assert scene.handlers[0].words == [], "nothing says that it is young"
+    assert scene.handlers[0].words == [], "nothing shows that it is new"
     scene.append("fork", scene.said("fork", "Yes?"), late | {"uuid": "young"})
     scene.settle()
     assert scene.handlers[0].words == [["third"]]
 
 
 def test_a_transcript_without_any_time_counts_as_new(tmp_path: Path) -> None:
-    """DESIGN "Priorities" 1: no word is lost where nothing says that it is old."""
+    """DESIGN "Priorities" 1: no prompt is lost if nothing shows that it is old."""
     scene = Scene(tmp_path)
     scene.settle(1000)
     bare = scene.typed("s", "words")
@@ -228,8 +228,8 @@ def test_a_transcript_without_any_time_counts_as_new(tmp_path: Path) -> None:
     assert scene.handler.words == [["words"]]
 
 
-def test_words_whose_answer_could_not_be_written_are_not_asked_about_again(tmp_path: Path) -> None:
-    """RELIABILITY rows 4 and 16: while the disk is full the fork waits, too; what was paid for is written later."""
+def test_prompts_with_a_pending_write_are_not_offered_from_a_fork(tmp_path: Path) -> None:
+    """RELIABILITY rows 4 and 16: while the disk is full, the fork waits too; what was paid for is written later."""
     scene = Scene(tmp_path)
     scene.settle()
     log = scene.engine.consumers["a"].log
@@ -253,8 +253,8 @@ def test_words_whose_answer_could_not_be_written_are_not_asked_about_again(tmp_p
     assert scene.parked() == [] and len(scene.dispatcher.in_flight) == 0
 
 
-def test_dropped_words_are_claimed_by_nobody(tmp_path: Path) -> None:
-    """RELIABILITY row 18: what a person dropped while it was paused leaves nothing behind."""
+def test_dropped_prompts_are_not_in_flight(tmp_path: Path) -> None:
+    """RELIABILITY row 18: prompts that a person dropped while they were paused leave nothing in memory."""
     scene = Scene(tmp_path)
     scene.engine.set_pause(Pause("all"), held=True)
     scene.type("s", "one")

@@ -1,4 +1,4 @@
-"""What runs at once, in what order it is offered, and when a session ends."""
+"""What runs at the same time, in which order it is offered, and when a session ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.handler import Later, Wait
 # lanes
 
 
-def _in_hand(scene: Scene) -> int:
+def _running(scene: Scene) -> int:
     return len(scene.pool.works)
 
 
@@ -26,21 +26,21 @@ def test_one_lane_for_a_project_and_two_projects_at_once(tmp_path: Path) -> None
     scene.type("s2", "two")
     scene.type("s3", "three", cwd=other)
     scene.settle()
-    assert _in_hand(scene) == 2, "one for each project"
+    assert _running(scene) == 2, "one for each project"
     for _ in range(8):
         scene.work(2)
         scene.settle(0)
-        assert _in_hand(scene) <= 2
+        assert _running(scene) <= 2
     assert sorted(scene.handler.did) == ["u1", "u2", "u3"]
 
 
-def test_a_handler_is_busy_with_as_many_projects_as_it_said(tmp_path: Path) -> None:
-    """`Plugin.lanes`: what is not begun yet is gathered as late as possible."""
+def test_a_handler_is_busy_with_at_most_its_number_of_lanes(tmp_path: Path) -> None:
+    """`Plugin.lanes`: a batch that has not begun is made as late as possible."""
     scene = Scene(tmp_path, held=True, lanes=1)
     scene.type("s1", "one")
     scene.type("s2", "two", cwd=scene.project("other"))
     scene.settle()
-    assert _in_hand(scene) == 1
+    assert _running(scene) == 1
     for _ in range(8):
         scene.work()
         scene.settle(0)
@@ -48,22 +48,22 @@ def test_a_handler_is_busy_with_as_many_projects_as_it_said(tmp_path: Path) -> N
 
 
 def test_a_blocked_lane_neither_spins_nor_stalls(tmp_path: Path) -> None:
-    """DESIGN "Priorities" 2: no surprise in CPU; the answer of a worker is what wakes the next in its lane."""
+    """DESIGN "Priorities" 2: no unexpected CPU use; the outcome of a worker wakes the next item of its lane."""
     scene = Scene(tmp_path, held=True)
     scene.type("s1", "one")
     scene.type("s2", "two")
     scene.settle()
-    assert scene.engine._sleep_seconds() >= 1.0, "nothing to do until somebody answers"
+    assert scene.engine._sleep_seconds() >= 1.0, "nothing to do until a handler answers"
     while scene.pool.works:
         scene.work()
-        assert scene.engine._sleep_seconds() == 0.0, "the answer wakes the loop"
+        assert scene.engine._sleep_seconds() == 0.0, "the outcome wakes the loop"
         scene.engine.run_iteration()
         scene.engine.run_iteration()
     assert sorted(scene.handler.did) == ["u1", "u2"], "with no timer in between"
 
 
 def test_order_within_a_session(tmp_path: Path) -> None:
-    """Issue "Dispatch": what is typed while a batch is worked on comes after it."""
+    """Issue "Dispatch": a prompt that is typed while a batch is handled comes after it."""
     scene = Scene(tmp_path, held=True)
     said = []
     for i in range(6):
@@ -77,7 +77,7 @@ def test_order_within_a_session(tmp_path: Path) -> None:
     assert scene.handler.did == said
 
 
-def test_a_session_begins_before_its_words(tmp_path: Path) -> None:
+def test_a_session_starts_before_its_prompts(tmp_path: Path) -> None:
     """events.py: `SessionStarted` when a session's first record was read."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
@@ -89,7 +89,7 @@ def test_a_session_begins_before_its_words(tmp_path: Path) -> None:
 
 
 def test_the_end_comes_after_every_record(tmp_path: Path) -> None:
-    """Issue "Dispatch": facts first, then what is made of them; the end makes gathered work due."""
+    """Issue "Dispatch": facts first, then the synthesis; the end makes gathered work due."""
     scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(1e6)))
     scene.type("s", "one")
     scene.settle()
@@ -100,8 +100,8 @@ def test_the_end_comes_after_every_record(tmp_path: Path) -> None:
     assert end.session == "s" and end.why == "idle" and end.at == pytest.approx(scene.clock.wall - 1803)
 
 
-def test_the_end_waits_for_parked_words(tmp_path: Path) -> None:
-    """Issue "Dispatch": a session whose words are parked is parked with them, and `sync` does not wait for it."""
+def test_the_end_waits_for_parked_prompts(tmp_path: Path) -> None:
+    """Issue "Dispatch": a session whose prompts are parked is parked with them, and `sync` does not wait for it."""
     answers: list[Any] = [Later("no model")] * 4
     scene = Scene(tmp_path, grew(lambda event: answers.pop() if answers else done(event)))
     scene.type("s", "one")
@@ -113,8 +113,8 @@ def test_the_end_waits_for_parked_words(tmp_path: Path) -> None:
     assert scene.handler.did == ["u1"] and len(scene.handler.ends) == 1
 
 
-def test_the_end_is_told_where_only_bookkeeping_was_left(tmp_path: Path) -> None:
-    """A record without words behind the last prompt must not leave the end waiting for ever, nor hang `sync`."""
+def test_the_end_is_offered_if_only_records_without_prompts_are_left(tmp_path: Path) -> None:
+    """A record without text after the last prompt must not delay the end for ever, nor `sync`."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
@@ -126,7 +126,7 @@ def test_the_end_is_told_where_only_bookkeeping_was_left(tmp_path: Path) -> None
 
 
 def test_the_end_is_offered_after_a_restart_until_it_is_done(tmp_path: Path) -> None:
-    """Issue "Dispatch": again until `Done`, and not after that."""
+    """Issue "Dispatch": again until `Done`, and not afterwards."""
     ready = [False]
 
     def answer(event: Event) -> Any:
@@ -151,7 +151,7 @@ def test_the_end_is_offered_after_a_restart_until_it_is_done(tmp_path: Path) -> 
 
 
 def test_a_resumed_session_ends_again(tmp_path: Path) -> None:
-    """events.py: `SessionEnded` may come again when the session was resumed, with words and not without."""
+    """events.py: `SessionEnded` comes again if the session was resumed with prompts, and not without."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
@@ -159,7 +159,7 @@ def test_a_resumed_session_ends_again(tmp_path: Path) -> None:
     scene.append("s", scene.title("s"))
     scene.settle()
     scene.settle(1801)
-    assert len(scene.handler.ends) == 1, "bookkeeping is no session"
+    assert len(scene.handler.ends) == 1, "records without prompts do not resume a session"
     scene.type("s", "two")
     scene.settle()
     scene.settle(1801)
@@ -167,8 +167,8 @@ def test_a_resumed_session_ends_again(tmp_path: Path) -> None:
     assert sum(isinstance(event, SessionStarted) for event in scene.handler.events) == 3
 
 
-def test_each_handler_hears_of_the_end_when_it_is_through(tmp_path: Path) -> None:
-    """Issue "Dispatch": one position for each handler; a slow one delays no other."""
+def test_each_handler_gets_the_end_when_its_position_is_there(tmp_path: Path) -> None:
+    """Issue "Dispatch": one position for each handler; a slow handler delays no other."""
     slow = [True]
     lazy = grew(lambda event: Later("no model") if slow[0] else done(event))
     scene = Scene(tmp_path, lazy, Scripted())
@@ -184,8 +184,8 @@ def test_each_handler_hears_of_the_end_when_it_is_through(tmp_path: Path) -> Non
     assert (len(scene.handlers[0].ends), len(scene.handlers[1].ends)) == (0, 0)
 
 
-def test_the_end_in_a_project_that_is_gone_is_said_so(tmp_path: Path) -> None:
-    """A directory that vanished must not be tried for ever: the handler is told, and decides."""
+def test_the_end_in_a_removed_project_says_so(tmp_path: Path) -> None:
+    """The end in a removed directory is not retried for ever: the event says that it is gone, and the handler decides."""
 
     def answer(event: Event) -> Any:
         if isinstance(event, SessionEnded) and hasattr(event.project, "root"):
@@ -205,7 +205,7 @@ def test_the_end_in_a_project_that_is_gone_is_said_so(tmp_path: Path) -> None:
 
 
 def test_a_session_that_only_had_a_past_has_no_end(tmp_path: Path) -> None:
-    """Issue "Reading": what was taken as read costs nothing, no synthesis either."""
+    """Issue "Reading": what was taken as read costs nothing, not even a synthesis."""
     scene = Scene(tmp_path)
     scene.settle(100)
     scene.type("fork", "old words", age=5000)

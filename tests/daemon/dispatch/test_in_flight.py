@@ -1,4 +1,4 @@
-"""Which transcript hands over which prompts."""
+"""Which transcript has which prompts in flight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacitd.dispatch.in_flight import InFlightPrompts
 A, B = Path("/a.jsonl"), Path("/b.jsonl")
 
 
-def test_a_claim_is_one_handlers_and_goes_when_it_was_handled() -> None:
+def test_a_claim_belongs_to_one_handler_and_ends_when_the_prompt_was_handled() -> None:
     """CLAUDE_CODE section 0 fact 13."""
     claims = InFlightPrompts()
     claims.claim_prompts("learning", ["u1", "u2"], A)
@@ -18,8 +18,8 @@ def test_a_claim_is_one_handlers_and_goes_when_it_was_handled() -> None:
     assert claims.get_owner("learning", "u1") is None and len(claims) == 1
 
 
-def test_a_transcript_that_leaves_keeps_nothing() -> None:
-    """A claim that lasted would swallow the words of the other transcript for ever."""
+def test_a_released_transcript_has_nothing_in_flight() -> None:
+    """A claim that is not released would block the prompts of a fork for ever."""
     claims = InFlightPrompts()
     claims.claim_prompts("learning", ["u1"], A)
     claims.claim_prompts("other", ["u1"], A)

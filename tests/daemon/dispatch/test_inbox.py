@@ -1,4 +1,4 @@
-"""What other threads want done in the engine's thread."""
+"""Functions that other threads queue for the engine's thread."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _call(inbox: Inbox, answers: list[object]) -> threading.Thread:
     return thread
 
 
-def test_a_call_is_run_by_who_runs_the_inbox() -> None:
-    """DESIGN "Control": one thread owns everything; others ask it."""
+def test_a_call_runs_in_the_thread_of_the_inbox() -> None:
+    """DESIGN "Control": one thread owns everything; other threads queue calls."""
     inbox = _inbox()
     answers: list[object] = []
     thread = _call(inbox, answers)
@@ -39,8 +39,8 @@ def test_a_call_is_run_by_who_runs_the_inbox() -> None:
     assert answers == [42]
 
 
-def test_what_is_raised_is_raised_where_it_was_asked() -> None:
-    """An error of one call is not the engine's."""
+def test_an_exception_is_raised_in_the_calling_thread() -> None:
+    """The error of a call does not stop the engine."""
     inbox = _inbox()
 
     def broken() -> NoReturn:
@@ -62,8 +62,8 @@ def test_what_is_raised_is_raised_where_it_was_asked() -> None:
     assert len(caught) == 1
 
 
-def test_a_call_that_nobody_waits_for_is_not_run() -> None:
-    """`tacitd scan` that was given up must not spend money a minute later."""
+def test_a_call_whose_caller_gave_up_is_not_run() -> None:
+    """A `tacitd scan` that timed out must not spend money a minute later."""
     inbox, ran = _inbox(), []
     with pytest.raises(TimeoutError):
         inbox.call(lambda: ran.append(1), 0.001)
@@ -71,8 +71,8 @@ def test_a_call_that_nobody_waits_for_is_not_run() -> None:
     assert ran == []
 
 
-def test_nobody_waits_when_it_is_closed() -> None:
-    """DESIGN "Control": while the engine ends, and after."""
+def test_no_caller_waits_for_a_closed_inbox() -> None:
+    """DESIGN "Control": while the engine stops, and afterwards."""
     inbox = _inbox()
     answers: list[object] = []
     thread = _call(inbox, answers)

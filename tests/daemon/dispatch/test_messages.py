@@ -1,4 +1,4 @@
-"""What one handler found for another: an event of its own, after the commit, at least once, and no more than needed."""
+"""Messages between handlers: an event after the commit, at least once, and again only if it may not have been handled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacitd.handler import Done, Job, Later
 
 
 def finder(event: Event) -> Any:
-    """Handler `a`: what it hears it tells `b`, and a handler that is not there."""
+    """Handler `a`: sends the prompts to `b`, and to a handler that does not exist."""
     if not isinstance(event, TranscriptGrew) or not prompts_of(event):
         return Done()
     said = [prompt.text for record in event.records for prompt in record.prompts]
@@ -19,26 +19,26 @@ def finder(event: Event) -> Any:
     return Done(data={"did": said, "project": project, "tell": {"b": {"said": said}, "nobody": {"x": 1}}})
 
 
-def told(handler: Scripted) -> list[Told]:
+def messages_to(handler: Scripted) -> list[Told]:
     return [event for event in handler.events if isinstance(event, Told)]
 
 
-def test_it_is_told_after_the_commit_and_once(tmp_path: Path) -> None:
-    """SPEC X-05, `Done.data`: what stands under `tell` reaches the named handler, with project and session."""
+def test_a_message_is_posted_once_after_the_commit(tmp_path: Path) -> None:
+    """SPEC X-05, `Done.data`: the value under `tell` reaches the named handler, with project and session."""
     scene = Scene(tmp_path, Scripted(finder), Scripted())
     scene.type("s", "one")
     scene.settle()
-    (event,) = told(scene.handlers[1])
+    (event,) = messages_to(scene.handlers[1])
     assert (event.sender, event.session, event.data) == ("a", "s", {"said": ["one"]})
     assert isinstance(event.project, Project) and event.project.root == scene.root
     scene.settle()
     scene.restart()
     scene.settle()
-    assert told(scene.handlers[1]) == []
+    assert messages_to(scene.handlers[1]) == []
 
 
-def test_what_a_job_found_is_told_as_a_jobs(tmp_path: Path) -> None:
-    """A job has no session: `session` is its name, and whoever shows it must know that (`tacitd status`)."""
+def test_a_message_of_a_job_is_marked(tmp_path: Path) -> None:
+    """A job has no session: `session` is its name, and `tacitd status` must be able to tell the two apart."""
 
     def find_in_a_job(event: Event) -> Any:
         return Done(data={"tell": {"b": {"x": 1}}}) if isinstance(event, Due) else Done()
@@ -46,12 +46,12 @@ def test_what_a_job_found_is_told_as_a_jobs(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Scripted(find_in_a_job), Scripted())
     scene.dispatcher.post_event(Due("look"), only="a")
     scene.settle()
-    (event,) = told(scene.handlers[1])
+    (event,) = messages_to(scene.handlers[1])
     assert event.by_job and event.session == "look"
 
 
-def test_what_was_not_heard_is_told_again_after_a_crash(tmp_path: Path) -> None:
-    """DESIGN "Consumers": a crash costs nothing but doing it again; the id is the same."""
+def test_an_unhandled_message_is_posted_again_after_a_crash(tmp_path: Path) -> None:
+    """DESIGN "Consumers": after a crash the message comes again, with the same id."""
     scene = Scene(
         tmp_path,
         Scripted(finder),
@@ -59,18 +59,18 @@ def test_what_was_not_heard_is_told_again_after_a_crash(tmp_path: Path) -> None:
     )
     scene.type("s", "one")
     scene.settle()
-    (first,) = told(scene.handlers[1])
+    (first,) = messages_to(scene.handlers[1])
     scene.restart(Scripted(finder), Scripted())
     scene.settle()
-    (again,) = told(scene.handlers[1])
+    (again,) = messages_to(scene.handlers[1])
     assert again.id == first.id and again.data == first.data
     scene.restart()
     scene.settle()
-    assert told(scene.handlers[1]) == []
+    assert messages_to(scene.handlers[1]) == []
 
 
-def test_one_who_fails_parks_only_its_own(tmp_path: Path) -> None:
-    """DESIGN "Handlers and events": one failing handler never touches another; every finding is told in the end."""
+def test_a_receiver_that_fails_parks_only_its_own_work(tmp_path: Path) -> None:
+    """DESIGN "Handlers and events": a failing handler does not affect another; every message is handled in the end."""
     moods = iter([True, False, False])
 
     def hearer(event: Event) -> Any:
@@ -85,13 +85,13 @@ def test_one_who_fails_parks_only_its_own(tmp_path: Path) -> None:
     scene.settle()
     assert scene.handlers[0].did == ["one", "two"]
     scene.settle(600)
-    said = [event.data["said"] for event in told(scene.handlers[1])]
-    assert sorted(said) == [["one"], ["one"], ["two"]]
+    found = [event.data["said"] for event in messages_to(scene.handlers[1])]
+    assert sorted(found) == [["one"], ["one"], ["two"]]
     assert scene.parked() == []
 
 
-def test_a_compacted_log_knows_what_was_told(tmp_path: Path) -> None:
-    """`compaction.py`: nothing that was heard is told again because the log became short."""
+def test_a_compacted_log_contains_the_handled_messages(tmp_path: Path) -> None:
+    """`compaction.py`: a handled message is not posted again after a compaction."""
     from tacitd.consumers.compaction import compact_log
 
     scene = Scene(tmp_path, Scripted(finder), Scripted())
@@ -102,11 +102,11 @@ def test_a_compacted_log_knows_what_was_told(tmp_path: Path) -> None:
         assert compact_log(consumer, lambda path: True, large=0)
     scene.start(Scripted(finder), Scripted())
     scene.settle()
-    assert told(scene.handlers[1]) == []
+    assert messages_to(scene.handlers[1]) == []
 
 
-def test_a_job_that_comes_round_often_leaves_no_record(tmp_path: Path) -> None:
-    """A job of a minute would write 1,440 records a day that say nothing; one of a day is remembered over a restart."""
+def test_a_frequent_job_leaves_no_record(tmp_path: Path) -> None:
+    """A job that runs each minute would write 1,440 records a day; the last run of a daily job is known after a restart."""
     jobs = [Job("minute", 60.0), Job("day", 86_400.0)]
     scene = Scene(tmp_path, jobs=jobs)
     log = tmp_path / "state" / "handlers" / "a" / "log.jsonl"

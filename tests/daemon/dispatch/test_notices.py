@@ -17,20 +17,20 @@ def test_one_line_with_its_place_and_its_price() -> None:
     assert notice_line(Notice("learned", "x")) == "learned: x"
 
 
-def test_it_is_logged_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_is_logged_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     """loguru does not format braces in it, and control characters are removed."""
-    heard: list[str] = []
-    sink = logger.add(lambda message: heard.append(message.record["message"]), level="INFO")
+    logged: list[str] = []
+    sink = logger.add(lambda message: logged.append(message.record["message"]), level="INFO")
     try:
         Notices().add_notice(Notice("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999))
     finally:
         logger.remove(sink)
-    assert heard[0].startswith("learned: Use {pnpm} [31m INFO forged")
-    assert heard[0].isprintable() and len(heard[0]) <= len("learned: ") + LONGEST
+    assert logged[0].startswith("learned: Use {pnpm} [31m INFO forged")
+    assert logged[0].isprintable() and len(logged[0]) <= len("learned: ") + LONGEST
 
 
-def test_who_waits_gets_what_came_since() -> None:
-    """In order, as far as they are kept."""
+def test_a_caller_gets_the_notices_since_its_mark() -> None:
+    """In order, up to the number that is kept."""
     notices = Notices()
     notices.add_notice(Notice("learned", "old"))
     mark = notices.get_mark()

@@ -1,4 +1,4 @@
-"""Open transcripts: bounded slices, bounded memory. The rest of what they do is shown in test_engine.py."""
+"""Open transcripts: bounded slices, bounded memory. More is tested in test_engine.py."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
     scene.type("small", "hello")
     scene.clock.advance(2)
     scene.engine._poll_files(full=True)
-    turns = 0
+    passes = 0
     while ["hello"] not in scene.handler.words:
         scene.engine.run_iteration()
-        turns += 1
-    assert turns < 5 and scene.engine.pool.is_unread(scene.path("huge"))
+        passes += 1
+    assert passes < 5 and scene.engine.pool.is_unread(scene.path("huge"))
     scene.settle()
     assert len(scene.handler.did) == 101
 
 
 def test_counts_outlive_the_file(tmp_path: Path) -> None:
-    """`status` counts damaged and unknown lines since the start, also of files that were put away."""
+    """`status` counts damaged and unknown lines since the start, also of evicted files."""
     scene = Scene(tmp_path)
     scene.append("s", {"type": "from-the-future", "sessionId": "s", "cwd": "/x"})
     with scene.path("s").open("ab") as out:
@@ -55,7 +55,7 @@ def test_many_unreadable_files_are_a_few_lines(tmp_path: Path) -> None:
 
 
 def crowd(scene: Scene, count: int) -> int:
-    """So many sessions that have more to say than is kept in memory; their size in bytes."""
+    """Write `count` sessions whose text exceeds the limit of memory; return their size in bytes."""
     for i in range(count):
         cwd = scene.project(f"p{i // 20}")
         scene.type(f"s{i}", "words", cwd=cwd)
@@ -63,7 +63,7 @@ def crowd(scene: Scene, count: int) -> int:
     return sum(path.stat().st_size for path in scene.folder.iterdir())
 
 
-def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
+def test_an_item_that_waits_for_a_lane_is_neither_read_again_nor_kept_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RELIABILITY row 9, issue "Reading": a `scan` of the past reads each transcript once or twice, in bounded memory."""
@@ -92,10 +92,8 @@ def test_what_waits_for_a_lane_is_neither_read_again_nor_held(
     assert held < 20_000 + pool_module.SLICES * total / 80 * 2 < total / 2
 
 
-def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """DESIGN "Priorities" 4: while much is parked, a line more costs a line more, and not the whole file again."""
+def test_the_transcript_that_grows_is_not_evicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Priorities" 4: while much is parked, another line costs one more line, and not the whole file again."""
     monkeypatch.setattr(pool_module, "KEPT", 40_000)
     scene = Scene(tmp_path, Scripted(lambda event: Later("no model")), lanes=99)
     crowd(scene, 8)
@@ -120,10 +118,10 @@ def test_the_transcript_that_grows_is_not_the_one_that_is_put_away(
     assert sum(tail.kept_bytes for tail in scene.engine.pool._open.values()) <= 40_000
 
 
-def test_what_could_not_be_read_for_a_moment_is_read_a_minute_later(
+def test_a_transcript_that_was_unreadable_for_a_moment_is_read_within_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RELIABILITY row 8: permission taken and given back, without a change of the file: goes on within 60 s."""
+    """RELIABILITY row 8: permission removed and restored, without a change of the file: it is read within 60 s."""
     scene = Scene(tmp_path)
 
     def refused(path: Path) -> int:
@@ -140,18 +138,18 @@ def test_what_could_not_be_read_for_a_moment_is_read_a_minute_later(
     assert scene.handler.words == [["words"]] and scene.engine.list_degradations() == []
 
 
-def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> None:
-    """RELIABILITY row 6: new rights, or a backup that makes links, change each file's stamp and none of its bytes."""
+def test_a_file_that_was_only_touched_makes_no_session_live(tmp_path: Path) -> None:
+    """RELIABILITY row 6: new permissions, or a backup that makes links, change the stamp of each file and none of its bytes."""
     scene = Scene(tmp_path)
     crowd(scene, 10)
     scene.settle()
     scene.settle(2000)
     scene.settle(61)
-    told = len(scene.handler.events)
+    before = len(scene.handler.events)
     for path in scene.folder.iterdir():
         path.chmod(0o640)
     scene.settle()
-    assert not scene.engine.pool._open and len(scene.handler.events) == told
+    assert not scene.engine.pool._open and len(scene.handler.events) == before
     assert not any(scene.engine.sessions.is_live(f"s{i}") for i in range(10))
     scene.type("s3", "more")
     scene.settle()
@@ -159,7 +157,7 @@ def test_a_file_that_was_only_touched_brings_nothing_to_life(tmp_path: Path) -> 
 
 
 def test_a_file_that_was_rewritten_to_the_same_size_is_read_again(tmp_path: Path) -> None:
-    """DESIGN "Sources": the mark tells it from one that was only touched."""
+    """DESIGN "Sources": the mark shows that it was not only touched."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()

@@ -1,4 +1,4 @@
-"""What becomes of answers that were paid for."""
+"""Answers of the model that were paid for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
 
 
-def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None:
+def test_an_answer_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None:
     """RELIABILITY 16: killed twice between the answer and its commit; a third call is not made."""
     scene = Scene(tmp_path, Asking(), model=paid)
     scene.type("s", "one")
     for _ in range(2):
-        scene.dispatcher.runner._closed = (
-            True  # what is answered now is answered too late: nothing is committed
-        )
+        scene.dispatcher.runner._closed = True  # as after `stop`: nothing is committed
         scene.settle()
         assert len(scene.handler.events) == 1 and scene.handler.commits == []
         scene.restart(Asking())
@@ -27,8 +25,8 @@ def test_an_answer_that_is_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path)
     assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
 
 
-def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) -> None:
-    """RELIABILITY 16: the answers were good and a full disk was in the way of their use. Two restarts later there is no
+def test_a_good_answer_that_could_not_be_used_counts(tmp_path: Path) -> None:
+    """RELIABILITY 16: the answers were good, and a full disk prevented their use. After two restarts there is no
     third call."""
 
     def answer(event: Event) -> Outcome:
@@ -44,7 +42,7 @@ def test_an_answer_that_the_world_kept_from_being_used_counts(tmp_path: Path) ->
     assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
 
 
-def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
+def test_discarded_answers_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
     """DESIGN "Model": an answer that cannot be parsed is kept and retried, so no prompt is given up for it."""
     useless = Later("no use", blame="work")
     answers: list[Outcome | Exception] = [useless, ValueError("no use"), useless, Done()]
@@ -66,8 +64,8 @@ def test_answers_of_no_use_are_asked_for_again_after_restarts(tmp_path: Path) ->
     assert list(scene.dispatcher.dead_letters.read()) == []
 
 
-def test_what_was_paid_long_ago_becomes_one_total(tmp_path: Path) -> None:
-    """docs/files.md: the budget's log keeps each call for two months; a start folds what is older."""
+def test_old_calls_become_one_total(tmp_path: Path) -> None:
+    """docs/files.md: the budget's log keeps each call for two months; a start folds older ones."""
     scene = Scene(tmp_path, Asking(), model=paid)
     scene.type("s", "one")
     scene.settle()

@@ -1,4 +1,4 @@
-"""When the lines of open sessions will come: what `status` and the banner say."""
+"""When the lines of open sessions will be written, in `status` and in the banner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDLE = 1800.0
 
 @pytest.fixture(autouse=True)
 def utc() -> Iterator[None]:
-    """The day does not end in a test."""
+    """Local times are UTC, so that no test depends on the time zone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
         time.tzset()
@@ -37,23 +37,23 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def rows(scene: Scene) -> list[tuple[str, float]]:
-    """The sessions that are named, and in how many seconds their lines come."""
+    """The listed sessions, and in how many seconds their lines are written."""
     found = build_status(scene.app)["sessions"]
     return [(one["session"], (parse_utc(one["lines_about"]) or 0.0) - scene.clock.wall) for one in found]
 
 
 def facts_wait(scene: Scene, number: int = 0) -> None:
-    """From now on a handler has facts of the project that wait for the session's end."""
+    """From now on, a handler reports facts of the project that wait for the session's end."""
     row = {"project": str(scene.root), "what": "1 fact", "until": "its session ends", "job": "synthesize"}
     scene.handlers[number].says = lambda: {"waits": [row]}
     scene.engine.dispatcher.statuses.renew_all()
 
 
-def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> None:
-    """Issue "`status` says when a session's lines will come": while words are gathered, and after that."""
+def test_a_session_with_prompts_is_listed_until_its_lines_are_written(scene: Scene) -> None:
+    """Issue "`status` says when a session's lines will come": while prompts are gathered, and afterwards."""
     scene.begin("opened")
     scene.settle()
-    assert rows(scene) == [], "nothing was said in it"
+    assert rows(scene) == [], "it contains no prompt"
     scene.type("s", "use pnpm")
     scene.settle()
     assert rows(scene) == [("s", IDLE)]
@@ -63,7 +63,7 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     assert f"waits: {line[10:]}" in list(banner_lines(scene.app))
     facts_wait(scene)
     assert scene.sync().done() and rows(scene) == [("s", IDLE)], (
-        "the words are handled, the lines are not made"
+        "the prompts are handled, the lines are not written"
     )
     scene.begin("opened later in the same project")
     scene.settle(0)
@@ -73,8 +73,8 @@ def test_a_session_with_words_is_named_until_its_lines_come(scene: Scene) -> Non
     assert not any("prompts of" in text for text in format_status(build_status(scene.app)))
 
 
-def test_a_restart_still_knows(scene: Scene) -> None:
-    """The banner of the next start names what the last one left open."""
+def test_open_sessions_are_known_after_a_restart(scene: Scene) -> None:
+    """The banner of the next start lists the sessions that were open."""
     scene.type("s", "use pnpm")
     scene.settle()
     scene.sync()
@@ -83,8 +83,8 @@ def test_a_restart_still_knows(scene: Scene) -> None:
     assert any(text.startswith(f"waits: 1 fact in {scene.root}: until") for text in banner_lines(scene.app))
 
 
-def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
-    """An excluded project, and a directory that is no project."""
+def test_a_session_without_a_project_is_not_listed(scene: Scene) -> None:
+    """Nor one in an excluded project."""
     scene.type("s", "use pnpm")
     scene.type("t", "use ruff", cwd=Path("/nowhere"))
     scene.settle()
@@ -93,8 +93,8 @@ def test_where_no_lines_are_written_none_are_promised(scene: Scene) -> None:
     assert rows(scene) == []
 
 
-def test_words_that_made_no_fact_promise_no_line(scene: Scene) -> None:
-    """Everything was handled, and nothing waits for the session's end: no line will come."""
+def test_a_session_without_facts_is_not_listed(scene: Scene) -> None:
+    """Everything was handled, and nothing waits for the session's end: no line will be written."""
     scene.type("s", "thanks, looks good")
     scene.settle()
     assert scene.sync().done()
@@ -104,31 +104,31 @@ def test_words_that_made_no_fact_promise_no_line(scene: Scene) -> None:
 
 @pytest.mark.parametrize("gathered", [True, False])
 @pytest.mark.parametrize("scope", ["all", "project", "session"])
-def test_no_time_is_named_while_it_is_paused(scene: Scene, scope: Scope, gathered: bool) -> None:
-    """What is paused waits for `tacitd resume`, not for the session's end."""
+def test_a_paused_session_is_not_listed(scene: Scene, scope: Scope, gathered: bool) -> None:
+    """Paused work waits for `tacitd resume`, not for the session's end."""
     scene.type("s", "use pnpm")
     scene.settle()
     if not gathered:
         facts_wait(scene)
         assert scene.sync().done()
     assert rows(scene) == [("s", IDLE)]
-    hold = Pause(scope, {"project": str(scene.root), "session": "s"}.get(scope, ""))
-    scene.engine.set_pause(hold, held=True)
+    pause = Pause(scope, {"project": str(scene.root), "session": "s"}.get(scope, ""))
+    scene.engine.set_pause(pause, held=True)
     assert rows(scene) == []
-    scene.engine.set_pause(hold, held=False)
+    scene.engine.set_pause(pause, held=False)
     assert rows(scene) == [("s", IDLE)]
 
 
-def test_no_time_is_named_while_its_work_is_parked(tmp_path: Path) -> None:
-    """No model is there: the session's end alone brings no line."""
+def test_a_session_whose_work_is_parked_is_not_listed(tmp_path: Path) -> None:
+    """There is no model, so no line is written at the session's end."""
     scene = Scene(tmp_path, grew(lambda _: Later("no model", "install it")))
     scene.type("s", "use pnpm")
     scene.settle()
     assert scene.parked() == ["no model"] and rows(scene) == []
 
 
-def test_no_time_is_named_while_the_job_of_its_project_is_parked(tmp_path: Path) -> None:
-    """The job that makes the lines is parked: the next session's end cannot make them either."""
+def test_a_session_whose_project_has_a_parked_job_is_not_listed(tmp_path: Path) -> None:
+    """The job that writes the lines is parked, so no line is written at the session's end."""
 
     def answer(event: Event) -> Outcome:
         return Later("no model", "install it") if isinstance(event, Due) else done(event)
@@ -145,8 +145,8 @@ def test_no_time_is_named_while_the_job_of_its_project_is_parked(tmp_path: Path)
     assert scene.parked() == ["no model"] and rows(scene) == []
 
 
-def test_a_handler_that_asks_no_model_makes_no_lines(tmp_path: Path) -> None:
-    """Continuity has words of every session, and no lines."""
+def test_a_handler_without_a_model_lists_no_session(tmp_path: Path) -> None:
+    """Continuity handles the prompts of each session, and writes no lines."""
     scene = Scene(tmp_path, grew_due(), pays=[False])
     scene.type("s", "use pnpm")
     scene.settle()

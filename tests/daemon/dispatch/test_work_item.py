@@ -1,4 +1,4 @@
-"""What a turn is called where a person reads it."""
+"""How work items and failures are described for people."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/h
         (TranscriptGrew(PATH, "s", APP, (), 0, 0, False), "growth of /t/s.jsonl"),
     ],
 )
-def test_what_is_parked_is_said_in_words(event: Event, words: str) -> None:
+def test_an_event_is_described_in_words(event: Event, words: str) -> None:
     """DESIGN "Priorities" 3: no name of a class in `tacitd status`."""
     assert describe_event(event) == words
     assert type(event).__name__ not in words
 
 
 def logged_by_fault(error: Exception) -> list[tuple[str, str]]:
-    """(level, text with its trace) of what the log gets where a handler raised this."""
+    """The lines in the log after a handler raised this, as (level, text with its trace)."""
     lines: list[tuple[str, str]] = []
     sink = logger.add(
         lambda text: lines.append((text.record["level"].name, str(text))), level="DEBUG", format="{message}"
@@ -54,7 +54,7 @@ def logged_by_fault(error: Exception) -> list[tuple[str, str]]:
     try:
         try:
             raise error
-        except Exception as raised:  # noqa: BLE001  it needs its trace
+        except Exception as raised:  # noqa: BLE001  it needs a trace
             explain_fault(raised)
     finally:
         logger.remove(sink)
@@ -64,7 +64,7 @@ def logged_by_fault(error: Exception) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "error", [FileRefusedError("/app is read-only", "chmod u+w /app"), OSError(28, "No space left on device")]
 )
-def test_what_a_person_can_mend_is_logged_without_a_trace(error: Exception) -> None:
+def test_a_failure_with_a_hint_is_logged_without_a_trace(error: Exception) -> None:
     """A read-only project fails once for each handler: one sentence each in the terminal, the trace at DEBUG."""
     (level, text), (detail, trace) = logged_by_fault(error)
     assert level == "WARNING" and "Traceback" not in text
@@ -72,8 +72,8 @@ def test_what_a_person_can_mend_is_logged_without_a_trace(error: Exception) -> N
     assert detail == "DEBUG" and "Traceback" in trace
 
 
-def test_a_fault_of_a_handler_is_logged_with_its_trace() -> None:
-    """Without a hint nobody but the handler's author can mend it."""
+def test_a_failure_without_a_hint_is_logged_with_its_trace() -> None:
+    """Without a hint, only the handler's author can fix it."""
     for error in (ValueError("x"), TacitdError("x")):
         ((level, text),) = logged_by_fault(error)
         assert level == "WARNING" and "Traceback" in text

@@ -1,4 +1,4 @@
-"""Who waits for what: nobody waits for something that is free, and a backlog is not looked at again and again."""
+"""What items wait for: none waits for something that is free, and a backlog is examined in linear time."""
 
 from __future__ import annotations
 
@@ -23,34 +23,31 @@ from tacitd.handler import Done, Later, Wait
 from tacitd.sources.sessions import EndedSession
 
 
-def waiting(agenda: WorkQueue) -> dict[tuple[str, ...], list[Any]]:
-    """By what they wait for, the turns that wait."""
+def list_waiting(queue: WorkQueue) -> dict[tuple[str, ...], list[Any]]:
+    """The waiting items, by what they wait for."""
     found = {
-        way: [turn for _, number, turn in heap if turn.queue_number == number]
-        for way, heap in agenda._blocked.items()
+        key: [item for _, number, item in heap if item.queue_number == number]
+        for key, heap in queue._blocked.items()
     }
-    return {way: turns for way, turns in found.items() if turns}
+    return {key: items for key, items in found.items() if items}
 
 
 def check(scene: Scene) -> None:
-    """Whoever waits for a lane or for a place of a handler waits for something that is taken, or somebody of the lane
-    waits for a place: he calls the next."""
-    agenda, runner = scene.dispatcher.work_queue, scene.dispatcher.runner
-    blocked = waiting(agenda)
-    for way, turns in blocked.items():
-        ahead = (
-            [turn for turn in blocked.get(way[:1], []) if turn.needed_lane == way] if len(way) == 2 else []
-        )
-        if len(way) < 3:
-            assert runner.is_taken(way) or way in agenda._released or ahead, (
-                way,
-                [turn.label for turn in turns],
-            )
+    """What an item waits for (a lane, or a worker of its handler) is taken or about to be given to the next item. A free
+    lane is also allowed if an item of the lane waits for a worker: that item releases the lane."""
+    queue, runner = scene.dispatcher.work_queue, scene.dispatcher.runner
+    blocked = list_waiting(queue)
+    for key, items in blocked.items():
+        is_lane = len(key) == 2
+        ahead = [item for item in blocked.get(key[:1], []) if item.needed_lane == key] if is_lane else []
+        if len(key) < 3:
+            is_served = runner.is_taken(key) or key in queue._released or ahead
+            assert is_served, (key, [item.label for item in items])
 
 
 @examples(90)
 @given(st.integers(0, 1 << 30))
-def test_nobody_waits_for_what_is_free(seed: int) -> None:
+def test_no_item_waits_for_something_free(seed: int) -> None:
     """DESIGN "Priorities" 4: after every step, with handlers that are done, wait, fail and are rejected in any order."""
     chance, calm = random.Random(seed), [False]
 
@@ -89,36 +86,38 @@ def test_nobody_waits_for_what_is_free(seed: int) -> None:
             scene.work()
             scene.settle(0)
             check(scene)
-        assert future.done() and not [way for way in waiting(scene.dispatcher.work_queue) if len(way) < 3]
+        assert future.done() and not [
+            key for key in list_waiting(scene.dispatcher.work_queue) if len(key) < 3
+        ]
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_a_backlog_is_looked_at_in_proportion(
+def test_a_backlog_is_examined_in_linear_time(
     tmp_path: Path, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RELIABILITY row 5, 10: with twice as many projects, each transcript is looked at no oftener."""
-    looked = [0]
+    """RELIABILITY row 5, 10: with more projects, each transcript is not examined more often."""
+    examined = [0]
     real = Dispatcher._try_offer
 
-    def counted(dispatcher: Dispatcher, turn: WorkItem) -> WaitKey | None:
-        looked[0] += 1
-        return real(dispatcher, turn)
+    def counted(dispatcher: Dispatcher, item: WorkItem) -> WaitKey | None:
+        examined[0] += 1
+        return real(dispatcher, item)
 
     monkeypatch.setattr(Dispatcher, "_try_offer", counted)
 
     def backlog(count: int) -> float:
-        looked[0] = 0
+        examined[0] = 0
         scene = Scene(tmp_path / str(count), lanes=lanes)
         for n in range(count):
             scene.type(f"s{n}", "one", "two", cwd=scene.project(f"p{n}"))
         assert scene.sync().done() and len(scene.handler.did) == 2 * count
-        return looked[0] / count
+        return examined[0] / count
 
     assert backlog(80) <= 1.2 * backlog(20) + 1
 
 
 def _one_at_a_time(event: Event) -> Done:
-    """Of growth its first record; all of what else there is."""
+    """Handle the first record of a batch, and any other event."""
     return done(event, event.records[0].end, only=1) if isinstance(event, TranscriptGrew) else Done()
 
 
@@ -128,8 +127,8 @@ def _work_off(scene: Scene) -> None:
         scene.settle(0)
 
 
-def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> None:
-    """DESIGN "Dispatch": where there is one place, transcripts of one project do not hand it to each other only."""
+def test_a_backlog_in_one_lane_does_not_starve_another_lane(tmp_path: Path) -> None:
+    """DESIGN "Dispatch": with one worker, the transcripts of one project do not keep it among themselves."""
     scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=1)
     other = scene.project("other")
     for session in "stu":
@@ -148,8 +147,8 @@ def test_a_backlog_in_one_lane_keeps_no_other_from_the_place(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) -> None:
-    """DESIGN "Dispatch": growth is a reason to look at a transcript, not to put it behind all others."""
+def test_an_item_that_grows_while_it_waits_keeps_its_position(tmp_path: Path, lanes: int) -> None:
+    """DESIGN "Dispatch": growth wakes a transcript, and does not move it to the end of the queue."""
     scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True, lanes=lanes)
     for session in "st":
         scene.type(session, *"abcdefgh", cwd=scene.project(session) if lanes == 1 else None)
@@ -162,11 +161,11 @@ def test_who_grows_while_he_waits_keeps_his_place(tmp_path: Path, lanes: int) ->
     scene.settle(0)
     assert word["uuid"] in scene.handler.did
     heaps = scene.dispatcher.work_queue._blocked.values()
-    assert sum(map(len, heaps)) <= 6, "and not once for each time that it grew"
+    assert sum(map(len, heaps)) <= 6, "not one entry for each growth"
 
 
-def test_who_goes_to_another_lane_leaves_his_own_to_the_next(tmp_path: Path) -> None:
-    """It waits for a place and could have its lane; then it needs another lane, and still waits for the place."""
+def test_an_item_that_changes_its_lane_releases_the_old_one(tmp_path: Path) -> None:
+    """It waits for a worker while its lane is free; then it needs another lane, and still waits for the worker."""
     scene = Scene(tmp_path, held=True, lanes=1)
     here, there, third = (Project(scene.project(name), git=True) for name in ("app", "other", "third"))
 
@@ -191,8 +190,8 @@ def test_who_goes_to_another_lane_leaves_his_own_to_the_next(tmp_path: Path) -> 
     assert [end.session for end in scene.handler.ends] == ["t", "u"]
 
 
-def test_a_transcript_that_left_a_project_keeps_nobody_there_waiting(tmp_path: Path) -> None:
-    """A job waits for what is due in its project; the session went on in another one. `sync` ends."""
+def test_a_transcript_that_left_a_project_blocks_no_event_there(tmp_path: Path) -> None:
+    """A job waits for due transcripts of its project; the session continued in another project. `sync` ends."""
     scene = Scene(tmp_path, Scripted(_one_at_a_time), held=True)
     other, third = scene.project("other"), scene.project("third")
     for session in "st":
@@ -212,13 +211,15 @@ def test_a_transcript_that_left_a_project_keeps_nobody_there_waiting(tmp_path: P
     assert future.done() and scene.dispatcher.work_queue.items_by_event == {}
 
 
-def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
+def test_the_end_of_a_session_does_not_wait_for_a_removed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It had grown, and was removed before it was read: nobody comes to read it, and nobody would look at it again."""
+    """The file grew and was removed before it was read: no read wakes the end of its session."""
     scene = Scene(tmp_path, held=True, lanes=1)
     for session in "st":
-        scene.append(session, scene.title(session) | {"cwd": str(scene.root)})  # so it is announced before
+        scene.append(
+            session, scene.title(session) | {"cwd": str(scene.root)}
+        )  # so the session is announced first
     scene.settle()
     _work_off(scene)
     monkeypatch.setattr(pool_module, "KEPT", 0)
@@ -232,7 +233,7 @@ def test_the_end_of_a_session_does_not_wait_for_a_file_that_is_gone(
     scene.engine._poll_files(full=True)
     scene.work()
     scene.engine.run_iteration()
-    assert scene.dispatcher.work_queue.items_by_event, "it waits for what will be read"
+    assert scene.dispatcher.work_queue.items_by_event, "it waits until the file is read"
     scene.path("t").unlink()
     scene.settle(0)
     assert scene.dispatcher.work_queue.items_by_event == {}

@@ -9,8 +9,8 @@ from support_waiting import PATIENCE, until
 from tacitd.dispatch.workers import ThreadPool
 
 
-def test_work_is_done_by_so_many_at_most() -> None:
-    """`Plugin.lanes`: how many projects a handler may be busy with at once."""
+def test_at_most_this_many_threads_run() -> None:
+    """`Plugin.lanes`: the number of projects with which a handler may be busy at once."""
     pool, gate, names = ThreadPool("x", 2), threading.Event(), set()
     seen: list[int] = []
     full = threading.Barrier(3)
@@ -33,8 +33,8 @@ def test_work_is_done_by_so_many_at_most() -> None:
     assert sorted(seen) == [0, 1, 2, 3, 4, 5] and names == {"tacitd-x"}
 
 
-def test_one_thread_where_one_is_enough() -> None:
-    """An idle thread is used before another is made."""
+def test_an_idle_thread_is_used_again() -> None:
+    """Another thread is started only if none is idle."""
     pool = ThreadPool("x", 8)
     for _ in range(20):
         done = threading.Event()
@@ -44,8 +44,8 @@ def test_one_thread_where_one_is_enough() -> None:
     assert len(pool._threads) == 1 and pool.stop(PATIENCE)
 
 
-def test_a_handler_that_hangs_is_not_waited_for() -> None:
-    """RELIABILITY row 14: a daemon that is told to leave leaves; its threads do not keep the process alive."""
+def test_stop_does_not_wait_for_a_handler_that_hangs() -> None:
+    """RELIABILITY row 14: the daemon ends when it is stopped; its threads do not keep the process alive."""
     pool, never = ThreadPool("x", 1), threading.Event()
     begun = threading.Event()
 
@@ -57,5 +57,5 @@ def test_a_handler_that_hangs_is_not_waited_for() -> None:
     pool.submit(never.set)
     assert begun.wait(PATIENCE)
     assert not pool.stop(0.01) and all(thread.daemon for thread in pool._threads)
-    assert not never.is_set(), "nothing more is begun"
+    assert not never.is_set(), "nothing more is started"
     never.set()
