@@ -1,1 +1,1 @@
-"""Stage 1: gathered prompts become facts, with one call of the fast tier (SPEC S-02 to S-05)."""
+"""Stage 1: extract facts from gathered prompts with one call of the fast tier (SPEC S-01 to S-08)."""

@@ -1,8 +1,9 @@
-"""Stage 1: prompts that were gathered become facts, with one call of the fast tier (SPEC S-01 to S-08).
+"""Stage 1: extract facts from gathered prompts with one call of the fast tier (SPEC S-01 to S-08).
 
-A decision in five steps, each a small function: is there anything to say, is it time, may we write here, what did
-the model say, what of it is new. Nothing is written here: the facts go back to the engine with the position, in one
-record, and the raw file is written from it afterwards.
+The decision has five steps: does an event contain text, is it time for a call, is the project writable, what did the
+model answer, which of its facts are new. No project file is written here, except for the summary that a first call
+needs (SPEC S-04). The facts are returned to the engine, which commits them together with the position; the raw file is
+written from the commit afterwards.
 """
 
 from __future__ import annotations
@@ -47,46 +48,55 @@ from tacitd_handlers.shared.prompt_extensions import (
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
 WORDS_LIMIT = 200
-"""Characters of each prompt that are kept, secrets blanked, so that it can be said from which words a line came."""
+"""Characters of each prompt that are stored, with secrets blanked, so that `tacitd why` can show the origin of a line."""
 
 
 def extract_facts(
     event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap, refusals: RefusalLog, tools: Tools
 ) -> Outcome:
-    """Answer growth of a transcript. Raises OSError and TacitdError; the batch is then offered again."""
+    """Handle growth of a transcript.
+
+    `folders` are the folders that the session worked in, relative to the project (SPEC S-30). Raises OSError and
+    TacitdError; the engine then offers the batch again.
+    """
     settings: ExtractionSettings = tools.settings["extraction"]
     prompts = [p for record in event.records for p in record.prompts]
     if not any(has_typed_text(p) for p in prompts):
-        return _skipped(len(prompts), "nothing in it can be a preference") if prompts else Done()
-    place = _place(event.project, len(prompts), tools)
-    if not isinstance(place, Project):
-        return place
+        # Growth without a prompt commits nothing; prompts that are skipped are counted, so status shows them.
+        return _skip(len(prompts), "nothing in it can be a preference") if prompts else Done()
+    project = _find_project(event.project, len(prompts), tools)
+    if not isinstance(project, Project):
+        return project
     gathered = gather_prompts(event.records, event.end, settings.max_prompts, settings.max_bytes)
     quiet = quiet_for(gathered.prompts, tools.clock.now())
     if not (gathered.full or event.due) and quiet < settings.settle:
         return Wait(settings.settle - quiet)
-    if (why := why_not_writable(ProjectPaths(place.root))) is not None:
-        return Later(why, "give tacitd the right to write there, or `tacitd exclude` the project")
-    return _ask(event, place, gathered, folders, bootstrap, refusals, tools)
+    if (why := why_not_writable(ProjectPaths(project.root))) is not None:
+        return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
+    return _ask_model(event, project, gathered, folders, bootstrap, refusals, tools)
 
 
-def _skipped(seen: int, why: str) -> Done:
+def _skip(seen: int, why: str) -> Done:
     return Done(data={"kind": "skipped", "seen": seen, "why": why})
 
 
-def _place(project: Project | NoProject, seen: int, tools: Tools) -> Project | Done | Later:
-    """The project to learn for, or what becomes of words that belong to none."""
+def _find_project(project: Project | NoProject, seen: int, tools: Tools) -> Project | Done | Later:
+    """Return the project to learn for, or the outcome of prompts that belong to none.
+
+    Trigger: the session's directory does not exist now. Why: it may exist again. Outcome: the prompts wait for it; all
+    other prompts without a project are skipped at once.
+    """
     if isinstance(project, NoProject):
         if project.gone:
-            hint = "bring the directory back, or let go of the words: `tacitd rescue` lists them after a day"
-            return Later(f"{project.cwd} is not there any more", hint)
-        return _skipped(seen, project.reason)
+            hint = "restore the directory; otherwise `tacitd rescue` lists the prompts after a day"
+            return Later(f"{project.cwd} no longer exists", hint)
+        return _skip(seen, project.reason)
     if tools.write_mode(project) == "off":
-        return _skipped(seen, f"{project.root} is excluded")
+        return _skip(seen, f"{project.root} is excluded")
     return project
 
 
-def _ask(
+def _ask_model(
     event: TranscriptGrew,
     project: Project,
     gathered: Gathered,
@@ -97,49 +107,54 @@ def _ask(
 ) -> Outcome:
     documents = bootstrap.ensure_summary(project, tools)
     settings: ExtractionSettings = tools.settings["extraction"]
-    messages = [_message(p, settings.max_bytes) for p in gathered.prompts]
-    aboard = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
+    messages = [_build_message(p, settings.max_bytes) for p in gathered.prompts]
+    extensions = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
     prompt = prompt_templates.extraction_prompt(documents.summary, messages)
-    prompt = redact_secrets(extend_prompt(prompt, aboard, str(project.root)))[0]
+    prompt = redact_secrets(extend_prompt(prompt, extensions, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"
     parts = tuple(prompt.id for prompt in gathered.prompts)
     answer = tools.model.ask(ModelRequest(prompt, "fast", key, parts=parts, purpose="extraction"))
     if isinstance(answer, NoAnswer):
         return handle_no_answer(answer, _end_of_last(event, answer.repeated) or gathered.upto)
-    said = split_answer(answer.text, aboard)
-    besides = [line for text in list_additions(aboard, str(project.root)) for line in text.splitlines()]
-    parsed = parse_facts(said.answer, "\n".join(message.text for message in messages), besides)
+    split = split_answer(answer.text, extensions)
+    additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
+    parsed = parse_facts(split.answer, "\n".join(message.text for message in messages), additions)
     if isinstance(parsed, Unusable):
-        return Later(f"the model's answer cannot be used: {parsed.reason}", "it is asked again", blame="work")
-    words = [shorten_middle(message.text, WORDS_LIMIT) for message in messages]
-    data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": words}
+        return Later(
+            f"the model's answer cannot be used: {parsed.reason}", "the model is asked again", blame="work"
+        )
+    beginnings = [shorten_middle(message.text, WORDS_LIMIT) for message in messages]
+    data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": beginnings}
     sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
-    told = documents.list_known_lines()
-    said_before = [fact for fact in parsed.facts if find_equal(fact, told) is not None]
-    fresh, refused = sift_facts([fact for fact in parsed.facts if fact not in said_before], sources)
-    found, unsaid = ground_findings(said.found, aboard, sources)
-    refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in unsaid]
+    # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
+    documented = documents.list_known_lines()
+    known = [fact for fact in parsed.facts if find_equal(fact, documented) is not None]
+    fresh, refused = sift_facts([fact for fact in parsed.facts if fact not in known], sources)
+    found, ungrounded = ground_findings(split.found, extensions, sources)
+    refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in ungrounded]
     if found:
         data["tell"] = found
     if refused:
-        keep_refusals(refusals, refused, project.root, _batch(event, gathered), words, tools)
+        keep_refusals(refusals, refused, project.root, _batch_id(event, gathered), beginnings, tools)
         data["refused"] = len(refused)
     left_out = {SECRET_FACT: parsed.withheld, TOO_MANY_FACTS: parsed.over_limit}
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
-    return _facts(event, project, gathered, [*said_before, *fresh], documents, data)
+    return _build_commit(event, project, gathered, [*known, *fresh], documents, data)
 
 
 def _end_of_last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
-    """The end of the last record that holds one of these prompts: what was typed after it was not begun twice."""
+    """The end of the last record with one of these prompts. Later prompts were not part of the lost calls."""
     ends = [record.end for record in event.records if any(p.id in ids for p in record.prompts)]
     return max(ends, default=None)
 
 
-def _message(prompt: Prompt, limit: int) -> prompt_templates.PromptMessage:
-    """Secrets are blanked before anything leaves the machine, and before a cut could halve one out of recognition.
+def _build_message(prompt: Prompt, limit: int) -> prompt_templates.PromptMessage:
+    """Build the message for a prompt, at most about `limit` characters of it, with secrets blanked (SPEC S-67).
 
-    Hidden characters are removed before that: they hide a secret, and the text shrinks without them.
+    The order matters. Hidden characters are removed first, because they can hide a secret. Secrets are blanked before
+    the final cut, because a secret that is cut in two no longer matches its pattern. The first cut, at four times the
+    limit, only bounds the work on a very long prompt.
     """
     text = redact_secrets(shorten_middle(sanitize_text(prompt.text), 4 * limit))[0]
     return prompt_templates.PromptMessage(
@@ -148,12 +163,12 @@ def _message(prompt: Prompt, limit: int) -> prompt_templates.PromptMessage:
 
 
 def _drop_cut_word(context: str) -> str:
-    """What the assistant said was cut to its end, and may begin in the middle of a secret: that word is left out."""
+    """Drop the first word of a context that was cut to its last CONTEXT characters: it may be part of a secret."""
     text = sanitize_text(context)
     return re.sub(r"\A[!-~]+", "…", text) if len(context) >= CONTEXT_LIMIT else text
 
 
-def _facts(
+def _build_commit(
     event: TranscriptGrew,
     project: Project,
     gathered: Gathered,
@@ -161,28 +176,33 @@ def _facts(
     documents: KnownDocuments,
     data: Mapping[str, Any],
 ) -> Done:
-    """What is kept of the facts: those that no document says, and which learned lines the others repeated."""
+    """Build the commit: the facts that no document contains, and the learned lines that the others repeat."""
     lines, learned = documents.list_known_lines(), known_lines(documents.learned)
     new = [fact for fact in facts if find_equal(fact, lines) is None]
     again = [line for fact in facts if (line := find_equal(fact, learned)) is not None]
     ids = [p.id for p in gathered.prompts]
     seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
-    made = {"kind": "batch", "id": _batch(event, gathered), "project": str(project.root), "prompts": ids}
+    made = {"kind": "batch", "id": _batch_id(event, gathered), "project": str(project.root), "prompts": ids}
     counts = {"seen": seen, "asked": len(ids), "facts": len(new), "dropped": len(facts) - len(new)}
     return Done(gathered.upto, {**made, "new": new, "again": again, **data, **counts})
 
 
-def _batch(event: TranscriptGrew, gathered: Gathered) -> str:
-    """The id of a call's facts: the same prompts of the same session have the same."""
+def _batch_id(event: TranscriptGrew, gathered: Gathered) -> str:
+    """The id of a call's facts, equal for the same prompts of the same session: 16 hexadecimal digits."""
     ids = [prompt.id for prompt in gathered.prompts]
     return hashlib.sha256("\0".join([event.session, *ids]).encode(errors="replace")).hexdigest()[:16]
 
 
 def handle_no_answer(no: NoAnswer, upto: int | None = None) -> Later | Rejected:
-    """What becomes of work that the model did not answer."""
+    """Return the outcome of work that the model did not answer.
+
+    Trigger: the same call was started twice without a stored answer. Why: a third call could be paid for in vain too.
+    Outcome: the work is rejected up to byte offset `upto` (None: all of it). Any other failure is retried later.
+    """
     if no.why is Why.REPEATED:
         return Rejected(
-            f"the daemon was killed twice during this call, or before its answer was kept: {no.detail}", upto
+            f"the daemon was killed twice during this call, or before its answer was stored: {no.detail}",
+            upto,
         )
     what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
     return Later(what, no.hint, no.retry_at, "work" if no.blames_the_prompt else "world")
