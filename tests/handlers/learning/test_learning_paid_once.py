@@ -63,7 +63,7 @@ def test_a_lock_that_appears_meanwhile_has_nothing_paid_for_again(bench: Bench) 
     (bench.root / "LEARNED.md").rmdir()
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
     outcome = bench.end()
-    assert isinstance(outcome, Later) and "git cannot say" in outcome.reason
+    assert isinstance(outcome, Later) and "git cannot list" in outcome.reason
     unlock(bench)
     bench.end()
     bench.play_posted()

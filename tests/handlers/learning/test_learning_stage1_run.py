@@ -77,7 +77,7 @@ def test_a_secret_in_the_assistants_turn_does_not_leave_the_machine(bench: Bench
     bench.play(bench.grew(bench.record("no, use pnpm", context=context), due=True))
     prompt = bench.asked(EXTRACTION)[0]
     assert "ghp_" not in prompt and "[secret] in .env. Use it?" in prompt
-    message = stage1_run._message(Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000)
+    message = stage1_run._build_message(Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000)
     assert message.context == "I found GITHUB_TOKEN=[secret] in .env. Use it?"
 
 

@@ -1,1 +1,1 @@
-"""Stage 2: the facts of a project become lines that people and agents read, with the smart tier (SPEC S-20 to S-27)."""
+"""Stage 2: write a project's facts as lines of LEARNED.md and AGENTS.md, with the smart tier (SPEC S-20 to S-37)."""

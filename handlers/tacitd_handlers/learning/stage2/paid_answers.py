@@ -1,4 +1,7 @@
-"""What came of the calls of a synthesis: answers that were paid for, and facts whose answers were lost."""
+"""The results of a synthesis's calls: answers that were paid for, and facts whose answers were lost.
+
+Only the data is defined here. `run` makes the calls and keeps the answers.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,31 @@ from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 
 @dataclass(frozen=True, slots=True)
 class SynthesisAnswer:
-    """What the model proposed, and what riders found beside it."""
+    """What the model proposed, and the findings of prompt extensions in the same answer."""
 
     plan: SynthesisPlan
     found: Mapping[str, list[Any]]
-    """By the name of the slice that it is for."""
+    """Findings by the name of the plugin that gets them."""
     usd: float = 0.0
+    """Cost of the calls in US dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostTwice:
-    """Facts that were paid for twice without an answer that could be kept."""
+    """Facts whose call was started twice without a stored answer."""
 
     reason: str
     parts: frozenset[str]
-    """Their ids, of `Material.parts`."""
+    """Ids of the facts, as made by `PendingFacts.map_fact_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaidAnswer:
-    """Answers that were paid for and could not be written yet."""
+    """Answers that were paid for and are not written yet."""
 
     answers: Mapping[str, SynthesisAnswer]
-    """By the call's key."""
+    """Answers by the key of their call."""
     batches: frozenset[str]
-    """The batches in no file that these answers are about."""
+    """Ids of the batches that are in no file and that the answers cover."""
     files: frozenset[Path]
-    """The claimed files that these answers are about."""
+    """Claimed files that the answers cover."""

@@ -1,6 +1,6 @@
-"""Stage 2's answer: FILE and FACT, with SECTION and REPLACES where they apply (SPEC S-24 to S-26, S-35).
+"""Parse Stage 2's answer: FILE and FACT, with optional SECTION and REPLACES (SPEC S-24 to S-26, S-35).
 
-Reads text, returns a plan. Whether a plan's file may be written is decided in `placement`, whether its line is
+The result is what the model proposed, unchecked. Whether a file may be written is decided in `place`, whether a line is
 new in `plan`.
 """
 
@@ -23,8 +23,9 @@ from tacitd_handlers.shared.equality import normalise_text, same_fact
 from tacitd_handlers.shared.lexicon import fold_word
 
 ANSWER_LIMIT = 65_536
+"""Maximum length of an answer in characters."""
 EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook communication")
-"""The facts of the prompt's own example."""
+"""The facts in the prompt's example (seed 003)."""
 _KEY = re.compile(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
@@ -33,7 +34,7 @@ _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact exi
 
 @dataclass(frozen=True, slots=True)
 class ProposedLine:
-    """One FILE/FACT pair, as the model wrote it and not yet checked."""
+    """One FILE/FACT pair as the model wrote it, unchecked. "" for a key that is missing."""
 
     file: str
     fact: str
@@ -43,14 +44,14 @@ class ProposedLine:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisPlan:
-    """What the model proposes to write. Empty: nothing is new."""
+    """What the model proposes to write. It is empty if nothing is new."""
 
     items: tuple[ProposedLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The block that is being read; `None` is "not said yet"."""
+    """The block that is being read. None for a key that has not occurred yet."""
 
     file: str = ""
     fact: str | None = None
@@ -65,34 +66,35 @@ class _Draft:
 
 
 def parse_plan(
-    answer: str, given: Sequence[str] = (), besides: Sequence[str] = ()
+    answer: str, given: Sequence[str] = (), additions: Sequence[str] = ()
 ) -> SynthesisPlan | Unusable:
-    """Given the answer, the raw facts and existing lines that were asked about, and what else was asked, return its items.
+    """Return the plan in an answer, or why it cannot be used.
 
-    NONE and an empty answer are an empty plan. Text without any FILE/FACT pair, a refusal, and an echo of the
+    `given` are the raw facts and existing lines that the prompt contains, `additions` the lines that prompt extensions
+    added to it. NONE and an empty answer are an empty plan. Text without a FILE/FACT pair, a refusal, and an echo of the
     prompt or of its example are Unusable, so that the raw facts are kept (SPEC S-23).
     """
     if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
         return SynthesisPlan()
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
-    pairs, items = _read(answer)
+    pairs, items = _read_items(answer)
     if not pairs:
         return Unusable(
             "the model declined or asked back" if is_refusal(answer) else "no FILE and FACT in the answer"
         )
-    if _is_echo(answer, items, given, besides):
+    if _is_echo(answer, items, given, additions):
         return Unusable("the answer repeats the prompt")
     return SynthesisPlan(tuple(dict.fromkeys(items)))
 
 
-def _read(answer: str) -> tuple[int, list[ProposedLine]]:
-    """How many FILE/FACT pairs there are, NONE among them, and the items that say something."""
-    drafts = [draft for draft in _drafts(answer.splitlines()) if draft.file and draft.fact]
+def _read_items(answer: str) -> tuple[int, list[ProposedLine]]:
+    """Return the number of FILE/FACT pairs, including those with FACT: NONE, and the items of the others."""
+    drafts = [draft for draft in _split_drafts(answer.splitlines()) if draft.file and draft.fact]
     return len(drafts), [item for draft in drafts if (item := draft.build_item()) is not None]
 
 
-def _drafts(lines: Iterable[str]) -> list[_Draft]:
+def _split_drafts(lines: Iterable[str]) -> list[_Draft]:
     drafts: list[_Draft] = []
     current, continues = _Draft(), False
     for line in lines:
@@ -101,6 +103,7 @@ def _drafts(lines: Iterable[str]) -> list[_Draft]:
             value = strip_marks(re.sub(r"(?:\*\*|__)\s*$", "", found[2]))
             current = _add_key(current, found[1], value, drafts)
             continues = found[1] == "FACT"
+        # A model may wrap a long fact: one indented line after FACT continues it.
         elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
             current = replace(current, fact=f"{current.fact} {line.strip()}".strip())
             continues = False
@@ -110,7 +113,10 @@ def _drafts(lines: Iterable[str]) -> list[_Draft]:
 
 
 def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
-    """Given the block so far and a key, return the block with it; a key said already begins the next block."""
+    """Given the block so far and a key, return the block with it. A key that occurs again begins the next block.
+
+    The next block is in the same file. A second FACT keeps the SECTION too, because models list several facts under one.
+    """
     if key == "FILE":
         done.append(draft)
         return _Draft(file=value)
@@ -128,10 +134,10 @@ def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
 
 
 def _is_echo(
-    answer: str, items: Sequence[ProposedLine], given: Sequence[str], besides: Sequence[str]
+    answer: str, items: Sequence[ProposedLine], given: Sequence[str], additions: Sequence[str]
 ) -> bool:
     data = "\n".join(given)
-    if repeats_prompt(answer, [*list_instructions("synthesis"), *sentences_of(besides)], data):
+    if repeats_prompt(answer, [*list_instructions("synthesis"), *sentences_of(additions)], data):
         return True
     if any(
         mark in item.file + "\n" + item.fact + "\n" + item.replaces
@@ -143,14 +149,14 @@ def _is_echo(
 
 
 def _is_unsupported_example(fact: str, given: Sequence[str]) -> bool:
-    """Whether the fact is one of the example's, and nothing that was given speaks of it."""
+    """Whether the fact is one of the prompt's examples and shares fewer than two content words with what was given."""
     example = next((example for example in EXAMPLES if same_fact(example, fact)), None)
     if example is None:
         return False
-    words = _content(example)
-    return not any(len(words & _content(text)) >= min(2, len(words)) for text in given)
+    words = _content_words(example)
+    return not any(len(words & _content_words(text)) >= min(2, len(words)) for text in given)
 
 
-def _content(text: str) -> frozenset[str]:
-    small = {"over", "for", "not", "the", "and", "use", "pattern"}
-    return frozenset(fold_word(word) for word in normalise_text(text).split()) - small
+def _content_words(text: str) -> frozenset[str]:
+    stop_words = {"over", "for", "not", "the", "and", "use", "pattern"}
+    return frozenset(fold_word(word) for word in normalise_text(text).split()) - stop_words

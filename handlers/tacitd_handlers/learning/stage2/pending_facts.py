@@ -1,7 +1,7 @@
-"""What one synthesis is made of: the facts that wait, claimed so that nobody else appends to them meanwhile.
+"""The facts that one synthesis handles, claimed so that no other program appends to them meanwhile (SPEC S-22).
 
-Here belongs telling what waits from what a transaction has already made lines of; a crash may come between any two
-steps, and afterwards the history knows best. Asking the model and writing lines are synthesize.py's.
+This module separates facts that wait from facts whose lines a transaction has already written. A crash can happen
+between any two steps of a synthesis; afterwards the transaction history decides. `run` asks the model and writes lines.
 """
 
 from __future__ import annotations
@@ -26,70 +26,71 @@ from tacitd_handlers.learning.store import (
 )
 
 CALL_LIMIT = 48_000
-"""Bytes of the longest answer that is asked for in one call, as far as it can be foreseen."""
+"""Estimated maximum size in bytes of the answer of one call."""
 ANSWER_OVERHEAD = 80
-"""Bytes that an answer says beside each fact: FILE, SECTION and FACT, each in a line of its own."""
+"""Bytes that an answer has for each fact besides its text: the keys FILE, SECTION and FACT with path and title."""
 
 _BATCH = "batch:"
 
 
 @dataclass(frozen=True, slots=True)
 class PendingFacts:
-    """Facts that wait, and what became of those that wait no longer."""
+    """Facts that wait, and the facts that were settled before a crash."""
 
     id: str
     lines: tuple[RawLine, ...]
     origins: tuple[Path, ...]
-    """Of each line, the claimed file that has it; for a batch in no file, a name in its place."""
+    """For each line, the claimed file that contains it; for a batch in no file, a path that does not exist."""
     claimed: tuple[Path, ...]
     read_sizes: Mapping[Path, int] = field(default_factory=dict)
-    """Of each claimed file, how many bytes there were."""
+    """For each claimed file, its size in bytes when it was read."""
     whole_line_sizes: Mapping[str, int] = field(default_factory=dict)
-    """By its name, how many bytes of it are whole lines: should it grow, it is read from there."""
+    """For each claimed file by name, the byte offset after its last newline. If the file grows, it is read from there."""
     bad_lines: tuple[bytes, ...] = ()
-    """Lines in the claimed files that are no facts."""
+    """Lines in the claimed files that do not parse as facts, without their newline (SPEC S-21)."""
     settled: tuple[str, ...] = ()
-    """Batches of which lines were made before a crash."""
+    """Ids of batches whose lines were written before a crash."""
     settled_lines: int = 0
-    """How many."""
+    """Number of lines that were written before a crash."""
     unfiled: tuple[Extracted, ...] = ()
-    """Batches that lie in no file, because the raw file is not ours."""
+    """Batches that are in no file, because the raw file is not ours."""
     counted_by: tuple[str, ...] = ()
-    """Of each line, what its calls are counted by: its batch, or its claimed file."""
+    """For each line, the name under which its calls are counted: its batch, or its claimed file."""
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """All facts, in order."""
+        """All facts in order, repetitions included."""
         return tuple(fact for line in self.lines for fact in line.facts)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that were worked in, as the lines say; not checked."""
+        """The first 30 folders that the lines name, relative to the project. They are not checked."""
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))[:30]
 
     def map_fact_ids(self, facts: Iterable[str]) -> dict[str, Path]:
-        """Ids of these facts for `Ask.parts`, each with the claimed file of the fact.
+        """Return ids of these facts for `ModelRequest.parts`, each with the claimed file of its fact.
 
-        A fact has the same id in each call about it. A batch of ours has its own id, because git can say of its file now
-        and then that it is not ours. Otherwise the claimed file counts: it keeps its name until it is done or put aside,
-        so facts that a person has tried again have other ids.
+        A fact has the same id in each call about it. In a batch of ours it is made from the batch's id, because git's
+        answer on whether the claimed file is ours can change. Otherwise it is made from the name of the claimed file,
+        which stays the same until the file is done or put aside. A retry by the user renames the file, so its facts get
+        new ids.
         """
         wanted = set(facts)
         return {
             part: path
             for line, path, name in zip(self.lines, self.origins, self.counted_by, strict=True)
-            for part in _parts((fact for fact in line.facts if fact in wanted), name)
+            for part in _fact_ids((fact for fact in line.facts if fact in wanted), name)
         }
 
     def at_fault(self, lost: Collection[str]) -> tuple[frozenset[Path], tuple[str, ...]]:
-        """Given ids of `parts`, return the files to be put aside for them, and the batches of ours to be put aside alone.
+        """Given ids from `map_fact_ids`, return the files to put aside for them and the batches to put aside alone.
 
-        A file that has other facts beside those batches stays: only a batch can be left out of a file by its id. A line
-        of another tool has none, so its file is put aside with all that is in it.
+        If a file has other facts besides those of the lost batches, it stays and the batches are put aside alone, because
+        a batch can be left out of a file by its id. A line of another tool has no id, so its whole file is put aside.
         """
         guilty: dict[Path, dict[str, bool]] = {}
         for line, path, name in zip(self.lines, self.origins, self.counted_by, strict=True):
-            is_lost = any(part in lost for part in _parts(line.facts, name))
+            is_lost = any(part in lost for part in _fact_ids(line.facts, name))
             names = guilty.setdefault(path, {})
             names[name] = names.get(name, False) or is_lost
         whole = {path for path, names in guilty.items() if all(names.values()) or names.get(path.name)}
@@ -98,33 +99,33 @@ class PendingFacts:
         return frozenset(whole), tuple(dict.fromkeys(alone))
 
     def unfiled_in(self, files: Sequence[Path]) -> tuple[Extracted, ...]:
-        """The batches in no file whose names are among these."""
+        """The batches in no file whose paths in `origins` are among `files`."""
         names = {path.name for path in files}
         return tuple(made for made in self.unfiled if f"batch-{made.id}" in names)
 
     def batches_in(self, files: Sequence[Path]) -> list[str]:
-        """Ids of our batches whose lines are in these files."""
+        """Ids of our batches whose lines have one of these files as origin."""
         pairs = zip(self.lines, self.origins, strict=True)
         return [line.batch for line, path in pairs if line.batch and path in files]
 
     @property
     def batches(self) -> list[str]:
-        """Ids of the batches that are ours."""
+        """Ids of our batches; lines of other tools have none."""
         return [line.batch for line in self.lines if line.batch]
 
 
 @dataclass(slots=True)
 class _WrittenFacts:
-    """What transactions of this project made lines of."""
+    """The facts whose lines transactions of this project wrote."""
 
     batches: set[str] = field(default_factory=set)
     files: dict[str, int | None] = field(default_factory=dict)
-    """By name, up to which byte; None: all of it."""
+    """For each claimed file by name, the byte offset up to which it was handled; None: all of it."""
     lines: dict[str, int] = field(default_factory=dict)
-    """By the first batch or file of its transaction."""
+    """Number of written lines by the first batch or file of their transaction."""
 
     def written_upto(self, name: str, size: int) -> int:
-        """Up to which byte lines were made of this file, which is so long now."""
+        """The byte offset up to which lines were written from this file. `size` is its size now."""
         upto = self.files.get(name, 0)
         return size if upto is None else upto
 
@@ -140,19 +141,22 @@ def claim_facts(
     only: Collection[str] | None = None,
     among: Collection[Path] = (),
 ) -> PendingFacts:
-    """Claim what waits in the project and return it. Raises OSError and FileRefusedError.
+    """Claim the facts that wait in the project and return them. Raises OSError and FileRefusedError.
 
-    Our own facts are in the handler's log too, so they come from there where the raw file may not be used.
-    `only`: claim nothing new, and take of the batches that are in no file only these, of the claimed files only those
-    `among` these. For a project where an answer was paid for and is still to be written: it would not cover what joins.
+    Our own facts are in the handler's log too. They come from there if the raw file may not be used. `now` is in seconds
+    since 1970, UTC.
+
+    If an answer was paid for and is not written yet, it would not cover facts that join now. `only` and `among` restrict
+    the result to what it covers: nothing new is claimed, only batches with an id in `only` are taken from the log, and
+    only claimed files in `among` are read.
     """
-    written = _written(history, project)
+    written = _read_history(history, project)
     waiting = state.waiting.get(project.root, {})
     settled = [id for id in waiting if id in written.batches]
     fresh = [made for id, made in waiting.items() if id not in written.batches]
     if only is None:
         append_raw(files, fresh, ownership.inspect_files(files))
-        # Looked at again: the append took its time, and a checkout may have begun meanwhile.
+        # The files are inspected again, because a checkout may have begun during the append.
         if taken := claim_raw_file(files, now, ownership.inspect_files(files)):
             ownership.note_taken(files, RAW, taken)
     else:
@@ -162,31 +166,36 @@ def claim_facts(
     bad: list[bytes] = []
     read: dict[Path, int] = {}
     whole: dict[str, int] = {}
-    left = state.unreadable_batches.get(project.root, set())
-    finished, stayed = written.batches | state.synthesised, state.synthesised_upto.get(project.root, {})
+    put_aside = state.unreadable_batches.get(project.root, set())
+    handled_batches, handled_upto = (
+        written.batches | state.synthesised,
+        state.synthesised_upto.get(project.root, {}),
+    )
     for path in claimed:
         data = facts_in(path)
         read[path], whole[path.name] = len(data), data.rfind(b"\n") + 1
-        begin = stayed.get(path.name, 0)
+        begin = handled_upto.get(path.name, 0)
         done = max(begin, written.written_upto(path.name, len(data)))
-        bad += parse_raw_file(
-            data[begin:]
-        ).bad_lines  # not from `done` on: a crash may have come before they were put aside
+        # Bad lines are collected from `begin`, not from `done`: after a crash those before `done` may not be in
+        # quarantine yet.
+        bad += parse_raw_file(data[begin:]).bad_lines
         for at, line in enumerate(parse_raw_file(data[done:]).lines):
-            if line.batch not in finished and (line.aside or line.batch not in left):
+            # A batch can be in two files after a crash; the first line counts. A batch that was put aside counts only
+            # in the file that was written for that.
+            if line.batch not in handled_batches and (line.aside or line.batch not in put_aside):
                 lines.setdefault(line.batch or f"{path.name}:{at}", (line, path))
     unfiled = tuple(made for made in fresh if made.id not in lines and made.id not in state.synthesised)
     for made in unfiled:
         for line in parse_raw_file(encode_batch(made)).lines:
-            lines[made.id] = (line, _place_of(files, made))
-    known = {*settled, *(name for name in whole if name not in stayed)}
+            lines[made.id] = (line, _stand_in_path(files, made))
+    known = {*settled, *(name for name in whole if name not in handled_upto)}
     count = sum(number for name, number in written.lines.items() if name in known)
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
     counted_by = tuple(
         f"{_BATCH}{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
     )
     return PendingFacts(
-        _id(claimed, found),
+        _work_id(claimed, found),
         found,
         origins,
         claimed,
@@ -200,18 +209,18 @@ def claim_facts(
     )
 
 
-def _parts(facts: Iterable[str], name: str) -> list[str]:
-    """The ids of these facts, given what their calls are counted by."""
+def _fact_ids(facts: Iterable[str], name: str) -> list[str]:
+    """The ids of these facts, given the name under which their calls are counted."""
     return [f"{name}:{hashlib.sha256(fact.encode(errors='replace')).hexdigest()[:16]}" for fact in facts]
 
 
-def _place_of(files: ProjectPaths, batch: Extracted) -> Path:
-    """What takes the place of a claimed file for a batch that is in none: a name that is the same in each call."""
+def _stand_in_path(files: ProjectPaths, batch: Extracted) -> Path:
+    """A path that represents a batch that is in no claimed file. It is the same in each call."""
     return files.tmp_dir / f"batch-{batch.id}"
 
 
 def split_portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
-    """Given facts, yield them in order in portions whose answers have about `limit` bytes: each is one call."""
+    """Yield the facts in order, in portions whose answers have about `limit` bytes. Each portion is one call."""
     portion: list[str] = []
     size = 0
     for fact in facts:
@@ -226,11 +235,11 @@ def split_portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[li
 
 
 def done_batches(history: History, root: Path) -> set[str]:
-    """Batches whose lines a transaction wrote, whether the handler's own record lived to see it or not."""
-    return _written(history, Project(root, False)).batches
+    """Ids of batches whose lines a transaction wrote, including those whose commit a crash prevented."""
+    return _read_history(history, Project(root, False)).batches
 
 
-def _written(history: History, project: Project) -> _WrittenFacts:
+def _read_history(history: History, project: Project) -> _WrittenFacts:
     found = _WrittenFacts()
     for entry in history.list_transactions(project.root):
         if entry.state != "done":
@@ -245,8 +254,8 @@ def _written(history: History, project: Project) -> _WrittenFacts:
     return found
 
 
-def _id(claimed: Sequence[Path], lines: Iterable[RawLine]) -> str:
-    """The same files with the same lines are the same work: a retry, or the same work after a crash."""
+def _work_id(claimed: Sequence[Path], lines: Iterable[RawLine]) -> str:
+    """The id of the work: 16 hexadecimal digits. It is the same for a retry and after a crash, with the same lines."""
     digest = hashlib.sha256()
     for path in claimed:
         digest.update(path.name.encode(errors="replace") + b"\0")

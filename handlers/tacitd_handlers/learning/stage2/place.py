@@ -1,7 +1,7 @@
-"""Where an item of the plan goes: which file, under which heading, as which line; or why nowhere (SPEC S-24).
+"""Decide the file, heading and text of a proposed line, or why it is refused (SPEC S-24).
 
-The answer's `FILE:` is data from a stranger. Paths are judged here as text; what the project's folders are is
-asked of a `ProjectView`, so that this module needs no disk.
+The answer's `FILE:` is untrusted. Paths are judged as text; `ProjectView` answers what a folder is. This module reads no
+disk.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _VENDORED = """
     .mypy_cache .pytest_cache .ruff_cache .git .hg .svn .idea .vscode .claude tmp
 """
 VENDORED = frozenset(_VENDORED.split())
-"""Folder names, in any case, below which nothing is ever written."""
+"""Names of folders below which nothing is written, compared without case."""
 
 INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
-"""Folders that version control and Claude Code keep for themselves. No fact is about one, so a line for one is refused."""
+"""Folders that belong to version control or to Claude Code. A line for one is refused, not moved to LEARNED.md."""
 _SHORT_NAME = re.compile(r"(?:git|claude)~\d+")
 
 FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "internal", "outside"]
@@ -38,43 +38,43 @@ _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ProjectView:
-    """What the disk and git say about a project."""
+    """Access to what the disk and git report about a project."""
 
     kind: Callable[[str], FolderKind]
-    """Given a relative folder such as `src/auth`, what it is. `missing` also where it is a file; `outside`
-    where it, or a folder above it, is a symlink that leads out of the project; `internal` where it leads into one of
-    INTERNAL; `ignored` by git."""
+    """Given a relative folder such as `src/auth`, return what it is. `missing`: it does not exist or is a file.
+    `outside`: it, or a folder above it, is a symlink that leads out of the project. `internal`: it leads into one of
+    INTERNAL. `ignored`: git ignores it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLine:
-    """A line with its place."""
+    """A line with its file and heading."""
 
     item: ProposedLine
     path: str
     """Relative to the project: `LEARNED.md`, or `{folder}/AGENTS.md`."""
     heading: str
-    """Without `##`."""
+    """Text of the heading without `##`."""
     line: str
-    """Without `- `."""
+    """Text of the bullet without `- `."""
     note: str = ""
-    """Why it stands in LEARNED.md though the answer said otherwise."""
+    """Why the file is LEARNED.md although the answer names another."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """An item of which nothing is stored, and why."""
+    """An item that is not stored, and why."""
 
     item: ProposedLine
     reason: str
 
 
 def place_item(item: ProposedLine, view: ProjectView, *, is_typed: bool = False) -> PlacedLine | RefusedItem:
-    """Given an item and what the project looks like, return its place or the reason for refusing it.
+    """Return the place of an item, or the reason for refusing it.
 
-    `is_typed`: whether a person typed the words of the item's fact.
+    `is_typed`: whether the user typed the words of the item's fact; see `clean_fact`.
     """
-    placed = _place(item, view)
+    placed = _choose_file(item, view)
     if isinstance(placed, RefusedItem):
         return placed
     line = clean_fact(item.fact, is_typed=is_typed)
@@ -85,31 +85,38 @@ def place_item(item: ProposedLine, view: ProjectView, *, is_typed: bool = False)
     return PlacedLine(item, path, heading_for(section, line), line, note)
 
 
-def _place(item: ProposedLine, view: ProjectView) -> tuple[str, str] | RefusedItem:
-    """The path of the file, and why it is another than the answer's."""
-    parts = _parts(item.file)
+def _choose_file(item: ProposedLine, view: ProjectView) -> tuple[str, str] | RefusedItem:
+    """Return the path of the file, and why it differs from the answer's ("" if it does not)."""
+    parts = _split_path(item.file)
     if isinstance(parts, str):
         return RefusedItem(item, parts)
     *folders, name = parts
     if name.casefold() == LEARNED.casefold():
-        return RefusedItem(item, "LEARNED.md stands only in the project's root") if folders else (LEARNED, "")
+        return RefusedItem(item, "LEARNED.md is only in the project's root") if folders else (LEARNED, "")
     if name.casefold() != AGENTS.casefold():
         return RefusedItem(item, f"{sanitize_line(name)[:60]!r} is neither LEARNED.md nor AGENTS.md")
     if not folders:
-        return LEARNED, "the root AGENTS.md belongs to the person"
-    return _in_folder(item, folders, view)
+        return LEARNED, "the root AGENTS.md belongs to the user"
+    return _place_in_folder(item, folders, view)
 
 
 def is_internal(name: str) -> bool:
-    """Whether a file system may take a folder's name for one of INTERNAL: case, trailing dots, streams, short names."""
+    """Whether a file system may treat this folder name as one of INTERNAL.
+
+    Some file systems ignore case, trailing dots and spaces, and `:stream` suffixes, and have short names such as `GIT~1`.
+    """
     plain = unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
     return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def _in_folder(item: ProposedLine, folders: list[str], view: ProjectView) -> tuple[str, str] | RefusedItem:
+def _place_in_folder(
+    item: ProposedLine, folders: list[str], view: ProjectView
+) -> tuple[str, str] | RefusedItem:
     folder = "/".join(folders)
     if any(is_internal(part) for part in folders):
         return RefusedItem(item, f"{folder} belongs to version control or to Claude Code")
+    # `outside` and `internal` are refused even below a vendored folder. Any other folder that cannot have an AGENTS.md
+    # is replaced by LEARNED.md, with a note.
     vendored = any(part.casefold() in VENDORED for part in folders)
     match view.kind(folder):
         case "outside":
@@ -124,15 +131,15 @@ def _in_folder(item: ProposedLine, folders: list[str], view: ProjectView) -> tup
             return LEARNED, f"{folder} is {kind}"
 
 
-def _parts(file: str) -> list[str] | str:
-    """The path's parts, without `.` and empty ones; or, as one string, why it is refused."""
+def _split_path(file: str) -> list[str] | str:
+    """Return the path's parts without `.` and empty ones; or, as a string, why the path is refused."""
     path = _ROOT_NOTE.sub("", file.strip())
     if not path or len(path) > _PATH_LIMIT:
         return "the path is empty or too long"
     if path != sanitize_line(path):
-        return "the path holds control characters"
+        return "the path contains control characters"
     if "\\" in path or "://" in path or re.match(r"[A-Za-z]:", path):
-        return "the path is not a plain relative one"
+        return "the path is not a plain relative path"
     if path.startswith("/"):
         return "the path is absolute"
     parts = [part for part in path.split("/") if part not in ("", ".")]

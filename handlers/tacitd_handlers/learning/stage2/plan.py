@@ -1,8 +1,8 @@
-"""What is done with the lines that have a place: put, put instead of another, or left out, and why.
+"""Decide what is done with placed lines: put, replace another line, drop or withhold.
 
-Everything that decides stands in the arguments, and the answer is data: the handler makes the transaction of it.
-Lines are texts of bullets, without their `- `. Deciding twice, with the first decision carried out between,
-decides nothing the second time (SPEC S-29).
+The functions are pure: everything that matters is an argument, and the result is data, from which `run` builds the
+transaction. Lines are texts of bullets without `- `. If a decision is carried out and the same plan is decided again,
+the second decision has no operations (SPEC S-29).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal, is_reversal
 
 LINES_LIMIT = 20
-"""Lines that one synthesis may write."""
+"""Default maximum number of lines that one synthesis writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPut:
-    """Put the line under the heading of the file, both made where they are missing."""
+    """Put the line under the heading in the file. Missing file and heading are created."""
 
     path: str
     heading: str
@@ -31,11 +31,11 @@ class PlannedPut:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSwap:
-    """Put the line where the old one, which was ours, stands (SPEC S-26). The old one goes to the history."""
+    """Replace an old line of ours in place (SPEC S-26). The history keeps the old line."""
 
     path: str
     old: str
-    """As it stands in the file."""
+    """The old line exactly as it is in the file."""
     line: str
     heading: str
     source: PlacedLine
@@ -46,7 +46,7 @@ PlannedOperation = PlannedPut | PlannedSwap
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Not written, and why."""
+    """A line that is not written, and why."""
 
     placed: PlacedLine
     reason: str
@@ -54,7 +54,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Not written, because a person removed that line once; offered in `tacitd review` (SPEC S-28)."""
+    """A line that is not written because the user removed it (SPEC S-28). `tacitd learned --withheld` lists it."""
 
     placed: PlacedLine
     removed: str
@@ -62,7 +62,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All that is to be done with one plan."""
+    """The decision on all lines of one plan."""
 
     operations: tuple[PlannedOperation, ...] = ()
     dropped: tuple[Dropped, ...] = ()
@@ -76,18 +76,18 @@ def decide_operations(
     ours: Mapping[str, AbstractSet[str]] | None = None,
     limit: int = LINES_LIMIT,
 ) -> Decision:
-    """Given lines with their places, return what is to be written.
+    """Return what is to be written of placed lines. The mappings are by path relative to the project.
 
-    `files`: the lines that stand in each file now. `removed`: the lines that a person took out of it. `ours`:
-    the lines in it that tacitd wrote and nobody changed; only those are ever replaced, a person's own line is
-    not, and what updates it is put beside it.
+    `files`: the lines in each file now. `removed`: the lines that the user removed from it. `ours`: the lines in it that
+    tacitd wrote and that were not changed since. Only those are replaced; an update of a line of the user's is put in
+    addition to it. `limit`: the maximum number of operations.
     """
-    desk = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}))
+    state = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}))
     operations: list[PlannedOperation] = []
     dropped: list[Dropped] = []
     withheld: list[Withheld] = []
     for one in placed:
-        match desk.judge_line(one):
+        match state.judge_line(one):
             case Dropped() as drop:
                 dropped.append(drop)
             case Withheld() as kept_back:
@@ -95,7 +95,7 @@ def decide_operations(
             case operation if len(operations) >= limit:
                 dropped.append(Dropped(operation.source, f"over the limit of {limit} lines"))
             case operation:
-                desk.carry_out(operation)
+                state.carry_out(operation)
                 operations.append(operation)
     return Decision(tuple(operations), tuple(dropped), tuple(withheld))
 
@@ -105,9 +105,9 @@ def _replaceable(
     files: Mapping[str, Sequence[str]],
     ours: Mapping[str, AbstractSet[str]],
 ) -> dict[str, frozenset[str]]:
-    """The lines that stand now, are ours, and that the plan does not itself say again.
+    """The lines of ours in the files, without those that the plan itself repeats.
 
-    Without the last, a plan that holds a thing and its contrary would swap them on every run.
+    If a plan contains both a line and its contrary, replacing repeated lines would swap the two on every run.
     """
     texts = [one.line for one in placed]
     mine = {path: {strip_marks(line) for line in lines} for path, lines in ours.items()}
@@ -122,7 +122,7 @@ def _replaceable(
 
 
 class _PlanState:
-    """The files' lines while a plan is being decided, as they will stand after the operations so far."""
+    """The files' lines while a plan is decided, with the operations so far applied."""
 
     def __init__(
         self,
@@ -135,7 +135,10 @@ class _PlanState:
         self._replaceable = replaceable
 
     def judge_line(self, placed: PlacedLine) -> PlannedOperation | Dropped | Withheld:
-        """What becomes of this line, as things stand on the desk."""
+        """Decide on one line, given the operations so far.
+
+        The order matters: a line that is in the file already is known, even if the user removed it once.
+        """
         already = find_equal(placed.line, self._visible_lines(placed.path))
         if already is not None:
             return Dropped(placed, f"known: {already}")
@@ -148,7 +151,7 @@ class _PlanState:
         return PlannedSwap(placed.path, old, placed.line, placed.heading, placed)
 
     def carry_out(self, operation: PlannedOperation) -> None:
-        """Let the desk look as if this were done. What was put is not up for replacing by the same plan."""
+        """Apply an operation to the lines. A line that it puts cannot be replaced by the same plan."""
         lines = self._lines.setdefault(operation.path, [])
         if isinstance(operation, PlannedSwap):
             lines[lines.index(operation.old)] = operation.line
@@ -156,22 +159,26 @@ class _PlanState:
             lines.append(operation.line)
 
     def _visible_lines(self, path: str) -> Iterable[str]:
-        """A line in LEARNED.md holds for every folder, so it counts for a folder's file too."""
+        """The lines that apply in the file's folder: its own, and those of LEARNED.md, which apply everywhere."""
         yield from self._lines.get(path, ())
         if path != LEARNED:
             yield from self._lines.get(LEARNED, ())
 
     def _removed_lines(self, path: str) -> Iterable[str]:
-        """LEARNED.md holds for every folder: a line that was taken out of one file does not come back through it."""
+        """The removed lines that must not be put into this file.
+
+        LEARNED.md applies in every folder. A line that was removed from any file is therefore not put into LEARNED.md,
+        and a line that was removed from LEARNED.md is not put into a folder's file.
+        """
         if path == LEARNED:
             yield from sorted({line for lines in self._removed.values() for line in lines})
         else:
             yield from sorted({*self._removed.get(path, ()), *self._removed.get(LEARNED, ())})
 
     def _line_to_replace(self, placed: PlacedLine) -> str | None:
-        """The line of ours that this one updates: the one that REPLACES names, else its own contrary.
+        """The line of ours that this one updates: the one that REPLACES names, otherwise its contrary; None if neither.
 
-        Only in the same file: a folder's exception does not replace what holds for the whole project.
+        Only lines of the same file are candidates: a folder's exception does not replace a rule of the whole project.
         """
         candidates = [
             line for line in self._lines.get(placed.path, ()) if self._is_replaceable(placed.path, line)

@@ -1,4 +1,4 @@
-"""The input of one synthesis: which facts are asked about, and what the files that may take them contain.
+"""The input of one synthesis: the facts to ask about, and the contents of the files that they may be written to.
 
 Nothing here asks the model or writes a file.
 """
@@ -21,49 +21,52 @@ from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.equality import find_equal
 
 EXISTING_LIMIT = 60_000
-"""Characters of what stands in one file already that go to the model. What is beyond is compared all the same."""
+"""Characters of one file that the prompt contains. Lines beyond that are still compared with new lines."""
 EXISTING_BYTES = 240_000
-"""Of all files together, LEARNED.md first: a prompt that is too long is no fault of the facts in it."""
+"""Bytes of all files together that the prompt contains, LEARNED.md first. Without a limit, large files would make the
+prompt too long and the facts would be rejected for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SynthesisInput:
-    """What lies ready for one synthesis: the facts, and the files that they may end up in."""
+    """The facts of one synthesis and the files that they may be written to."""
 
     project: Project
-    material: PendingFacts
+    pending: PendingFacts
     facts: tuple[str, ...]
-    """Those that no document says already."""
+    """The facts that no document contains."""
     again: tuple[str, ...]
-    """Lines of LEARNED.md that other facts repeated."""
+    """Lines of LEARNED.md that the other facts repeat."""
     shared: Mapping[str, SharedFile]
+    """The files by path relative to the project: LEARNED.md, and each `{folder}/AGENTS.md`."""
     closed: Mapping[str, str]
+    """Folders whose AGENTS.md cannot be edited now, with the reason."""
     origins: LineOrigins
-    """What lines are judged by."""
+    """What proposed lines are grounded in (SPEC S-67)."""
 
 
 def build_input(
-    project: Project, material: PendingFacts, bootstrap: Bootstrap, state: LearningState, tools: Tools
+    project: Project, pending: PendingFacts, bootstrap: Bootstrap, state: LearningState, tools: Tools
 ) -> tuple[SynthesisInput, list[RefusedText]]:
-    """Read what the facts may end up in, and leave out what is said already and what of other tools is dangerous.
+    """Read the files, and leave out facts that documents contain and dangerous facts of other tools.
 
-    Raises FileRefusedError.
+    Returns the input, and a refusal for each dangerous fact. Raises FileRefusedError if LEARNED.md cannot be edited.
     """
-    shared, closed = read_all(project, open_folders(project, material.folders))
+    shared, closed = read_all(project, open_folders(project, pending.folders))
     _report_closed(project, closed, tools)
     documents = bootstrap.load_documents(project, tools)
     waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
-    worded, unworded, unsaid = sift_raw(material.lines, {id: made.facts for id, made in waiting.items()})
+    typed, unverified, refused = sift_raw(pending.lines, {id: made.facts for id, made in waiting.items()})
     lines, more = shared[LEARNED].all_statements, documents.list_known_lines()
-    again = {fact: line for fact in (*worded, *unworded) if (line := find_equal(fact, lines)) is not None}
-    wanted = {*worded, *unworded} - again.keys()
-    facts = tuple(f for f in material.facts if f in wanted and find_equal(f, more) is None)
-    words = tuple(word for id in material.batches if id in waiting for word in waiting[id].words)
+    again = {fact: line for fact in (*typed, *unverified) if (line := find_equal(fact, lines)) is not None}
+    wanted = {*typed, *unverified} - again.keys()
+    facts = tuple(f for f in pending.facts if f in wanted and find_equal(f, more) is None)
+    words = tuple(word for id in pending.batches if id in waiting for word in waiting[id].words)
     existing = {name: one.all_statements for name, one in shared.items()}
-    origins = LineOrigins(tuple(worded), tuple(unworded), words, material.folders, existing)
+    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing)
     return SynthesisInput(
-        project, material, facts, tuple(dict.fromkeys(again.values())), shared, closed, origins
-    ), unsaid
+        project, pending, facts, tuple(dict.fromkeys(again.values())), shared, closed, origins
+    ), refused
 
 
 def _report_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
@@ -73,12 +76,12 @@ def _report_closed(project: Project, closed: Mapping[str, str], tools: Tools) ->
         return
     what = "; ".join(closed.values())
     tools.degrade(
-        Degradation(id, what, f"what is meant for it goes into {project.root / LEARNED} until then")
+        Degradation(id, what, f"lines for it are written to {project.root / LEARNED} until it can be edited")
     )
 
 
 def render_existing(inputs: SynthesisInput) -> dict[str, str]:
-    """What stands in the files, by name, as far as there is room for it."""
+    """Return the texts of the files by name, with secrets blanked, cut at EXISTING_LIMIT and EXISTING_BYTES."""
     made: dict[str, str] = {}
     left = EXISTING_BYTES
     for name, one in inputs.shared.items():
@@ -89,5 +92,5 @@ def render_existing(inputs: SynthesisInput) -> dict[str, str]:
 
 
 def list_blanked_lines(shared: SharedFile) -> list[str]:
-    """The file's lines with a secret as the model saw them: it may say them again, and they are not new."""
+    """The file's lines with a secret, as the model saw them. If the model repeats one, it is not a new line."""
     return [text for line in shared.all_statements if (text := redact_secrets(line)[0]) != line]
