@@ -1,7 +1,7 @@
-"""Learning (seed 003): what a person corrected or prefers becomes lines in LEARNED.md and in modules' AGENTS.md.
+"""Learning (seed 003): write the user's corrections and preferences as lines of LEARNED.md and modules' AGENTS.md.
 
-Two stages: prompts become facts (`extract.py`), facts become lines (`synthesize.py`). Pure rules stand beside them;
-`handler.py` says which event leads to which.
+Stage 1 (`stage1/`) extracts facts from prompts, Stage 2 (`stage2/`) writes facts as lines. `handler.py` decides which
+event starts which stage. The other modules are rules, files and commands of the two stages.
 """
 
 from tacitd.handler import Job, Plugin
@@ -10,7 +10,7 @@ __all__ = ["make_plugin"]
 
 
 def make_plugin() -> Plugin:
-    """The entry point."""
+    """Return the plugin. The `tacitd.handlers` entry point names this function; its imports are inside to keep it fast."""
     here = "tacitd_handlers.learning"
     return Plugin(
         "learning",

@@ -1,10 +1,12 @@
-"""The known-facts summary: made when it is missing, made again when its sources changed (SPEC S-40 to S-44).
+"""The known-facts summary: created if it is missing, regenerated if its sources changed (SPEC S-40 to S-44).
 
-The model is asked only when a directive's text changed, and what it said is kept by what it was asked about, so that
-the summary can be made again from the files for nothing, and directives that many projects share are paid for once. An
-answer that cannot be used is remembered too: the same text would get the same. Where the model does not answer, the
-documents' own lines do. A person who edits AGENTS.md for an afternoon saves it many times: between two questions about
-one project half an hour passes, and in between the documents' own lines stand in.
+The model is asked only about directives whose text changed. Its answers are kept by a fingerprint of the text, so the
+summary can be regenerated without a call, and directives that several projects share are paid for once. An unusable
+answer is remembered too, because the same text would get the same answer. Without an answer, the documents' own lines
+are used. Someone who edits AGENTS.md saves it many times, so at least ASK_INTERVAL passes between two calls about one
+project.
+
+The text of the summary is built in `summary`, the documents are read in `documents`.
 """
 
 from __future__ import annotations
@@ -31,30 +33,38 @@ from tacitd_handlers.shared.answer_screening import Unusable
 
 By = Literal["model", "files"]
 ASK_INTERVAL = 1800.0
-"""Seconds between two questions about one project, or about all, that no person asked for."""
+"""Minimum seconds between two automatic calls about one project's directives, or about those of all projects."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryResult:
-    """How a summary came to be, and why not better."""
+    """How a summary was made."""
 
     by: By
+    """`model`: at least one part is the model's answer. `files`: all lines are the documents' own."""
     changed: bool
+    """Whether the summary's file changed."""
     no_answer: NoAnswer | None = None
+    """Why the model did not answer, if it was asked and did not."""
 
 
 class Bootstrap:
-    """Makes summaries. Remembers what the model made of each directive. Thread-safe: projects are handled side by side."""
+    """Makes summaries and remembers the model's answer for each group of directives.
+
+    Thread-safe, because projects are handled in parallel. The answers are in `summaries.jsonl` in the handler's home:
+    `{"fingerprint", "text"}` for an answer, `{"project", "uses"}` for the fingerprints that a project's summary is made of.
+    """
 
     def __init__(self, home: Path, ownership: RawOwnership, disk: Disk | None = None) -> None:
         self._ownership = ownership
         self._log = Log(home / "summaries.jsonl", disk)
         self._lock = threading.Lock()
         self._distilled: dict[str, str] = {}
-        """By fingerprint; "" where the answer could not be used."""
+        """Answers by fingerprint; "" for an unusable answer."""
         self._used: dict[str, frozenset[str]] = {}
-        """By project, the fingerprints that its summary was made of."""
+        """The fingerprints that a project's summary was made of, by the project's root."""
         self._asked: dict[str, float] = {}
+        """Time of the last call by the project's root, "" for shared directives: seconds of the monotonic clock."""
         for record in self._log.read():
             self._fold(record)
 
@@ -71,8 +81,10 @@ class Bootstrap:
             self._fold(record)
 
     def ensure_summary(self, project: Project, tools: Tools) -> KnownDocuments:
-        """Before an extraction: make the summary if it is missing or its directives were not distilled yet, and return
-        what is known (SPEC S-04). Raises OSError and TacitdError."""
+        """Make the summary if it is missing or stale, and return what is known (SPEC S-04).
+
+        Called before an extraction. Raises OSError and TacitdError.
+        """
         files = ProjectPaths(project.root, tools.disk)
         documents = self.load_documents(project, tools)
         missing = not files.summary_file.is_file() or self._ownership.inspect_files(files).summary == "stale"
@@ -83,10 +95,10 @@ class Bootstrap:
         return documents
 
     def load_documents(self, project: Project, tools: Tools) -> KnownDocuments:
-        """What is known in the project now. Raises OSError and FileRefusedError.
+        """Read what is known in the project now. Raises OSError and FileRefusedError.
 
-        A summary that came with the repository is not used, because what it lists is not learned. Its text is made again
-        from the documents, in memory.
+        A summary that came with the repository is not used, because its lines were not learned here. The summary is then
+        made from the documents, in memory.
         """
         files = ProjectPaths(project.root, tools.disk)
         _report_agents_link(files, tools)
@@ -97,28 +109,31 @@ class Bootstrap:
         return replace(documents, summary=deterministic_summary(documents.build_sources(self._distilled)))
 
     def _is_stale(self, project: Project, documents: KnownDocuments) -> bool:
-        """Whether the model made something of this project's directives once, and they are others now."""
+        """Whether the model was asked about this project's directives once and they have changed since."""
         used = self._used.get(str(project.root))
         return used is not None and bool(documents.parts) and used != documents.fingerprints
 
     def refresh_summary(
         self, project: Project, tools: Tools, *, ask: bool, at_once: bool = False
     ) -> SummaryResult:
-        """Make the summary anew; with `ask`, the model is asked where a directive's text changed, `at_once` also where it
-        was asked a moment ago or could not say anything. Raises OSError and TacitdError."""
+        """Regenerate the summary. Raises OSError and TacitdError.
+
+        `ask`: ask the model about directives whose text changed. `at_once`: ask even if ASK_INTERVAL has not passed or the
+        last answer about the same text was unusable.
+        """
         files = ProjectPaths(project.root, tools.disk)
         documents = read_documents(files, tools.directives)
-        waits: NoAnswer | None = None
+        no_answer: NoAnswer | None = None
         for part in documents.parts if ask else ():
-            waits = self._ask_about(project, part, tools, at_once=at_once) or waits
+            no_answer = self._ask_about(project, part, tools, at_once=at_once) or no_answer
         hide_from_git(project, tools, visibility.list_temporary_patterns(project))
         self._note_use(project, documents)
         changed = self._write(files, deterministic_summary(documents.build_sources(self._distilled)))
-        made = any(self._distilled.get(one) for one in documents.fingerprints)
-        return SummaryResult("model" if made else "files", changed, waits)
+        known_text = any(self._distilled.get(one) for one in documents.fingerprints)
+        return SummaryResult("model" if known_text else "files", changed, no_answer)
 
     def _write(self, files: ProjectPaths, text: str) -> bool:
-        """Write the summary, where it is not the repository's. Returns whether it changed."""
+        """Write the summary unless git tracks its file. Return whether it changed."""
         if self._ownership.inspect_files(files).summary == "closed":
             return False
         changed = write_summary(files, text)
@@ -126,7 +141,7 @@ class Bootstrap:
         return changed
 
     def _note_use(self, project: Project, documents: KnownDocuments) -> None:
-        """Remember what the summary is made of, once the model was asked about all of it."""
+        """Remember which directives the summary is made of, once the model was asked about all of them."""
         uses, name = documents.fingerprints, str(project.root)
         if uses and uses <= self._distilled.keys() and self._used.get(name) != uses:
             self._note({"project": name, "uses": sorted(uses)})
@@ -134,9 +149,13 @@ class Bootstrap:
     def _ask_about(
         self, project: Project, part: DirectiveGroup, tools: Tools, *, at_once: bool
     ) -> NoAnswer | None:
-        """Ask about one part, where that was not done yet. None: there is nothing to wait for."""
-        made = self._distilled.get(part.fingerprint)
-        if made or (made == "" and not at_once) or not self._may_ask(project, part, tools, at_once):
+        """Ask about one group of directives, unless its answer is known. Return why there is no answer, otherwise None."""
+        known_text = self._distilled.get(part.fingerprint)
+        if (
+            known_text
+            or (known_text == "" and not at_once)
+            or not self._may_ask(project, part, tools, at_once)
+        ):
             return None
         texts = {name: redact_secrets(text)[0] for name, text in part.texts}
         key = f"summary:{part.fingerprint}"
@@ -147,12 +166,12 @@ class Bootstrap:
             return answer
         text = parse_summary_answer(answer.text, [text for _, text in part.texts])
         useless = isinstance(text, Unusable) or not summary_lines(text)
-        # A document that says something was asked about: where the answer is nothing, its own lines do better.
+        # The documents are not empty, so an answer without lines is useless too: their own lines are used instead.
         self._note({"fingerprint": part.fingerprint, "text": "" if useless else text})
         return None
 
     def _may_ask(self, project: Project, part: DirectiveGroup, tools: Tools, at_once: bool) -> bool:
-        """Whether it is time; if so, it is taken as asked. What all projects share is asked about by one of them."""
+        """Whether a call is due; if so, its time is noted. Directives that all projects share have one common interval."""
         scope, now = str(project.root) if part.own else "", tools.clock.monotonic()
         with self._lock:
             asked = self._asked.get(scope)
@@ -163,25 +182,31 @@ class Bootstrap:
 
 
 def _report_agents_link(files: ProjectPaths, tools: Tools) -> None:
-    """A person can have linked AGENTS.md on purpose; of LEARNED.md its synthesis says it."""
+    """Degrade while AGENTS.md is a link that leads out of the project: the user may have linked it on purpose.
+
+    For LEARNED.md the synthesis reports it.
+    """
     id = f"learning.document:{files.root}"
     if not leads_out(files.agents_file, files.root):
         tools.clear(id)
         return
     what = f"{files.agents_file} is a link that leads out of the project: it is not read"
-    hint = "make it a file of the project's own, or name the file behind it in `directives`"
+    hint = "replace it with a regular file, or name the file behind it in `directives`"
     tools.degrade(Degradation(id, what, hint))
 
 
 def hide_from_git(project: Project, tools: Tools, patterns: Iterable[str]) -> None:
-    """Keep what is about to be written out of git, in this clone only. Nothing where it is kept out already."""
+    """Add the missing patterns to this clone's `.git/info/exclude`, so that git ignores what is about to be written.
+
+    Degrades while that file cannot be written. Raises OSError and TacitdError.
+    """
     path = visibility.exclude_file(project)
     id = f"learning.exclude:{project.root}"
     if why := visibility.why_not_hidden(project):
-        what = f"{why}: nothing is written there, so git shows the files that tacitd makes in {project.root}"
-        tools.degrade(
-            Degradation(id, what, "`git status` there lists them; add them to a .gitignore of your own")
+        what = (
+            f"{why}: nothing is written there, so git shows the files that tacitd creates in {project.root}"
         )
+        tools.degrade(Degradation(id, what, "`git status` there lists them; add them to your own .gitignore"))
     else:
         tools.clear(id)
     missing = [p for p in patterns if path is not None and p not in text_of(path).splitlines()]

@@ -1,4 +1,7 @@
-"""The learning slice's commands: learned, init, synthesize, demo. `scan` and those about git have modules of their own."""
+"""The learning plugin's commands: learned, init, synthesize, demo.
+
+`scan` is in its own module; link, share and exclude are in `link`.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,25 @@ from tacitd.errors import PARKED, UsageError
 @click.command(epilog="\b\nExample: tacitd learned ~/work/app --json | jq -r '.[].line'")
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option(
-    "--json", "as_json", is_flag=True, help="File, heading, line, when, from which session, how often said."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON: file, heading, line, time, sessions, confidence, count.",
 )
 @click.option(
-    "--withheld", "offered", is_flag=True, help="Lines that you removed, and that were said again since."
+    "--withheld",
+    "offered",
+    is_flag=True,
+    help="List lines that you removed and that were learned again since.",
 )
 @click.option(
     "--refused",
     "refused",
     is_flag=True,
-    help="What the model proposed in the last 90 days and was not stored, and why.",
+    help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
 def learned(project: str | None, as_json: bool, offered: bool, refused: bool) -> None:
-    """What was learned in a project: every line that tacitd wrote and that still stands."""
+    """List what was learned in a project: every line that tacitd wrote and that is still in its file."""
     from tacitd_handlers.learning.inventory import list_learned
 
     if refused:
@@ -53,7 +62,7 @@ def learned(project: str | None, as_json: bool, offered: bool, refused: bool) ->
 
 
 def _show_withheld(project: Path, as_json: bool) -> None:
-    """They are offered, not written: put one back by hand, and it stays."""
+    """Print the withheld lines. A user who wants one writes it back by hand, which lifts its tombstone (SPEC S-28)."""
     from tacitd_handlers.learning.inventory import list_withheld
 
     found = list_withheld(project, get_paths().state_dir)
@@ -67,7 +76,7 @@ def _show_withheld(project: Path, as_json: bool) -> None:
 
 
 def _show_refused(project: Path, as_json: bool) -> None:
-    """They are shown, not stored: write one into LEARNED.md by hand to accept it."""
+    """Print the refused texts, oldest first. A user accepts one by writing it into LEARNED.md (SPEC S-24)."""
     from tacitd.clock import utc_seconds
     from tacitd_handlers.learning.inventory import list_refusals
 
@@ -90,15 +99,15 @@ def _show_refused(project: Path, as_json: bool) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 @click.pass_context
 def init(ctx: click.Context, project: str | None) -> None:
-    """Begin in a project: make LEARNED.md where there is none, and the summary of what is known already.
+    """Set up a project: create LEARNED.md if it is missing, and the summary of what is known.
 
-    Asks the model once where there are directives or an AGENTS.md; without a model the documents' own lines are taken.
+    If there are directives or an AGENTS.md, the model is asked once; without an answer the documents' own lines are used.
     """
     root = resolve_directory(project)
     with connect_or_run() as call:
         where = call("due", job="init", project=str(root))["project"]
-        said = call("sync")
-    code = _echo_parked(said, where)
+        result = call("sync")
+    code = _echo_parked(result, where)
     if not code and not (Path(where) / "LEARNED.md").exists():
         raise UsageError(f"{where} is excluded: nothing was written", f"`tacitd exclude --undo {where}`")
     if not code:
@@ -110,33 +119,33 @@ def init(ctx: click.Context, project: str | None) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 @click.pass_context
 def synthesize(ctx: click.Context, project: str | None) -> None:
-    """Make lines of the facts that wait in a project, without waiting for its session to end; say which."""
+    """Write lines for the facts that wait in a project now, without waiting for its session to end; print the lines."""
     root = resolve_directory(project)
     with connect_or_run() as call:
-        said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
-    where = said["jobs"][0]["project"]
-    code = _echo_parked(said, where)
-    ctx.exit(code or echo_lines(said, where))
+        result = call("sync", due=[{"job": "synthesize", "project": str(root)}])
+    where = result["jobs"][0]["project"]
+    code = _echo_parked(result, where)
+    ctx.exit(code or echo_lines(result, where))
 
 
-def echo_lines(said: Mapping[str, Any], where: str) -> int:
-    """Given the answer of `sync` and the project's root, print the lines that were made, or why there are none.
+def echo_lines(result: Mapping[str, Any], where: str) -> int:
+    """Given the answer of `sync` and the project's root, print the lines that were written, or why there are none.
 
     Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
     """
-    for one in said["made"]:
+    for one in result["made"]:
         echo_message(one["line"])
-    waited, waits = (_list_facts(said[key], where) for key in ("waited", "waits"))
+    waited, waits = (_list_facts(result[key], where) for key in ("waited", "waits"))
     if waits:
         facts = ", ".join(waits)
         verb = "waits" if facts.startswith("1 ") else "wait"
         echo_message(f"{facts} still {verb} in {where}")
-        echo_reasons(said, [where])
+        echo_reasons(result, [where])
         return PARKED
-    if not waited and not said["made"]:
+    if not waited and not result["made"]:
         echo_message(f"no facts wait in {where}: nothing to do")
-    elif not said["made"]:
-        unmade = said.get("unmade", ())  # an older daemon does not answer it
+    elif not result["made"]:
+        unmade = result.get("unmade", ())  # a daemon of an older version does not send it
         why = "; ".join(dict.fromkeys(one["text"] for one in unmade if one["where"] == where))
         why = why or "it is written there already, or the model made no line of it"
         echo_message(f"{', '.join(waited)} made no new line in {where}: {why}")
@@ -144,13 +153,13 @@ def echo_lines(said: Mapping[str, Any], where: str) -> int:
 
 
 def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[str]:
-    """The counts of facts in those rows of `waits` that are of this project: `2 facts`."""
+    """The counts of facts in the rows of `waits` that are of this project, such as `2 facts`."""
     return [one["what"] for one in rows if one["project"] == where and one["job"] == "synthesize"]
 
 
-def _echo_parked(said: Mapping[str, Any], where: str) -> int:
-    """Only what concerns this project decides how the command ends."""
-    parked = [one for one in said["parked"] if one.get("project", where) == where]
+def _echo_parked(result: Mapping[str, Any], where: str) -> int:
+    """Print what is parked for this project. Return the exit code: 75 if anything is, 0 otherwise."""
+    parked = [one for one in result["parked"] if one.get("project", where) == where]
     for text, hint in parked_lines(parked):
         echo_message(f"parked: {text}")
         if hint:
@@ -160,16 +169,17 @@ def _echo_parked(said: Mapping[str, Any], where: str) -> int:
 
 @click.command(epilog="\b\nExample: tacitd demo")
 def demo() -> None:
-    """See the whole way: typed words, extracted facts, LEARNED.md, status.
+    """Show how tacitd works: typed prompts, extracted facts, LEARNED.md, status.
 
-    No Claude is asked: a small scripted model answers, and says so. Nothing outside a temporary directory is touched.
+    A scripted model answers instead of Claude, and is labelled as such. Only a temporary directory is written.
     """
     import signal
     import sys
 
     from tacitd_handlers.learning.demo import play_demo
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # the directory goes with us, however we go
+    # Exit through SystemExit, so that the temporary directory is removed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, _: sys.exit(128 + got))
     for text in play_demo():
         click.echo(text)

@@ -1,8 +1,8 @@
-"""How much a learned line still counts: a fold over the times it was said (SPEC S-54, P-11 to P-14).
+"""The confidence of a learned line: a fold over the times at which it was learned (SPEC S-54, P-11 to P-14).
 
-Kept in the daemon's own state, never in the Markdown, and nothing is removed by it: a line under 0.1 is listed
-as stale by `tacitd review`. The stored confidence is as of `last_seen`; what it is now is worked out when asked,
-so how often that is asked changes nothing.
+It is kept in the daemon's state, never in the Markdown. A line under 0.1 is stale; no line is removed for that. The
+stored confidence is as of `last_seen`, and the current one is computed from it on demand, so computing it often does not
+change it. Pure: times are arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacitd_handlers.shared.decay import FULL, fade_confidence, is_forgotten, re
 
 @dataclass(frozen=True, slots=True)
 class LineConfidence:
-    """What is known about one line's strength. Times are seconds since 1970, UTC."""
+    """The confidence of one line and its sightings. Times are seconds since 1970, UTC."""
 
     first_seen: float
     last_seen: float
@@ -25,45 +25,45 @@ class LineConfidence:
     seen_count: int
 
 
-def record_sighting(standing: LineConfidence | None, now: float) -> LineConfidence:
-    """Given what is known (None: nothing yet), return it after one more sighting (P-11, P-12).
+def record_sighting(confidence: LineConfidence | None, now: float) -> LineConfidence:
+    """Return the confidence after one more sighting at `now` (P-11, P-12). `standing` is None before the first.
 
-    Decays to now first, then adds 0.3, at most 1.0. A clock that went back takes nothing away.
+    The confidence decays to `now` first, then 0.3 is added, up to 1.0. A clock that was set back does not lower it.
     """
-    if standing is None:
+    if confidence is None:
         return LineConfidence(now, now, FULL, 1)
     return LineConfidence(
-        first_seen=min(standing.first_seen, now),
-        last_seen=max(standing.last_seen, now),
-        confidence=reinforce_confidence(standing.confidence, standing.last_seen, now),
-        seen_count=standing.seen_count + 1,
+        first_seen=min(confidence.first_seen, now),
+        last_seen=max(confidence.last_seen, now),
+        confidence=reinforce_confidence(confidence.confidence, confidence.last_seen, now),
+        seen_count=confidence.seen_count + 1,
     )
 
 
-def current_confidence(standing: LineConfidence, now: float) -> float:
-    """The line's confidence now: halved every 30 days since it was last seen (P-13)."""
-    return fade_confidence(standing.confidence, standing.last_seen, now)
+def current_confidence(confidence: LineConfidence, now: float) -> float:
+    """The line's confidence at `now`, 0 to 1: it halves every 30 days since the line was last seen (P-13)."""
+    return fade_confidence(confidence.confidence, confidence.last_seen, now)
 
 
-def is_stale(standing: LineConfidence, now: float) -> bool:
-    """Whether the line is to be listed as stale: strictly under 0.1, from 1.0 first after 99.66 days (P-14)."""
-    return is_forgotten(current_confidence(standing, now))
+def is_stale(confidence: LineConfidence, now: float) -> bool:
+    """Whether the confidence is under 0.1; from 1.0 that takes 99.66 days (P-14)."""
+    return is_forgotten(current_confidence(confidence, now))
 
 
-def as_data(standing: LineConfidence) -> dict[str, Any]:
-    """The standing as JSON, under the field's own names."""
+def as_data(confidence: LineConfidence) -> dict[str, Any]:
+    """Return JSON with SPEC S-54's field names. Times are seconds since 1970, UTC."""
     return {
-        "firstSeen": standing.first_seen,
-        "lastSeen": standing.last_seen,
-        "confidence": standing.confidence,
-        "seenCount": standing.seen_count,
+        "firstSeen": confidence.first_seen,
+        "lastSeen": confidence.last_seen,
+        "confidence": confidence.confidence,
+        "seenCount": confidence.seen_count,
     }
 
 
 def from_data(data: Mapping[str, Any]) -> LineConfidence | None:
-    """The reverse of `as_data`; None where the data is not one."""
+    """The reverse of `as_data`; None if the data is invalid."""
     try:
-        standing = LineConfidence(
+        confidence = LineConfidence(
             first_seen=float(data["firstSeen"]),
             last_seen=float(data["lastSeen"]),
             confidence=float(data["confidence"]),
@@ -71,4 +71,4 @@ def from_data(data: Mapping[str, Any]) -> LineConfidence | None:
         )
     except (KeyError, TypeError, ValueError):
         return None
-    return standing if 0.0 <= standing.confidence <= 1.0 else None
+    return confidence if 0.0 <= confidence.confidence <= 1.0 else None

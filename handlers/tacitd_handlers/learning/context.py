@@ -1,4 +1,7 @@
-"""What learning says at the start of a session: LEARNED.md and the AGENTS.md files on the way (SPEC S-37). Light."""
+"""Learning's part of `tacitd context`: LEARNED.md, and the AGENTS.md files from the root to the directory (SPEC S-37).
+
+It runs at each session's start, so this module imports little.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +14,31 @@ from tacitd.files.git import find_repository
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 
 LIMIT = 200_000
-CUT = "\n[… cut: the rest stands in the file]\n"
+"""Bytes that are read of a file."""
+CUT = "\n[… cut: the rest is in the file]\n"
 
 
 def build_section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return its text, at most `budget` characters; "" where nothing was learned."""
-    said: list[str] = []
+    """Return the text for a working directory, at most `budget` characters; "" if there is none."""
+    parts: list[str] = []
     left = budget
     for path, text in read_context_files(cwd):
         part = f"=== {path} ===\n{text.rstrip()}\n"
         if len(part) > left:
             room = left - len(CUT)
             if room > 200:
-                said.append(part[:room].rsplit("\n", 1)[0] + CUT)
+                parts.append(part[:room].rsplit("\n", 1)[0] + CUT)
             break
-        said.append(part)
+        parts.append(part)
         left -= len(part) + 1
-    return "\n".join(said)
+    return "\n".join(parts)
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
-    """LEARNED.md of the project, then AGENTS.md from the root down to the directory.
+    """Yield path and text of the project's LEARNED.md, then of each AGENTS.md from the root down to the directory.
 
-    In a linked work tree LEARNED.md is the main one's; of an AGENTS.md the work tree's own counts, where it has one.
+    In a linked worktree LEARNED.md is the main worktree's. An AGENTS.md is the linked worktree's own if it has one,
+    otherwise the main worktree's.
     """
     here = Path(os.path.realpath(cwd))
     root = root_of(here)
@@ -47,25 +52,25 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
 
 
 def root_of(cwd: Path) -> Path:
-    """The git top level (the main worktree's), else the directory itself. Also where it does not exist."""
+    """The git top level (the main worktree's), otherwise the directory itself. The directory need not exist."""
     here = _existing_directory(cwd)
     found = find_repository(Path(os.path.realpath(here)))
     return found.top if found is not None else Path(os.path.realpath(cwd))
 
 
 def _worktree_of(cwd: Path) -> Path | None:
-    """The top level of the work tree itself, a linked one's too."""
+    """The top level of the worktree that contains the directory, main or linked; None outside git."""
     found = find_repository(_existing_directory(cwd))
     return found.here if found is not None else None
 
 
 def _existing_directory(cwd: Path) -> Path:
-    """The nearest directory on the way up that is there."""
+    """The directory, or its nearest parent that exists."""
     return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
 
 
 def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
-    """The file's path and text, where it is in one of these directories behind every link."""
+    """Yield the file's path and text if its real path is in one of `roots`, and it is readable and not empty."""
     if all(leads_out(path, root) for root in roots):
         return
     try:

@@ -1,4 +1,4 @@
-"""The demonstration: a transcript of its own, a scripted model that is labelled as such, and the real engine."""
+"""`tacitd demo`: the real engine with a temporary transcript and a scripted model that is labelled as such."""
 
 from __future__ import annotations
 
@@ -37,22 +37,24 @@ FACT: Prefers short answers without a summary at the end"""
 
 
 def play_demo() -> Iterator[str]:
-    """Yield what a person should see, line by line, while it happens."""
+    """Run the demonstration and yield the lines to print as it proceeds."""
     logger.remove()
-    box = Path(tempfile.mkdtemp(prefix="tacitd-demo-"))
+    directory = Path(tempfile.mkdtemp(prefix="tacitd-demo-"))
     try:
-        yield from _play(box.resolve())
+        yield from _play(directory.resolve())
     finally:
-        shutil.rmtree(box, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _play(box: Path) -> Iterator[str]:
+def _play(directory: Path) -> Iterator[str]:
     yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
-    project = _project(box)
-    places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
+    project = _project(directory)
+    paths = Paths(
+        directory, directory / "claude", directory / "state", directory / "none.toml", directory / "s"
+    )
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     app = build_app(
-        places,
+        paths,
         {"TACITD_EXTRACTION__SETTLE": "0s"},
         found=FoundPlugins((make_plugin(),)),
         model=lambda config, budget: model,
@@ -62,35 +64,35 @@ def _play(box: Path) -> Iterator[str]:
         thread = threading.Thread(target=app.run)
         thread.start()
         try:
-            yield from _watched(app, project, model)
+            yield from _narrate(app, project, model)
         finally:
             app.request_stop()
             thread.join()
     yield ""
-    yield "The directory is gone again. `tacitd run` does this for your own sessions."
+    yield "The temporary directory is removed now. `tacitd run` does this for your own sessions."
 
 
-def _project(box: Path) -> Path:
-    """A git work tree, because temporary folders are no projects otherwise."""
-    project = box / "app"
+def _project(directory: Path) -> Path:
+    """Make a git work tree, because a temporary directory that is not one is not a project."""
+    project = directory / "app"
     (project / ".git" / "info").mkdir(parents=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     return project
 
 
-def _watched(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
-    table = build_methods(app)
-    yield "\n1. Somebody types into Claude Code; its transcript grows:"
+def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
+    methods = build_methods(app)
+    yield "\n1. Prompts are typed into Claude Code; its transcript grows:"
     for number, (words, before) in enumerate(TYPED):
         append_sample_turn(app.paths.config_dir, project, number, before, words, time.time())
         yield f"     > {words}"
-    table["sync"]({})
-    yield f"\n2. {len(TYPED)} prompts went out together, in one call of the fast model. It answered:"
+    methods["sync"]({})
+    yield f"\n2. {len(TYPED)} prompts were sent together, in one call of the fast model. It answered:"
     yield from (f"     {fact}" for fact in FACTS.splitlines())
-    table["due"]({"job": "synthesize", "project": str(project)})
-    table["sync"]({})
-    yield f"\n3. At the session's end one call of the smart model made lines of them ({len(model.asked)} calls in all)."
+    methods["due"]({"job": "synthesize", "project": str(project)})
+    methods["sync"]({})
+    yield f"\n3. At the session's end one call of the smart model wrote lines from them ({len(model.asked)} calls in all)."
     yield f"   {project.name}/LEARNED.md:"
     yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
-    yield "\n4. `tacitd status` says:"
+    yield "\n4. `tacitd status` prints:"
     yield from (f"     {text}" for text in format_status(take_status(app)))

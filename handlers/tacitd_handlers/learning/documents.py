@@ -1,4 +1,7 @@
-"""What is known already in a project: the documents it stands in, and the summary for the fast tier."""
+"""What is known in a project: the documents that contain it, and the summary for the fast tier (SPEC S-06, S-40).
+
+Documents are read here; the summary is built in `summary` and kept up to date in `bootstrap`.
+"""
 
 from __future__ import annotations
 
@@ -14,44 +17,49 @@ from tacitd_handlers.learning.summary import SummarySource
 
 @dataclass(frozen=True, slots=True)
 class DirectiveGroup:
-    """Directives that the model is asked about together: those of all projects, or the project's own."""
+    """Directives that the model is asked about in one call: those of all projects, or the project's own."""
 
     own: bool
+    """True for the project's own AGENTS.md, False for the directives of all projects."""
     texts: tuple[tuple[str, str], ...]
-    """Names and texts; none of them is empty."""
+    """Names and texts, none of them empty."""
 
     @property
     def fingerprint(self) -> str:
-        """Of the contents alone, so that what many projects say alike is paid for once (SPEC S-43)."""
+        """32 hexadecimal digits of the contents alone, so that equal texts in several projects are paid for once (S-43)."""
         return hashlib.sha256("\0".join(text for _, text in self.texts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The texts that hold in a project, by name."""
+    """The texts that apply in a project."""
 
     parts: tuple[DirectiveGroup, ...]
-    """A person's directives: those of all projects, then the project's AGENTS.md; without what is empty."""
+    """The user's directives: those of all projects, then the project's AGENTS.md. Empty ones are left out."""
     learned: str
+    """Text of LEARNED.md, "" if there is none."""
     summary: str
+    """Text of the known-facts summary, "" if there is none."""
 
     @property
     def directives(self) -> tuple[tuple[str, str], ...]:
-        """Names and texts of all of them."""
+        """Names and texts of all directives."""
         return tuple(named for part in self.parts for named in part.texts)
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """The model is asked again only where one of them is new (SPEC S-43)."""
+        """The fingerprints of all groups. The model is asked only about a group with a new one (SPEC S-43)."""
         return frozenset(part.fingerprint for part in self.parts)
 
     def list_known_lines(self) -> tuple[str, ...]:
-        """Every line that a fact may repeat (SPEC S-06)."""
+        """All statements and sentences of the documents, with which facts are compared (SPEC S-06)."""
         return known_lines(*(text for _, text in self.directives), self.learned, self.summary)
 
     def build_sources(self, distilled: Mapping[str, str]) -> list[SummarySource]:
-        """What the summary is made of: learned lines first, they are the newest. `distilled`: what the model made of a
-        part, by its fingerprint; the documents' own lines stand in where it made nothing."""
+        """Return the sources of the summary, learned lines first because they are the newest.
+
+        `distilled`: the model's answers by fingerprint. A group without an answer is used with its own text.
+        """
         documents: list[tuple[str, str]] = []
         for part in self.parts:
             made = distilled.get(part.fingerprint)
@@ -65,17 +73,21 @@ class KnownDocuments:
 def read_documents(
     files: ProjectPaths, directives: Sequence[Path], *, summary: bool = True
 ) -> KnownDocuments:
-    """Read all of them as they are now; what is missing is empty, and the summary where it is not wanted.
+    """Read the documents as they are now. Raises nothing: a missing or unreadable one is "".
 
-    A document of the project that is a link out of it is empty too."""
+    `summary`: whether to read the summary's file. A document of the project is "" too if it is a link that leads out of
+    the project.
+    """
     names = [path.name for path in directives]
     texts = [
         (path.name if names.count(path.name) == 1 and path.name != "AGENTS.md" else str(path), text_of(path))
         for path in directives
     ]
     present = tuple((name, text) for name, text in texts if text.strip())
-    mine = text_of(files.agents_file, files.root)
-    own = (("AGENTS.md", mine),) if mine.strip() else ()
-    parts = tuple(part for part in (DirectiveGroup(False, present), DirectiveGroup(True, own)) if part.texts)
+    agents_text = text_of(files.agents_file, files.root)
+    own_texts = (("AGENTS.md", agents_text),) if agents_text.strip() else ()
+    parts = tuple(
+        part for part in (DirectiveGroup(False, present), DirectiveGroup(True, own_texts)) if part.texts
+    )
     known_facts = text_of(files.summary_file, files.root) if summary else ""
     return KnownDocuments(parts, text_of(files.learned_file, files.root), known_facts)

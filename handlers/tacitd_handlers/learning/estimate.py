@@ -1,8 +1,8 @@
-"""What going back through the past would cost, at most. Pure: counts in, counts and dollars out.
+"""Upper bounds for the calls and the cost of `tacitd scan`. Pure: counts in, counts and US dollars out.
 
-Prices are per million tokens of the dearest model that each tier's default name stood for (2026): fast 1 in and 5
-out, smart 3 in and 15 out. A token is taken as two bytes, so that code and other scripts are not underestimated;
-answers are taken as 1,000 tokens for facts and 3,000 for lines. The caps of the budget hold all the same.
+Prices are in dollars per million tokens, of the most expensive model that each tier's default name meant in 2026. A
+token counts as two bytes, so that code and non-Latin scripts are not underestimated. An answer counts as 1,000 tokens
+for facts and 3,000 for lines. The budget's caps apply independently of the estimate.
 """
 
 from __future__ import annotations
@@ -19,25 +19,28 @@ from tacitd_handlers.shared.tidy import FACT_LIMIT
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0
 OVERHEAD = 8192
-"""Bytes of a prompt's own text, the client's frame, and the known-facts summary."""
+"""Bytes of the prompt's template, the client's system prompt, and the known-facts summary."""
 MATERIAL = 65_536
 """Bytes of facts and existing lines in one synthesis."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionVolume:
-    """What one session said."""
+    """The prompts of one session in one project."""
 
     project: str
+    """The project's root."""
     prompts: int
+    """Number of prompts that were not handled yet."""
     bytes: int
+    """Size of these prompts and their contexts in bytes."""
     handled: int = 0
-    """Prompts beside these that were handled before."""
+    """Number of prompts that were handled before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What it takes at most."""
+    """Upper bounds for a scan. `usd` is in US dollars."""
 
     sessions: int
     prompts: int
@@ -45,14 +48,14 @@ class Estimate:
     usd: float
 
 
-def estimate_cost(sittings: Iterable[SessionVolume], max_prompts: int, max_bytes: int) -> Estimate:
-    """Given what sessions said and how prompts are gathered, return calls and dollars at most."""
-    kept = [s for s in sittings if s.prompts]
+def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes: int) -> Estimate:
+    """Given the sessions and the limits of one call in prompts and bytes, return the upper bounds."""
+    kept = [s for s in sessions if s.prompts]
     fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
     answers = Counter[str]()
-    for sitting in kept:
-        answers[sitting.project] += _calls(sitting, max_prompts, max_bytes)
-    # For each project a summary of its own directives, and the syntheses; for all of them what they share.
+    for session in kept:
+        answers[session.project] += _calls(session, max_prompts, max_bytes)
+    # For each project one summary call for its own directives, and its syntheses; one call for shared directives.
     smart = sum(1 + _syntheses(number) for number in answers.values()) + bool(answers)
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
@@ -61,12 +64,15 @@ def estimate_cost(sittings: Iterable[SessionVolume], max_prompts: int, max_bytes
 
 
 def _syntheses(answers: int) -> int:
-    """So many answers full of the longest facts are made lines of in portions; the last fact of one may not fit."""
+    """Synthesis calls for this many answers, each with the maximum number of the longest facts.
+
+    A portion ends before the fact that exceeds CALL_LIMIT, so it may lack up to one fact.
+    """
     fact = FACT_LIMIT + ANSWER_OVERHEAD
     return ceil(answers * FACTS_LIMIT * fact / (CALL_LIMIT - fact))
 
 
-def _calls(sitting: SessionVolume, max_prompts: int, max_bytes: int) -> int:
-    """A batch ends before the prompt that is too many, so bytes may need nearly twice the calls."""
-    by_bytes = ceil(2 * sitting.bytes / max_bytes) if sitting.bytes > max_bytes else 1
-    return max(ceil(sitting.prompts / max_prompts), by_bytes)
+def _calls(session: SessionVolume, max_prompts: int, max_bytes: int) -> int:
+    """Extraction calls for one session. A batch ends before the prompt that exceeds a limit, so it may be half full."""
+    by_bytes = ceil(2 * session.bytes / max_bytes) if session.bytes > max_bytes else 1
+    return max(ceil(session.prompts / max_prompts), by_bytes)

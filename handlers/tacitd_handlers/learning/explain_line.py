@@ -1,4 +1,4 @@
-"""From which words a learned line came: what `tacitd why` says of it. No daemon, no model, nothing written."""
+"""The origin of learned lines, for `tacitd why`. Reads the state directory only: no daemon, no model, no writes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from tacitd.files.log import Log
 from tacitd_handlers.learning.inventory import LearnedLine, list_learned
 
 SHORTEST = 3
-"""Characters of a question: less would mean half of all lines."""
+"""Minimum length of a query in characters. A shorter one would match too many lines."""
 
 
 def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Given a part of a line, return each learned line of the project that holds it, with its origin."""
+    """Return each learned line of the project that contains `asked`, with its origin, as JSON.
+
+    `asked` is compared without case. The keys are `what` (the line), `where` (file and heading), `at` (UTC,
+    `2025-12-17T01:50:00Z`), `sessions` (ids) and `words` (beginnings of the prompts).
+    """
     wanted, state_dir = asked.strip().removeprefix("- ").casefold(), get_paths().state_dir
     if len(wanted) < SHORTEST:
         return []
     found = [entry for entry in list_learned(cwd, state_dir) if wanted in entry.line.casefold()]
-    said = _prompt_beginnings(state_dir / "handlers" / "learning" / "log.jsonl") if found else {}
-    return [_reason(entry, said) for entry in found]
+    beginnings = _prompt_beginnings(state_dir / "handlers" / "learning" / "log.jsonl") if found else {}
+    return [_reason(entry, beginnings) for entry in found]
 
 
-def _reason(entry: LearnedLine, said: Mapping[str, str]) -> dict[str, Any]:
-    words = [said[prompt] for prompt in entry.prompts if said.get(prompt)]
+def _reason(entry: LearnedLine, beginnings: Mapping[str, str]) -> dict[str, Any]:
+    words = [beginnings[prompt] for prompt in entry.prompts if beginnings.get(prompt)]
     where = f"{entry.file} · {entry.heading}" if entry.heading else entry.file
     return {
         "what": entry.line,
@@ -37,7 +41,7 @@ def _reason(entry: LearnedLine, said: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _prompt_beginnings(log: Path) -> dict[str, str]:
-    """The beginning of each prompt that was put to the model, by its id; secrets were blanked when it was kept."""
+    """The beginnings of the prompts that were put to the model, by prompt id. Their secrets are blanked."""
     words: dict[str, str] = {}
     for record in Log(log).read():
         data = record.get("d")

@@ -1,7 +1,8 @@
-"""Which facts and lines were said: the grounding rule, applied to the two stages (SPEC S-67). No disk, no model.
+"""Apply the grounding rule to the facts and lines of the two stages (SPEC S-67). No disk, no model.
 
-A fact is judged by the messages of its batch, a line by the facts of its plan and by the lines that it merges or
-replaces. What is not grounded becomes a refusal, which keeps its words.
+A fact is judged by the messages of its batch. A line is judged by the facts of its synthesis and by the lines that it
+merges or replaces. A text that is not grounded becomes a refusal, which keeps the text. The rule itself is in
+`shared/grounding.py`.
 """
 
 from __future__ import annotations
@@ -30,38 +31,41 @@ from tacitd_handlers.shared.grounding import (
 )
 
 _MERGED = 0.5
-"""Of the words of a line that is there, the part that a new line must repeat to count as made from it."""
+"""The share of an existing line's words that a new line must repeat to count as merged from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineOrigins:
-    """What the lines of one plan are made from."""
+    """What the lines of one plan may be made from."""
 
     facts: tuple[str, ...]
-    """Facts that were found grounded in typed words."""
+    """Facts that are grounded in typed words."""
     unverified_facts: tuple[str, ...]
-    """Facts of other tools, whose words nobody has."""
+    """Facts of other tools, for which the typed words are not known."""
     words: tuple[str, ...]
     """The beginnings of the messages."""
     folders: tuple[str, ...]
-    """The project's folders that were worked in: a line may name its folder."""
+    """Folders that the sessions worked in, relative to the project. A line may name its folder."""
     existing: Mapping[str, Sequence[str]]
-    """By file, the lines in it."""
+    """The lines in each file, by path relative to the project."""
 
     def build_sources(self, replaced: Sequence[str] = (), merged: Sequence[str] = ()) -> GroundingSources:
-        """What a line is judged by."""
+        """Return what a line is judged by. `replaced` counts as typed words, `merged` only as known tokens."""
         return read_sources(
             [*self.facts, *self.words, *replaced], [*self.unverified_facts, *self.folders, *merged]
         )
 
 
 def message_sources(messages: Sequence[PromptMessage], times: Sequence[float | None]) -> GroundingSources:
-    """Return what the facts of a batch are judged by: its messages, and what they answer."""
+    """Return what the facts of a batch are judged by: its messages and their contexts.
+
+    `times`: when each message was typed, in seconds since 1970, UTC; None if unknown.
+    """
     return read_sources([one.text for one in messages], [one.context for one in messages], times)
 
 
 def sift_facts(facts: Iterable[str], sources: GroundingSources) -> tuple[list[str], list[RefusedText]]:
-    """Return the facts that were said, and a refusal for each of the others."""
+    """Return the facts that are grounded, and a refusal for each of the others."""
     kept: list[str] = []
     refused: list[RefusedText] = []
     for fact in facts:
@@ -78,38 +82,40 @@ def sift_raw(
 ) -> tuple[list[str], list[str], list[RefusedText]]:
     """Return the facts of a raw file that are ours, those of other tools, and a refusal for each dangerous one of these.
 
-    `ours`: by batch, the facts that were judged when they were extracted. A line that only bears a batch's id, or a fact
-    that somebody changed in the file, has no words.
+    `ours`: the facts by batch, as they were judged when they were extracted. A fact under a batch's id that differs from
+    them counts as another tool's: the file can be edited, so the id alone proves nothing.
     """
-    worded: list[str] = []
-    unworded: list[str] = []
+    typed: list[str] = []
+    unverified: list[str] = []
     refused: list[RefusedText] = []
     judged = {id: {normalise_text(fact) for fact in facts} for id, facts in ours.items()}
     for line in lines:
         for fact in line.facts:
             if normalise_text(fact) in judged.get(line.batch, ()):
-                worded.append(fact)
+                typed.append(fact)
                 continue
+            # The fact is its own source: every token is known, only the rules for dangerous facts can refuse it.
             verdict = judge_grounding(fact, read_sources([], [fact]))
             if isinstance(verdict, Grounded):
-                unworded.append(fact)
+                unverified.append(fact)
             else:
                 refused.append(make_refusal("fact", fact, verdict))
-    return worded, unworded, refused
+    return typed, unverified, refused
 
 
 def sift_lines(
     placed: Iterable[PlacedLine], origins: LineOrigins
 ) -> tuple[list[PlacedLine], list[RefusedText]]:
-    """Return the lines that the facts say, and a refusal for each of the others.
+    """Return the lines that are grounded in the facts, and a refusal for each of the others.
 
-    A heading that the facts do not say is replaced by the line's group, and refused too.
+    A line whose heading is not grounded is kept under its group's heading, and the heading is refused.
     """
     kept: list[PlacedLine] = []
     refused: list[RefusedText] = []
     sources = origins.build_sources()
     for one in placed:
         verdict = judge_grounding(one.line, sources)
+        # The wider sources are more expensive to build, and most lines do not need them.
         if not isinstance(verdict, Grounded):
             verdict = judge_grounding(one.line, _wider_sources(one, origins))
         if not isinstance(verdict, Grounded):
@@ -125,22 +131,22 @@ def sift_lines(
 
 
 def find_typed_facts(facts: Iterable[str], origins: LineOrigins) -> set[str]:
-    """Return the facts whose own words a person typed in one sentence, not negated and not in a question."""
+    """Return the facts whose words the user typed in one sentence, not negated and not in a question."""
     orders = read_orders(origins.words)
     return {fact for fact in facts if was_typed_verbatim(fact, orders)}
 
 
 def make_refusal(kind: str, text: str, verdict: GroundingVerdict) -> RefusedText:
-    """Return the refusal of a text that is not grounded."""
+    """Return the refusal of a text that is not grounded. `kind` as in RefusedText. Raises ValueError for Grounded."""
     match verdict:
         case Ungrounded() | Undecided():
             return RefusedText(kind, text, explain_verdict(verdict), isinstance(verdict, Undecided))
         case Grounded():
-            raise ValueError("a grounded text is not refused")
+            raise ValueError("a grounded text cannot be refused")
 
 
 def _wider_sources(one: PlacedLine, origins: LineOrigins) -> GroundingSources:
-    """The facts, the line that REPLACES names if there is one, and the lines that this one merges."""
+    """The facts, the line that REPLACES names if any, and the existing lines that this one merges."""
     lines = [line for lines in origins.existing.values() for line in lines]
     named = strip_marks(one.item.replaces)
     replaced = find_equal(named, lines) if named else None
@@ -150,5 +156,5 @@ def _wider_sources(one: PlacedLine, origins: LineOrigins) -> GroundingSources:
 
 
 def _is_merged(line: str, words: set[str]) -> bool:
-    theirs = set(normalise_text(line).split())
-    return bool(theirs) and len(theirs & words) >= len(theirs) * _MERGED
+    line_words = set(normalise_text(line).split())
+    return bool(line_words) and len(line_words & words) >= len(line_words) * _MERGED
