@@ -1,4 +1,7 @@
-"""The learning handler: which event leads to which stage. The stages themselves are in their own modules."""
+"""The learning handler: which event starts which stage.
+
+The stages are in `stage1/run.py` and `stage2/run.py`. Only events, commits, degradations and the status are handled here.
+"""
 
 from __future__ import annotations
 
@@ -43,24 +46,26 @@ from tacitd_handlers.learning.status_text import count_facts
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
 
 SILENCE_LIMIT = 50
-"""Prompts put to the model without a fact before `status` says so: silence must not look like health."""
+"""Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
 
 RECOVER = "recover"
 INIT = "init"
 RETRY = "retry"
-"""Jobs of the handler; `SYNTHESIZE` is another."""
+"""Names of the handler's jobs. `SYNTHESIZE` is another."""
 
 
 class SessionFolders:
-    """Which folders a session worked in, most often touched first (SPEC S-30). Records are offered more than once while
-    prompts are gathered, and counted once."""
+    """Counts the folders that a session worked in (SPEC S-30).
+
+    While prompts are gathered, the engine offers the same records several times; they are counted once.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._read: dict[Path, int] = {}
 
     def count_folders(self, event: TranscriptGrew, project: Project) -> None:
-        """Count what the records' tools read and wrote."""
+        """Count the folders of the files that the records' tools read or wrote."""
         mark = self._read.get(event.transcript, 0)
         uses = [use for record in event.records if record.start >= mark for use in record.tools]
         self._read[event.transcript] = max(mark, event.end)
@@ -71,12 +76,12 @@ class SessionFolders:
             self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
 
     def list_folders(self) -> tuple[str, ...]:
-        """At most thirty."""
+        """The most frequent folders first, at most 30, relative to the project."""
         return tuple(name for name, _ in self._counts.most_common(30))
 
 
 class LearningHandler(BaseHandler):
-    """Seed 003, as one handler. Events of one project never overlap; those of two may."""
+    """The handler of seed 003. Events of one project do not overlap; events of different projects may."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -84,7 +89,7 @@ class LearningHandler(BaseHandler):
         self._session_folders: dict[str, SessionFolders] = {}
         self._projects: dict[Path, Project] = {}
         self._refused_synthesis: dict[Path, str] = {}
-        """Why a project's synthesis was refused: a degradation already, that need not be said twice."""
+        """Why a project's synthesis was refused. It is a degradation already, so `status` does not repeat it."""
         self._ownership: RawOwnership
         self._bootstrap: Bootstrap
         self._synthesis: Synthesizer
@@ -92,13 +97,13 @@ class LearningHandler(BaseHandler):
         self._tools: Tools
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Remember what was done; write facts again that a crash kept from their raw file."""
+        """Fold the commits, and write facts into raw files that a crash prevented. Raises OSError."""
         self._tools = tools
         for commit in commits:
             try:
                 self._state.fold_commit(commit)
-            except (KeyError, TypeError, ValueError) as error:  # a newer version's: not ours to judge
-                logger.warning("a commit of {} is not understood: {}", commit.event, error)
+            except (KeyError, TypeError, ValueError) as error:  # it may be a newer version's
+                logger.warning("skipped a commit of {} that cannot be read: {}", commit.event, error)
         self._ownership = RawOwnership(
             tools.home, tools.clock, dict(self._state.first_written_at), tools.disk
         )
@@ -114,7 +119,7 @@ class LearningHandler(BaseHandler):
         self._report_set_aside(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event. Raises OSError and TacitdError where the world refuses; then it is offered again."""
+        """Handle one event. Raises OSError and TacitdError; the engine then offers the event again."""
         match event:
             case TranscriptGrew():
                 return self._handle_growth(event, tools)
@@ -147,16 +152,16 @@ class LearningHandler(BaseHandler):
                 self._projects[project.root] = project
 
     def _inspect(self, root: Path) -> RawAccess:
-        """What may be done with the project's raw files, said in `status` where some are left alone.
+        """Return what may be done with the project's raw files. Degrade while some of them are not ours.
 
         Raises OSError and FileRefusedError.
         """
         access = self._ownership.inspect_files(ProjectPaths(root))
-        said, id = describe_foreign(ProjectPaths(root), access), f"learning.raw-foreign:{root}"
-        if said is None:
+        foreign, id = describe_foreign(ProjectPaths(root), access), f"learning.raw-foreign:{root}"
+        if foreign is None:
             self._tools.clear(id)
         else:
-            self._tools.degrade(Degradation(id, *said))
+            self._tools.degrade(Degradation(id, *foreign))
         return access
 
     # stage 1
@@ -167,10 +172,11 @@ class LearningHandler(BaseHandler):
             outcome = extract_facts(event, self._folders(event), self._bootstrap, self._refusals, tools)
         except FileBusyError:
             raise
-        except TacitdError as error:  # a file is in the way: that is not the fault of these words
+        except TacitdError as error:
+            # A file cannot be read or written. The prompts are not the cause, so no retry is counted against them.
             outcome = Later(error.what, error.hint)
         if isinstance(outcome, Later) and outcome.blame == "work":
-            hint = "it is asked again, with fewer prompts at a time; what stays in the way is kept: `tacitd rescue`"
+            hint = "the model is asked again with fewer prompts at a time; `tacitd rescue` lists prompts that are given up"
             tools.degrade(Degradation("learning.answers", outcome.reason, hint))
         elif isinstance(outcome, Done) and outcome.data.get("asked"):
             tools.clear("learning.answers")
@@ -179,19 +185,19 @@ class LearningHandler(BaseHandler):
     def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
         if not isinstance(event.project, Project):
             return ()
-        touched = self._session_folders.setdefault(event.session, SessionFolders())
-        touched.count_folders(event, event.project)
-        return touched.list_folders()
+        folders = self._session_folders.setdefault(event.session, SessionFolders())
+        folders.count_folders(event, event.project)
+        return folders.list_folders()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """What was done is durable: write new facts into the raw file, and say what a person should know."""
+        """After a durable commit: write new facts into the raw file, and log, degrade and announce. Safe to repeat."""
         kind, root = commit.data.get("kind"), Path(str(commit.data.get("project", "")))
         with self._lock:
             before = root in self._state.first_written_at
             self._state.fold_commit(commit)
             first = root in self._state.first_written_at and not before
         if first:
-            logger.info("tacitd writes in {} from now on; `tacitd exclude` ends that", root)
+            logger.info("tacitd writes in {} from now on; `tacitd exclude` stops that", root)
         if kind == "batch":
             self._report_silence(tools)
             if commit.data.get("new"):
@@ -203,13 +209,13 @@ class LearningHandler(BaseHandler):
                 tools.announce(notice)
 
     def _load_refusals(self, tools: Tools) -> None:
-        """A log of refusals that cannot be read keeps nothing else from working: it only counts anew."""
+        """Load the log of refusals. If it cannot be read, degrade and continue with a count of zero."""
         try:
             self._refusals.load()
             self._refusals.prune(tools.clock.now())
         except (OSError, TacitdError) as error:
             what = f"{self._refusals.path} cannot be read: {getattr(error, 'strerror', None) or error}"
-            hint = "make it a file that tacitd may read, or move it away; until then refused texts are not counted"
+            hint = "make it a file that tacitd can read, or move it away; until then refused texts are not counted"
             tools.degrade(Degradation(UNUSABLE, what, hint))
         else:
             tools.clear(UNUSABLE)
@@ -220,11 +226,11 @@ class LearningHandler(BaseHandler):
             tools.clear("learning.silent")
             return
         what = f"{asked} prompts were put to the model since the last fact"
-        hint = "`tacitd prompts` shows what is read; the known-facts summary in `tmp/` what is taken as known"
+        hint = "`tacitd prompts` shows what is read; the known-facts summary in `tmp/` shows what counts as known"
         tools.degrade(Degradation("learning.silent", what, hint))
 
     def _report_set_aside(self, tools: Tools) -> None:
-        """Facts that no answer could make lines of, as long as their files are there (SPEC S-23)."""
+        """Degrade for each set of facts that were put aside, as long as their files exist (SPEC S-23)."""
         with self._lock:
             aside = list(self._state.set_aside)
         for one in aside:
@@ -241,18 +247,18 @@ class LearningHandler(BaseHandler):
                 tools.clear(id)
 
     def _retry_hint(self, aside: SetAsideFacts) -> str:
-        """How a person has facts tried again that were put aside: a raw file that is not ours would not be read."""
+        """How to have facts that were put aside tried again. Appending to a raw file that is not ours has no effect."""
         files = ProjectPaths(aside.root)
         try:
             own = self._inspect(aside.root).raw != "closed"
         except (OSError, TacitdError):
             own = True
         if own:
-            return f"`tacitd rescue retry --all` tries them again (as does `cat` to {files.raw_file}), or remove them"
-        return "`tacitd rescue retry --all` tries them again, or remove them"
+            return f"run `tacitd rescue retry --all` (or append them to {files.raw_file}), or delete them"
+        return "run `tacitd rescue retry --all`, or delete them"
 
     def _project_raw(self, root: Path, done: Iterable[str] = ()) -> None:
-        """Write the raw file from the log. Where that fails the facts stay in the log, and `status` says so."""
+        """Write waiting batches into the raw file, without those in `done`. On failure, degrade; the log keeps the facts."""
         tools, files, id = (
             self._tools,
             ProjectPaths(root, self._tools.disk),
@@ -267,7 +273,7 @@ class LearningHandler(BaseHandler):
         except (OSError, TacitdError) as error:
             why = getattr(error, "what", "") or getattr(error, "strerror", "") or str(error)
             what = f"{files.raw_file} cannot be written: {why}"
-            tools.degrade(Degradation(id, what, "the facts are kept, and written when it can be"))
+            tools.degrade(Degradation(id, what, "the facts are kept and are written once it can be"))
         else:
             tools.clear(id)
 
@@ -289,7 +295,7 @@ class LearningHandler(BaseHandler):
             tools.clear(f"learning.raw-unwritable:{project.root}")
         return outcome
 
-    # what happens by the clock, and by hand
+    # jobs: from the schedule, from commands, and posted by the handler
 
     def _run_job(self, event: Due, tools: Tools) -> Outcome:
         match event.job, event.project:
@@ -316,8 +322,10 @@ class LearningHandler(BaseHandler):
         return Done(data={"kind": "summary", "project": str(project.root), "by": made.by})
 
     def _recover(self, tools: Tools) -> None:
-        """SPEC S-52: facts of projects without a live session, in files or in the log alone. Each project's synthesis is
-        an event of its own, so that one that fails stops no other, and none overlaps another of its project."""
+        """Post a synthesis for each project with facts and without a live session (SPEC S-52).
+
+        Each synthesis is its own event: a failure does not stop the others, and two of one project do not overlap.
+        """
         self._report_set_aside(tools)
         self._load_refusals(tools)
         recover_pending(tools)
@@ -326,7 +334,7 @@ class LearningHandler(BaseHandler):
                 tools.post(Due(SYNTHESIZE, project))
 
     def _has_facts(self, root: Path) -> bool:
-        """Whether facts wait in the project. Where its files cannot be looked at, its synthesis will say why."""
+        """Whether facts wait in the project. True if its files cannot be inspected; its synthesis then reports why."""
         with self._lock:
             if self._state.waiting.get(root):
                 return True
@@ -336,7 +344,7 @@ class LearningHandler(BaseHandler):
             return True
 
     def _retry(self, tools: Tools) -> None:
-        """A person has the facts tried again that were put aside."""
+        """Claim all facts again that were put aside, and post a synthesis for their projects."""
         with self._lock:
             aside = list(self._state.set_aside)
         for one in aside:
@@ -360,10 +368,11 @@ class LearningHandler(BaseHandler):
         return [p for p in known.values() if tools.write_mode(p) != "off" and p.root.is_dir()]
 
     def _check_at_start(self, project: Project, tools: Tools) -> Outcome:
-        """Judge our lines, and make the summary anew, before the first words of a session are put to the model.
+        """Check our lines and regenerate the summary before a session's first prompts are put to the model.
 
-        Trigger: a session begins. Why: LEARNED.md may have changed while no daemon ran, or before it knew the project, and
-        a line that a person deleted would be dropped as known when it is said again. Outcome: as if it changed now.
+        Trigger: a session begins. Why: LEARNED.md may have changed while no daemon ran, or before the project was known. A
+        line that the user deleted would be dropped as known if it is learned again. Outcome: the start is handled as a
+        change of LEARNED.md.
         """
         if tools.write_mode(project) == "off":
             return Done()
@@ -372,7 +381,11 @@ class LearningHandler(BaseHandler):
         )
 
     def _handle_source_change(self, event: SourceChanged, tools: Tools) -> Outcome:
-        """A source changed: judge our lines in it, and make the summary anew; own writes change nothing (SPEC S-43)."""
+        """Check our lines for removals, and regenerate the summary (SPEC S-43).
+
+        Our own write of LEARNED.md triggers this too. It has no effect then: the lines are as expected, and the model is not
+        asked for LEARNED.md.
+        """
         project, files = event.project, ProjectPaths(event.project.root)
         data: Mapping[str, Any] = {}
         if event.path in (files.learned_file, _reflog(project)):
@@ -384,8 +397,10 @@ class LearningHandler(BaseHandler):
         return Done(data=data)
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """SPEC S-40: what the summary is made of. And what moves with HEAD: a line that is missing later was taken out
-        by a person only if HEAD stood still meanwhile (SPEC S-28)."""
+        """The files to watch: the documents that the summary is made of (SPEC S-40), and HEAD's reflog.
+
+        A missing line counts as removed by the user only if HEAD has not moved since the last check (SPEC S-28).
+        """
         files, reflog = ProjectPaths(project.root), _reflog(project)
         found = [*self._tools.directives, files.agents_file, files.learned_file]
         return [*found, reflog] if reflog is not None else found
@@ -393,7 +408,7 @@ class LearningHandler(BaseHandler):
     # status
 
     def status(self) -> Mapping[str, Any]:
-        """Counts of today and in all, and where what was learned is not seen."""
+        """The handler's part of the status document: counts of today and in total, what waits, and what needs attention."""
         with self._lock:
             state = self._state
             today = state.days.get(local_date(self._tools.clock.now()), Counter())
@@ -427,14 +442,14 @@ class LearningHandler(BaseHandler):
         return found | {"files_reported": reported}
 
     def _until(self, root: str) -> str:
-        """What the facts of a project wait for."""
+        """The event that the facts of a project wait for, as text."""
         if self._tools.write_mode(Project(Path(root), False)) == "off":
             return f"`tacitd exclude --undo {root}`"
         return "its session ends"
 
 
 def _why_not_writable(root: Path) -> str:
-    """Why LEARNED.md could not get a line now, "" where it could."""
+    """Why no line can be put into LEARNED.md now; "" if one can."""
     try:
         read_spliceable(ProjectPaths(root).learned_file, root)
     except TacitdError as error:
@@ -443,6 +458,6 @@ def _why_not_writable(root: Path) -> str:
 
 
 def _reflog(project: Project) -> Path | None:
-    """A file that changes whenever HEAD moves; None outside git."""
+    """HEAD's reflog, which changes whenever HEAD moves; None outside git."""
     directory = git.git_dir(project.root) if project.git else None
     return directory / "logs" / "HEAD" if directory is not None else None

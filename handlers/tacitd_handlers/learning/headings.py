@@ -1,4 +1,4 @@
-"""Which group a line belongs to: Coding, Testing, Communication, Architecture, else General (SPEC S-25, S-42)."""
+"""The group of a line: Coding, Testing, Communication, Architecture, otherwise General (SPEC S-25, S-42). Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
 _TITLE_LIMIT = 40
 _TITLE = re.compile(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
 
-# Beginnings of words. The first group with the most hits wins; the order settles ties, because a line about
-# tests or answers nearly always names some code as well.
+# Whole words as regular expressions. The group with the most hits wins. On a tie the first one in this order wins,
+# because a line about tests or answers nearly always names some code as well.
 _KEYWORDS: Mapping[str, str] = {
     "Testing": "test|tests|tested|testing|pytest|unittest|jest|vitest|tdd|coverage|mock\\w*|fixture\\w*|e2e|assert\\w*|"
     "stubs?|flaky|playwright|cypress|hypothesis|snapshots?",
@@ -35,22 +35,23 @@ _ALIASES = {"code": "Coding", "code style": "Coding", "coding style": "Coding", 
 
 
 def group_of(text: str) -> str:
-    """Given a line, return its group by the words in it; General where none speaks for one."""
+    """Return the group of a line by the words in it; General if no keyword matches."""
     hits = {group: len(pattern.findall(text)) for group, pattern in _PATTERNS.items()}
     best = max(hits, key=lambda group: hits[group])
     return best if hits[best] else GENERAL
 
 
 def known_group(title: str) -> str | None:
-    """Given a heading in any case, return the group it names, if it names one."""
+    """Return the group that a heading names, compared without case; None if it names none."""
     wanted = title.strip().rstrip(":").casefold()
     return next((group for group in GROUPS if group.casefold() == wanted), _ALIASES.get(wanted))
 
 
 def heading_for(section: str, line: str) -> str:
-    """Given what the answer's SECTION said ("" for nothing) and the line, return the heading without its `##`.
+    """Return the heading for a line, without `##`, given the answer's SECTION ("" if there is none).
 
-    A group in any case, else a short clean title as it stands, else the line's group.
+    It is the group that the section names, otherwise the section itself if it is a short plain title, otherwise the
+    line's group.
     """
     title = section.strip().lstrip("#").strip().strip("*_`\"'").strip()
     named = known_group(title)

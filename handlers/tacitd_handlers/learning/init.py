@@ -1,4 +1,4 @@
-"""`tacitd init`: what a person asked for, so an empty LEARNED.md is made (SPEC S-42)."""
+"""`tacitd init`: create a LEARNED.md without lines, because the user asked for it (SPEC S-42)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tacitd_handlers.learning.store import LEARNED, TITLE
 
 
 def init_project(project: Project, tools: Tools) -> None:
-    """Make LEARNED.md with its title, the pointer and the local excludes, where LEARNED.md is missing.
+    """If LEARNED.md is missing, create it with its title, the pointer to it, and the local git excludes.
 
-    A LEARNED.md that is there is left alone. Raises TacitdError.
+    Raises OSError and TacitdError.
     """
     learned = project.root / LEARNED
     if learned.exists():

@@ -1,4 +1,4 @@
-"""What was learned in a project, from its files and the history: no daemon, no model, nothing written."""
+"""What was learned in a project, read from its files and the state directory: no daemon, no model, no writes."""
 
 from __future__ import annotations
 
@@ -21,27 +21,32 @@ from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.state import LearningState
 
 LIMIT = 16 << 20
+"""Bytes that are read of a Markdown file."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedLine:
-    """One line that tacitd wrote and that still stands."""
+    """One line that tacitd wrote and that is still in its file."""
 
     file: str
+    """Path relative to the project."""
     heading: str
     line: str
+    """Text of the bullet without `- `."""
     at: str
-    """When: UTC, `2025-12-17T01:50:00Z`."""
+    """When it was written: UTC, `2025-12-17T01:50:00Z`."""
     sessions: tuple[str, ...]
+    """Ids of the sessions that it came from."""
     prompts: tuple[str, ...]
+    """Ids of the prompts that it came from."""
     strength: LineConfidence
     confidence: float
-    """As of now: 0 to 1."""
+    """The confidence now, 0 to 1."""
     projects: int
-    """In how many projects it was learned (SPEC S-55)."""
+    """Number of projects in which it was learned (SPEC S-55)."""
 
     def as_data(self) -> dict[str, Any]:
-        """JSON. `firstSeen` and its like are SPEC S-54's names."""
+        """Return JSON, with SPEC S-54's names for the confidence's fields. Times are UTC, `2025-12-17T01:50:00Z`."""
         return {
             "file": self.file,
             "heading": self.heading,
@@ -58,37 +63,37 @@ class LearnedLine:
 
 
 def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
-    """Given a directory in the project, return its learned lines, in the files' order."""
+    """Return the learned lines of the project that contains `directory`, in the files' order."""
     root, now = root_of(directory), SystemClock().now()
     history = History(Log(state_dir / "history.jsonl"), SystemClock())
     state, ours = state_of(state_dir), history.list_lines(root)
-    standings = state.line_confidences.get(root, {})
+    confidences = state.line_confidences.get(root, {})
     found: list[LearnedLine] = []
     for path in dict.fromkeys(path for path, _ in ours):
         for heading, line in _lines(path):
             past = ours.get((path, line))
+            # The line is not ours, or tacitd took its own back and the user wrote the same one.
             if past is None or past.put_at is None or past.taken_at is not None:
                 continue
             file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-            standing = standings.get(line) or record_sighting(None, past.put_at)
+            strength = confidences.get(line) or record_sighting(None, past.put_at)
             where = (tuple(past.cause.get("sessions", ())), tuple(past.cause.get("prompts", ())))
             at, projects = utc_seconds(past.put_at), max(1, state.count_projects(line))
             found.append(
                 LearnedLine(
-                    file, heading, line, at, *where, standing, current_confidence(standing, now), projects
+                    file, heading, line, at, *where, strength, current_confidence(strength, now), projects
                 )
             )
     return found
 
 
 def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:
-    """Given a directory in the project, return the lines that a person removed and that were said again, with the file
-    that they are meant for."""
+    """Return the lines that the user removed and that were learned again, with the file that they were proposed for."""
     return dict(state_of(state_dir).withheld.get(root_of(directory), {}))
 
 
 def list_refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
-    """Given a directory in the project, return what of the model's proposals was not stored in the last 90 days.
+    """Return the refusals of the last 90 days for the project that contains `directory`, as `read_refusals` does.
 
     Raises OSError.
     """
@@ -97,10 +102,10 @@ def list_refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
 
 
 def state_of(state_dir: Path) -> LearningState:
-    """What the learning handler has committed so far."""
+    """Fold the learning handler's log into a state. Raises OSError."""
     state = LearningState()
     for commit in _commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
-        with suppress(KeyError, TypeError, ValueError):  # a newer version's: not ours to judge
+        with suppress(KeyError, TypeError, ValueError):  # the commit may be a newer version's
             state.fold_commit(commit)
     return state
 

@@ -1,4 +1,4 @@
-"""What is told of a synthesis: each line that learning wrote, or why it wrote none. No disk, no model."""
+"""The notices after a synthesis: each line that learning wrote, or why it wrote none. No disk, no model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tacitd.handler import Notice
 from tacitd_handlers.learning.stage2.place import LEARNED
 
 NO_LINE = "no line"
-"""`Notice.did` where facts were handled and no line was made of them."""
+"""`Notice.did` of a synthesis that handled facts and wrote no line."""
 
 
 def explain_no_line(*, repeated: int, withheld: int, refused: int, asked: bool) -> str:
-    """Given what became of the facts of a synthesis that wrote nothing, return the reasons, without any of their words.
+    """Return why a synthesis wrote no line, without any of the user's words.
 
-    The numbers are of lines; `asked`: the model was asked. What was not asked about and is none of the others is written
-    in another document of the project.
+    `repeated`, `withheld` and `refused` are numbers of lines. `asked`: the model was asked. If it was not, and nothing was
+    repeated, withheld or refused, another document of the project contains the facts.
     """
     reasons = []
     if repeated:
@@ -27,15 +27,15 @@ def explain_no_line(*, repeated: int, withheld: int, refused: int, asked: bool) 
     if refused:
         reasons.append("what was proposed was refused (`tacitd learned --refused` shows it)")
     if not reasons:
-        reasons.append("the model made no line of it" if asked else "another document says it already")
+        reasons.append("the model made no line of it" if asked else "another document contains it already")
     return "; ".join(reasons)
 
 
 def learned_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
-    """Given a project and the data of a synthesis's commit, yield a notice for each line that it put there.
+    """Given a project's root and the data of a synthesis's commit, yield a notice for each line that was put.
 
-    What the calls cost is shared among the lines that came of them. Without a line there is one notice with the reason,
-    which has no words of a person.
+    The cost of the calls, in US dollars, is divided among the lines. If no line was put, there is one notice with the
+    reason, which contains none of the user's words.
     """
     if why := data.get("no_line"):
         yield Notice(NO_LINE, str(why), str(root))

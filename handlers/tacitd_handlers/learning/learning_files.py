@@ -1,6 +1,7 @@
-"""What learning left in projects, for `uninstall --purge`: the lines and what shows them stay, the summary goes.
+"""The files that learning left in projects, for `uninstall --purge`.
 
-Facts in a raw file have no line yet, and other tools may have appended some: they stay as well, and are named.
+The lines and the files that show them are kept; the summary is removed. Facts in a raw file have no line yet, and other
+tools may have appended some, so raw files are kept too and are listed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from tacitd_handlers.learning.visibility import POINTER, exclude_file, hidden_by
 
 
 def learning_footprint(environ: Mapping[str, str]) -> Footprint:
-    """In every project in which tacitd wrote. Reads the state directory, so it is asked before that is removed."""
+    """Return learning's files in every project in which tacitd wrote. Raises OSError.
+
+    It reads the state directory, so it is called before that is removed.
+    """
     state = state_dir(environ)
     history = History(Log(state / "history.jsonl"), SystemClock())
     removed: list[Path] = []
@@ -45,7 +49,7 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
 
 
 def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | None:
-    """`.git/info/exclude` of the project's repository, where a line of tacitd is still in it."""
+    """`.git/info/exclude` of the project's repository if it still contains a line of tacitd; otherwise None."""
     project = Project(root, git=True)
     path = exclude_file(project)
     if path is None:
@@ -54,5 +58,8 @@ def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | No
 
 
 def _is_a_file_of_the_project(path: Path, root: Path) -> bool:
-    """Not a link, and not reached through one: what a stranger's repository put there is not ours to remove."""
+    """Whether this is a regular file in the project, not reached through a link.
+
+    A repository can contain links, and uninstalling must not remove a file outside the project.
+    """
     return not path.is_symlink() and path.is_file() and path.resolve().is_relative_to(root.resolve())

@@ -1,9 +1,8 @@
-"""May this text become a line that agents read? Cleans it, or says why it may not (SPEC S-67).
+"""Clean a text that is to become a line, or refuse it (SPEC S-67). Pure.
 
-A learned line is loaded into every later session. So it must not break out of its bullet, not pull in other
-files (Claude Code expands `@path` wherever it stands outside backticks), not hide anything from the person who
-reads the file, and not give orders about safety. Prohibitions ("never use --no-verify") are what people want
-kept, and pass.
+A learned line is loaded into every later session. It must therefore not break out of its bullet, not import other files
+(Claude Code expands `@path` outside backticks), not hide anything from the user who reads the file, and not weaken safety
+checks. Prohibitions ("never use --no-verify") are useful rules, so they pass.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from tacitd_handlers.shared.tidy import tidy_fact
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Text that is not stored, and why."""
+    """The reason why a text is not stored."""
 
     reason: str
 
 
 _TEXT_LIMIT = 2000
-"""Characters: up to here a fact is shortened, beyond it is no fact."""
+"""Maximum length of a fact in characters. A shorter one is cut to FACT_LIMIT, a longer one is refused."""
 _ALWAYS = (
-    (r"<!--|-->", "it holds an HTML comment, which hides text"),
-    (r"!\[[^\]]*\]\(", "it holds an image, which is fetched when shown"),
+    (r"<!--|-->", "it contains an HTML comment, which hides text"),
+    (r"!\[[^\]]*\]\(", "it contains an image, which is fetched when shown"),
     (r"^\[[^\]]+\]:\s", "it is a link definition, which hides text"),
     (
         r"</?(?:system|system-reminder|instructions?|tool_use|tool_result|function_calls?|invoke|antml[\w:]*)\b[^>]*>",
@@ -35,11 +34,11 @@ _ALWAYS = (
     ),
     (
         r"\b(?:curl|wget|iwr|irm|fetch)\b.*\|\s*(?:sudo\s+)?(?:(?:ba|z|da|fi|k)?sh|iex|python3?|node|perl|ruby)\b",
-        "a fetched script",
+        "it runs a downloaded script",
     ),
     (
         r"(?:\b(?:ba|z)?sh|\beval|\bsource|\.)\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
-        "a fetched script",
+        "it runs a downloaded script",
     ),
     (
         r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|ignore[zr]|oublie[zr]?|ignora\w*|negeer)\b.{0,30}"
@@ -48,13 +47,13 @@ _ALWAYS = (
         r"\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|instrucciones|instructies)\b",
         "it tells an agent to ignore its instructions",
     ),
-    (r"\b(?:(?:javascript|vbscript):(?=\S)|data:[a-z]+/[a-z])", "it holds an address that runs code"),
+    (r"\b(?:(?:javascript|vbscript):(?=\S)|data:[a-z]+/[a-z])", "it contains an address that runs code"),
     (
         r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:",
         "it imitates a turn of a conversation",
     ),
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
-    (r"\byou are now\b|\b(?:developer|god|dan) mode\b|\bjailbreak", "it tells an agent to be another"),
+    (r"\byou are now\b|\b(?:developer|god|dan) mode\b|\bjailbreak", "it gives an agent another role"),
 )
 _UNLESS_FORBIDDEN = (
     (
@@ -85,22 +84,23 @@ _IMPORT = re.compile(r"(?<![\w`/.@])@(?=[^\s`])[^\s`]*[^\s`.,;:!?)]|(?<![\w`/.@]
 
 
 def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
-    """Given a fact from an answer, return the line for the file (without its `- `), or why there is none.
+    """Given a fact from an answer, return the line for the file, without `- `, or why it is refused.
 
-    `is_typed`: whether a person typed its words. "Skip the pre-commit hooks on draft branches" is then that person's rule.
-    What hides text, imitates a prompt or grants permissions by a flag is refused in any case.
+    The line has at most 300 characters, no leading "User", no leading marks and no control characters. `@names` are in
+    backticks, so that they are not imports.
 
-    One line of at most 300 characters, without "User", leading marks, control characters; `@names` in
-    backticks.
+    `is_typed`: whether the user typed the fact's words. "Skip the pre-commit hooks on draft branches" is then the user's
+    own rule and passes. Text that hides something, imitates a prompt or grants permissions by a flag is always refused.
     """
     if len(text) > _TEXT_LIMIT:
         return Unfit(f"it is longer than {_TEXT_LIMIT} characters")
     line = sanitize_line(text)
-    if has_secret(line):  # in the sanitised line: hidden characters could interrupt a secret
+    if has_secret(line):  # checked in the sanitised line, because hidden characters could interrupt a secret
         return Unfit("it looks like a secret")
     for pattern, reason in _HARD:
         if pattern.search(line):
             return Unfit(reason)
+    # A match is allowed if the words before it in the same clause forbid it.
     for pattern, reason in () if is_typed else _SOFT:
         if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
             return Unfit(reason)
@@ -111,7 +111,7 @@ def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
 
 
 def _plain_marks(line: str) -> str:
-    """No block of code can be opened, and every backtick has its partner."""
+    """Remove leading marks and code fences, and all backticks if they are not balanced."""
     line = re.sub(r"~{3,}", "", line)
     if line.count("`") % 2 or "``" in line:
         line = line.replace("`", "")
@@ -119,7 +119,8 @@ def _plain_marks(line: str) -> str:
 
 
 def _imports_quoted(line: str) -> str:
-    """Given balanced backticks, put every `@name` that stands outside them into some."""
+    """Put every `@name` outside backticks into backticks. The line's backticks are balanced."""
+    # Parts with an even index are outside backticks. A space keeps new backticks apart from existing ones.
     parts = line.split("`")
     for at in range(0, len(parts), 2):
         parts[at] = _IMPORT.sub(lambda found: f"`{found[0]}`", parts[at])

@@ -1,4 +1,4 @@
-"""Commands about who sees what was learned: link, share, exclude. They ask before they touch a person's file."""
+"""Commands about the visibility of what was learned: link, share, exclude. They ask before they edit a user's file."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ LIMIT = 16 << 20
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def link(project: str | None, yes: bool) -> None:
-    """Offer the line by which agents find LEARNED.md, as a diff.
+    """Show the line by which agents find LEARNED.md as a diff, and write it after confirmation.
 
-    In CLAUDE.md, where there is one, that is `@LEARNED.md`, which Claude Code reads; else the "See also" in AGENTS.md.
+    If there is a CLAUDE.md, the line is `@LEARNED.md` in it, which Claude Code reads; otherwise "See also" in AGENTS.md.
     """
     root = _project(project).root
     target, line = _choose_target(root)
     if leads_out(target, root):
         raise FileRefusedError(
-            f"{target} is a link that leads out of the project", "make it a file of the project's own"
+            f"{target} is a link that leads out of the project", "replace it with a regular file"
         )
     if refers_to_learned(target, root):
         echo_message(f"{target} refers to LEARNED.md already")
@@ -65,8 +65,10 @@ def link(project: str | None, yes: bool) -> None:
 
 
 def _choose_target(root: Path) -> tuple[Path, str]:
-    """The file for the line, and the line. Where neither CLAUDE.md nor AGENTS.md is there, the file that refers to
-    LEARNED.md already, or a new CLAUDE.md."""
+    """Return the file for the line, and the line.
+
+    If there is neither a CLAUDE.md nor an AGENTS.md, it is the file that refers to LEARNED.md already, or a new CLAUDE.md.
+    """
     for name in CONTEXT_FILES.instructions:
         if (root / name).is_file():
             return root / name, f"@{'../' * name.count('/')}{LEARNED}"
@@ -76,10 +78,10 @@ def _choose_target(root: Path) -> tuple[Path, str]:
 
 
 def with_line(data: bytes | None, line: str) -> bytes:
-    """The bytes with the line at their end, in the file's own newlines; as they are where it stands there.
+    """Return the bytes with the line appended, with the file's own newlines; unchanged if the line is in them already.
 
-    Raises FileRefusedError for what is not UTF-8 (the line would be rubbish in it), and where an open fence or comment
-    would swallow the line.
+    `data` is None if there is no file. Raises FileRefusedError if the file is not UTF-8, contains NUL bytes, or ends in an
+    open code fence or comment, which would contain the line.
     """
     before = data or b""
     try:
@@ -87,7 +89,7 @@ def with_line(data: bytes | None, line: str) -> bytes:
     except UnicodeDecodeError:
         raise FileRefusedError("the file is not UTF-8", "save it as UTF-8") from None
     if b"\0" in before:
-        raise FileRefusedError("the file holds NUL bytes: it is no text", "save it as UTF-8")
+        raise FileRefusedError("the file contains NUL bytes: it is not text", "save it as UTF-8")
     newline = b"\r\n" if b"\r\n" in before else b"\n"
     if line in strip_code(text).splitlines():
         return before
@@ -100,7 +102,7 @@ def with_line(data: bytes | None, line: str) -> bytes:
 
 
 def _without_pointer(root: Path) -> None:
-    """The pointer would have LEARNED.md loaded twice now. It is ours, as long as it says what we wrote."""
+    """Remove the pointer, with which LEARNED.md would be loaded twice now. If it was edited, it is kept."""
     path = root / POINTER
     if not path.is_symlink() and text_of(path, root) == POINTER_TEXT:
         remove_files([path])
@@ -125,9 +127,9 @@ def _diff(path: Path, before: bytes, after: bytes) -> str:
 @click.command(epilog="\b\nExample: tacitd share ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 def share(project: str | None) -> None:
-    """Let a team have LEARNED.md and AGENTS.md: take them out of this clone's `.git/info/exclude`.
+    """Share LEARNED.md and AGENTS.md with a team: remove them from this clone's `.git/info/exclude`.
 
-    Nothing is added or committed; from then on git shows them, and new ones, as any other file.
+    Nothing is added or committed. From then on git shows them, and new ones, like any other file.
     """
     place = _project(project)
     if _write_modes().get_mode(place) == "off":
@@ -140,13 +142,13 @@ def share(project: str | None) -> None:
     _write_modes().set_mode(place.root, "shared")
     learned = place.root / LEARNED
     if learned.exists():
-        echo_message(f"git shows {learned} now; add and commit it as you like")
+        echo_message(f"git shows {learned} now; add and commit it if you want to")
     else:
         echo_message(f"git will show {learned} once something is learned")
 
 
 def _drop_lines(data: bytes, ours: set[bytes]) -> bytes:
-    """Only lines that we put there, and not those of temporary files."""
+    """Return the bytes without the lines in `ours`."""
     return b"".join(line for line in data.splitlines(keepends=True) if line.strip() not in ours)
 
 
@@ -154,15 +156,15 @@ def _drop_lines(data: bytes, ours: set[bytes]) -> bytes:
     epilog="\b\nExample: tacitd exclude ~/work/secret\nExample: tacitd exclude --undo ~/work/secret"
 )
 @click.argument("project", metavar="DIR")
-@click.option("--undo", is_flag=True, help="Write there again.")
+@click.option("--undo", is_flag=True, help="Write in the project again.")
 def exclude(project: str, undo: bool) -> None:
-    """Stop writing in a project. What was learned there stays; nothing of it is sent to the model any more."""
+    """Stop writing in a project. What was learned there is kept; nothing from it is sent to the model any more."""
     root = _project(project).root
-    choices = _write_modes()
+    modes = _write_modes()
     if undo:
-        choices.set_mode(root, choices.get_previous(root, "off"))
+        modes.set_mode(root, modes.get_previous(root, "off"))
     else:
-        choices.set_mode(root, "off")
+        modes.set_mode(root, "off")
     echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
     if not undo and text_of(root / POINTER, root) == POINTER_TEXT:
         echo_message(
@@ -171,13 +173,13 @@ def exclude(project: str, undo: bool) -> None:
 
 
 def _project(given: str | None) -> Project:
-    """The project that a directory belongs to. Raises UsageError where it is none."""
+    """Return the project that contains a directory (None: the working directory). Raises UsageError if there is none."""
     places = get_paths()
     wanted = resolve_directory(given)
     private = [places.state_dir, places.config_dir]
     place = ProjectFinder(places.home, SystemClock(), private=private).find_project(str(wanted))
     if isinstance(place, NoProject):
-        raise UsageError(f"{place.cwd} is no project: {place.reason}", "name a directory that you work in")
+        raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place
 
 

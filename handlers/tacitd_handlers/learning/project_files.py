@@ -1,4 +1,7 @@
-"""What a project looks like now, for the pure rules: its folders, its files' lines, and what git knows of them."""
+"""Read what the pure rules need of a project: its folders, the lines of its files, and what git reports about them.
+
+Nothing is written here.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.tombstones import GitView
 
 READ_LIMIT = 4 << 20
-"""Bytes: a Markdown file that is longer is nobody's list of preferences."""
+"""Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
 
 
 def folder_kind(project: Project, folder: str) -> FolderKind:
-    """What a folder is, given relative and already without `..` (SPEC S-24).
+    """Return what a folder is (SPEC S-24). `folder` is relative to the project and has no `..`.
 
-    A link back to the root, and a folder whose AGENTS.md is the root's own under another name, count as missing: the
-    root's AGENTS.md belongs to the person.
+    A link to the root, and a folder whose AGENTS.md is a link to the root's AGENTS.md or LEARNED.md, count as missing,
+    because the root's AGENTS.md belongs to the user.
     """
     root, place = resolve_links(project.root), resolve_links(project.root / folder)
     file = resolve_links(project.root / folder / AGENTS)
@@ -59,14 +62,19 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
 
 
 def view_project(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
-    """The project's folders, as `placement` asks for them. `closed`: folders whose AGENTS.md cannot be spliced now; what
-    is meant for them stands in LEARNED.md."""
-    shut = closed or {}
-    return ProjectView(lambda folder: "missing" if folder in shut else folder_kind(project, folder))
+    """Return the view of the project's folders that `stage2.place` uses.
+
+    `closed`: folders whose AGENTS.md cannot be edited now. They count as missing, so their lines go into LEARNED.md.
+    """
+    unavailable = closed or {}
+    return ProjectView(lambda folder: "missing" if folder in unavailable else folder_kind(project, folder))
 
 
 def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
-    """Those of the folders that may have an AGENTS.md of ours. They come out of a file that anybody may write in."""
+    """Return the folders that may have an AGENTS.md of ours.
+
+    The names are untrusted, because they come from the raw file, which any program can write.
+    """
     plain = [
         f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
     ]
@@ -75,9 +83,10 @@ def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A Markdown file that people write in too."""
+    """A Markdown file that the user edits too."""
 
     data: bytes | None
+    """The file's bytes; None if there is no file."""
     lines: tuple[str, ...]
     """The text of each bullet."""
 
@@ -93,23 +102,27 @@ class SharedFile:
 
 
 def read_shared(path: Path, root: Path) -> SharedFile:
-    """Read a shared file. Raises FileRefusedError where it is not UTF-8, a link that leads out, or unreadable."""
+    """Read a shared file. A missing one has no data.
+
+    Raises FileRefusedError if it is not UTF-8, is unreadable, is longer than READ_LIMIT, or is a link that leads out of
+    the project or into a git directory.
+    """
     place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
         raise FileRefusedError(
-            f"{path} is a link that leads out of the project", "make it a file of the project's own"
+            f"{path} is a link that leads out of the project", "replace it with a regular file"
         )
     refuse_git_directory(path, place, top)
     try:
         data = read_plain_bytes(path, READ_LIMIT + 1)
     except OSError as error:
         raise FileRefusedError(
-            f"{path} cannot be read: {error.strerror}", "give tacitd the right to read it"
+            f"{path} cannot be read: {error.strerror}", "make it readable for tacitd"
         ) from None
     if data is None:
         return SharedFile(None, ())
     if len(data) > READ_LIMIT:
-        raise FileRefusedError(f"{path} is longer than 4 MB", "move what is old out of it")
+        raise FileRefusedError(f"{path} is longer than 4 MB", "move old contents out of it")
     try:
         return SharedFile(data, tuple(text for _, text in lines_of(data)))
     except FileRefusedError as error:
@@ -117,10 +130,11 @@ def read_shared(path: Path, root: Path) -> SharedFile:
 
 
 def read_spliceable(path: Path, root: Path) -> SharedFile:
-    """The same, for a file that is to get a line: asked before the model is paid.
+    """Read a shared file that a line is to be put into, and check that it can be edited.
 
-    Raises FileRefusedError also where it is read-only, has another name beside it, holds conflict markers, or would
-    swallow a new line.
+    It is called before a model call, so that no answer is paid for that cannot be written. Raises FileRefusedError as
+    `read_shared` does, and if the file is read-only, has several hard links, contains conflict markers, or ends in an open
+    code fence or comment.
     """
     shared = read_shared(path, root)
     for place in (path, path.parent):
@@ -130,15 +144,18 @@ def read_spliceable(path: Path, root: Path) -> SharedFile:
         return shared
     refuse_aliased(resolve_links(path), RealDisk())
     try:
-        put_line(shared.data, "General", "tacitd looks whether a line fits in here", "")
+        put_line(shared.data, "General", "tacitd checks whether a line can be put here", "")
     except FileRefusedError as error:
         raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
     return shared
 
 
 def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, SharedFile], dict[str, str]]:
-    """LEARNED.md and the AGENTS.md of these folders, by their path in the project; and the folders whose file cannot be
-    spliced now, with why. Raises FileRefusedError where that is LEARNED.md."""
+    """Read LEARNED.md and the AGENTS.md of these folders.
+
+    Returns the files by path relative to the project, and the folders whose file cannot be edited now, with the reason.
+    Raises FileRefusedError if LEARNED.md cannot be edited.
+    """
     found = {LEARNED: read_spliceable(project.root / LEARNED, project.root)}
     closed: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
@@ -151,7 +168,11 @@ def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, Shared
 
 
 def git_view(project: Project, name: str, data: bytes | None, head_then: str | None) -> GitView | None:
-    """What git says of one file now; None outside a git work tree."""
+    """Return what git reports about one file now; None outside a git work tree.
+
+    `name` is relative to the project; `data` are the file's bytes, None if it is missing; `head_then` is HEAD's commit at
+    the last check.
+    """
     if not project.git:
         return None
     return GitView(
@@ -164,9 +185,9 @@ def git_view(project: Project, name: str, data: bytes | None, head_then: str | N
 
 
 def title_for(name: str) -> str:
-    """The title of a file that tacitd creates: `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
+    """The title of a file that tacitd creates, such as `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
     if name == LEARNED:
         return "Learned Preferences"
-    # An `@` would be an import, wherever the file is loaded.
+    # Claude Code would treat `@` as an import when it loads the file.
     parts: Sequence[str] = Path(name).parent.name.replace("@", "").replace("_", " ").replace("-", " ").split()
     return " ".join(part[:1].upper() + part[1:] for part in parts) + " Module"

@@ -1,12 +1,12 @@
-"""The prompts: read from the Markdown files beside this module, filled, and their data fenced.
+"""Build the prompts: load the Markdown files in `prompts/`, fill their placeholders, and fence the data.
 
-Only text is made here. Who answers, and what becomes of the answer, is not known here.
+Only text is made here; the calls and the parsing of answers are elsewhere.
 
-A prompt's placeholders are declared, because the seed's texts also hold braces that are meant literally
-(`{relative_path}` stands in the answer format). Filling never uses `str.format`: what a person typed may
-hold braces, and one value must not be searched for the next placeholder.
+A prompt's placeholders are declared, because the seed's texts also contain literal braces (`{relative_path}` is part of
+the answer format). Filling does not use `str.format`: typed text may contain braces, and a filled value must not be
+searched for placeholders.
 
-Whatever text comes in is blanked of secrets here once more, piece by piece: nothing gets into a prompt otherwise.
+Secrets are blanked in every value here once more, as the last step before a text is part of a prompt (SPEC S-67).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NOTHING = "(none)"
 
 
 class PromptError(TacitdError):
-    """A prompt's file and what it is to be filled with do not fit together."""
+    """A prompt's placeholders and the values for them do not match."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """What a person typed, and the end of what the assistant had said just before."""
+    """A typed prompt, and the end of the assistant's text just before it."""
 
     text: str
     context: str = ""
@@ -55,31 +55,33 @@ class PromptMessage:
 
 @cache
 def load_template(name: PromptName) -> str:
-    """The prompt's text as it stands in its file, without the last newline."""
+    """The text of a prompt's file without the last newline."""
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
 def fill_template(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> str:
-    """Given a template, return it with every placeholder replaced, once each pass and no further.
+    """Return the template with every placeholder replaced, in a single pass. `literals` are braces to leave as they are.
 
-    Raises PromptError where a placeholder has no value, or a value no placeholder.
+    Raises PromptError if a placeholder has no value or a value has no placeholder.
     """
     wanted = set(_NAME.findall(text)) - set(literals)
     if wanted != set(values):
         missing, spare = sorted(wanted - set(values)), sorted(set(values) - wanted)
-        raise PromptError(f"the prompt cannot be filled: without a value {missing}, without a place {spare}")
+        raise PromptError(
+            f"the prompt cannot be filled: placeholders without a value {missing}, values without a placeholder {spare}"
+        )
     return _NAME.sub(lambda found: values.get(found[1], found[0]), text)
 
 
 def fence_text(data: str) -> str:
-    """Given any text, return it between two lines of backticks that nothing in it can close."""
+    """Return the text between two lines of backticks, more than the longest run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
     bar = "`" * max(3, longest + 1)
     return f"{bar}\n{data}\n{bar}"
 
 
 def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
-    """The whole prompt of Stage 1 (SPEC S-01): the summary, and the messages in order."""
+    """Return the prompt of Stage 1 (SPEC S-01), with the summary and the messages in order."""
     parts = [_numbered(number, message) for number, message in enumerate(messages, 1)]
     known_facts = redact_secrets(known_facts.strip())[0]
     values = {
@@ -95,10 +97,10 @@ def synthesis_prompt(
     facts: Sequence[str],
     repeated: Mapping[str, int],
 ) -> str:
-    """The whole prompt of Stage 2 (SPEC S-36).
+    """Return the prompt of Stage 2 (SPEC S-36).
 
-    `learned` gives what stands in LEARNED.md and in the folders' AGENTS.md, by relative path; `repeated`
-    how often a correction was made, and only those made more than once are passed on.
+    `learned`: the texts of LEARNED.md and of the folders' AGENTS.md, by path relative to the project. `repeated`: how
+    often each fact was extracted; the prompt contains those above 1.
     """
     counts = [f"{count} times: {fact}" for fact, count in repeated.items() if count > 1]
     values = {
@@ -111,24 +113,27 @@ def synthesis_prompt(
 
 
 def summary_prompt(documents: Mapping[str, str]) -> str:
-    """The whole prompt of the bootstrap (SPEC S-40): the documents by name."""
+    """Return the prompt of the summary (SPEC S-40). `documents`: texts by name."""
     return _filled("summary", {"directive_contents": _documents(documents)})
 
 
 @cache
 def list_instructions(name: PromptName) -> tuple[str, ...]:
-    """The prompt's own sentences, flattened, that no honest answer repeats (SPEC S-35).
+    """The prompt's own sentences, flattened. An answer that repeats one is an echo of the prompt (SPEC S-35).
 
-    Short lines ("Architectural principles") are left out: a person may well say those.
+    Short lines ("Architectural principles") are left out, because a fact can have the same words.
     """
-    mine = [line for line in load_template(name).splitlines() if _is_instruction(name, line)]
-    return sentences_of([SENTINEL, ModelRequest("", "fast", "").system, *mine])
+    instructions = [line for line in load_template(name).splitlines() if _is_instruction(name, line)]
+    return sentences_of([SENTINEL, ModelRequest("", "fast", "").system, *instructions])
 
 
 def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
-    """Those of the lines that are long enough to prove an echo, flattened. A lesson in force is the person's own."""
-    said = (flatten_text(strip_marks(line)) for line in lines if "->" not in line)
-    return tuple(line for line in said if len(line) >= 20 and len(line.split()) >= 4)
+    """The lines that are long enough to prove an echo, flattened. Lines with `->` are left out.
+
+    Those are lessons in force, which an extension adds to the prompt; a fact can repeat one.
+    """
+    flattened = (flatten_text(strip_marks(line)) for line in lines if "->" not in line)
+    return tuple(line for line in flattened if len(line) >= 20 and len(line.split()) >= 4)
 
 
 def _is_instruction(name: PromptName, line: str) -> bool:
@@ -142,8 +147,8 @@ def _filled(name: PromptName, values: Mapping[str, str]) -> str:
 
 def _numbered(number: int, message: PromptMessage) -> str:
     text, context = redact_secrets(message.text)[0], redact_secrets(message.context)[0]
-    said = f"What the assistant had just said:\n{fence_text(context)}\n" if context.strip() else ""
-    return f"Message {number}\n{said}What the person wrote:\n{fence_text(text)}"
+    before = f"What the assistant had just said:\n{fence_text(context)}\n" if context.strip() else ""
+    return f"Message {number}\n{before}What the person wrote:\n{fence_text(text)}"
 
 
 def _fenced_lines(lines: Iterable[str]) -> str:

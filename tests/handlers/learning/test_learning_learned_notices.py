@@ -34,7 +34,7 @@ def test_why_there_is_no_line() -> None:
         "you removed that line before",
         "what was proposed was refused",
         "the model made no line of it",
-        "another document says it already",
+        "another document contains it already",
     ]
     both = explain_no_line(repeated=1, withheld=0, refused=2, asked=True)
     assert both.startswith("it is written there already; what was proposed")

@@ -67,7 +67,7 @@ def test_each_repository_is_named_when_something_is_written_there_first(bench: B
     finally:
         logger.remove(sink)
     assert [text for text in said if str(bench.root) in text and "writes in" in text] == [
-        f"tacitd writes in {bench.root} from now on; `tacitd exclude` ends that\n"
+        f"tacitd writes in {bench.root} from now on; `tacitd exclude` stops that\n"
     ]
     assert bench.status["projects"] == {str(bench.root): "2026-11-20T04:30:00Z"}
     assert f"writes in {bench.root} since 2026-11-20T04:30:00Z" in bench.status["says"]
