@@ -1,10 +1,10 @@
-"""The lines of `tmp/learning-raw.jsonl`, and nothing of the file itself (SPEC S-02, S-21).
+"""Encode and parse the lines of `tmp/learning-raw.jsonl` (SPEC S-02, S-21). Bytes in and out; no disk.
 
     {"ts": "2025-12-17T01:50:00Z", "facts": ["Prefers X over Y"], "session": "…", "prompts": ["…"],
      "folders": ["src/auth"], "batch": "…"}
 
-`ts` and `facts` are seed 003's; the rest says where they came from, so that a batch is recognised when it is
-written again. Other tools append lines with `ts` and `facts` only: those are facts like ours.
+`ts` and `facts` are seed 003's format. The other fields are the facts' origin, by which a batch is recognised when it is
+written again. Other tools append lines with `ts` and `facts` only; those count as facts too.
 """
 
 from __future__ import annotations
@@ -24,41 +24,42 @@ class RawLine:
     """The facts of one batch."""
 
     ts: str
-    """UTC, `2025-12-17T01:50:00Z`; whatever stood there, for other tools' lines; "" where nothing did."""
+    """UTC, `2025-12-17T01:50:00Z`. Lines of other tools may have any other string, or "" for none."""
     facts: tuple[str, ...]
     session: str = ""
     prompts: tuple[str, ...] = ()
     """Ids of the prompts that the facts were extracted from."""
     folders: tuple[str, ...] = ()
+    """Folders that the session worked in, relative to the project."""
     batch: str = ""
-    """"" for lines of other tools."""
+    """The batch's id, "" for lines of other tools."""
     withheld: int = 0
-    """How many of its facts looked like a secret, and are kept nowhere."""
+    """Number of facts that looked like a secret. They are not stored."""
     aside: bool = False
-    """Whether it was written when its batch was put aside; other lines of that batch are older ones."""
+    """Whether the line was written when its batch was put aside. Other lines of that batch are older."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawFile:
-    """A raw file, read."""
+    """The contents of a raw file."""
 
     lines: tuple[RawLine, ...] = ()
     bad_lines: list[bytes] = field(default_factory=list)
-    """Lines that are no facts, without their newline: they go into quarantine."""
+    """Lines that do not parse as facts, without their newline (SPEC S-21)."""
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Every fact in order, repetitions included: how often a thing was said is counted from them."""
+        """Every fact in order, repetitions included, because repetitions are counted (SPEC S-36)."""
         return tuple(fact for line in self.lines for fact in line.facts)
 
     @property
     def batches(self) -> frozenset[str]:
-        """The batches that are already in the file."""
+        """Ids of the batches in the file."""
         return frozenset(line.batch for line in self.lines if line.batch)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Every folder once, in order of appearance."""
+        """The folders of all lines, each once, in order of first occurrence."""
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))
 
 
@@ -72,7 +73,7 @@ def encode_raw_line(
     *,
     aside: bool = False,
 ) -> bytes:
-    """Given a batch (`ts` in seconds since 1970, UTC), return its line, newline included."""
+    """Return the line of a batch in UTF-8, newline included. `ts` is in seconds since 1970, UTC."""
     record: dict[str, object] = {
         "ts": utc_seconds(ts),
         "facts": list(facts),
@@ -87,7 +88,7 @@ def encode_raw_line(
 
 
 def parse_raw_file(data: bytes) -> RawFile:
-    """Given the file's bytes, return its lines and, apart, what is none. Raises nothing."""
+    """Given a file's bytes, return its lines, and separately those that do not parse as facts. Raises nothing."""
     lines: list[RawLine] = []
     bad: list[bytes] = []
     for raw in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -109,11 +110,11 @@ def _line(text: bytes) -> RawLine | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("facts"), list):
         return None
-    said = [value for value in record["facts"] if isinstance(value, str)]
-    # Before it is shortened: a cut could halve a secret out of recognition.
+    given = [value for value in record["facts"] if isinstance(value, str)]
+    # The whole value is checked too: a secret that `tidy_fact` cuts would no longer match its pattern.
     safe = [
         fact
-        for value in said
+        for value in given
         if not has_secret(sanitize_line(value)) and not has_secret(fact := tidy_fact(value))
     ]
     return RawLine(
@@ -123,7 +124,7 @@ def _line(text: bytes) -> RawLine | None:
         prompts=_texts(record.get("prompts")),
         folders=_texts(record.get("folders")),
         batch=_text(record.get("batch")),
-        withheld=len(said) - len(safe),
+        withheld=len(given) - len(safe),
         aside=record.get("aside") is True,
     )
 

@@ -1,13 +1,13 @@
-"""Which files in a project's `tmp/` are ours to read, rename and remove: what a repository brought along is not.
+"""Decide which files in a project's `tmp/` are ours to read, rename and remove.
 
-A clone brings what was committed, an unpacked archive what was packed. A raw file among it looks like one of ours, and
-its facts would become lines that every later session loads. So a raw file is ours only where
+A clone or an unpacked archive can contain a raw file. It looks like one of ours, and its facts would become lines that
+every later session loads. A raw file is therefore ours only if
 
-- git does not track it. Such a file is never read, changed or removed, and where git cannot say, none is;
-- it was not there when the project was first seen. Of one that was, only what is appended later counts: another tool
-  wrote that here.
+- git does not track it. A tracked file is never read, changed or removed. If git cannot tell, no file is;
+- it did not exist when the project was first seen. Of a file that did, only bytes appended later count, because a program
+  on this machine wrote them.
 
-What was there at the first sight is kept in a log. The times of the files themselves are not used: whoever packs an
+The files that existed at first sight are recorded in a log. Modification times are not used, because the author of an
 archive chooses them.
 """
 
@@ -33,58 +33,62 @@ from tacitd_handlers.learning.store import CLAIMED, RAW, SUMMARY, ProjectPaths, 
 
 LOG = "first-sights.jsonl"
 HEAD = 65_536
-"""Bytes at a file's beginning by which it is recognised."""
+"""Number of bytes at a file's beginning whose digest identifies it."""
 RETRY = 60.0
-"""Seconds before git is asked again where it could not say."""
+"""Seconds before git is asked again after it could not list what it tracks."""
 
 Tracked = frozenset[str] | None
-"""Case-folded names in `tmp/` that git tracks; None where git cannot say."""
+"""Case-folded names of the files in `tmp/` that git tracks; None if git cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class BroughtFile:
-    """A file that was not written here, as it was when that was noticed."""
+    """A file that came with the project, as it was when it was first seen."""
 
     size: int
-    """Bytes."""
+    """Size in bytes."""
     head: str
-    """SHA-256 of its first 64 KB; "" where it was not read: it was tracked, or could not be."""
+    """SHA-256 of its first 64 KB in hexadecimal; "" if it was not read, because it was tracked or unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TrackedAnswer:
-    """What git said, until the index changes."""
+    """Git's answer, valid until the index changes."""
 
     tracked: Tracked
     stamp: tuple[int, int, int] | None
     tmp: Path
     asked_at: float
-    """Seconds of the monotonic clock."""
+    """When git was asked: seconds of the monotonic clock."""
 
     def is_current(self, stamp: tuple[int, int, int] | None, tmp: Path, now: float) -> bool:
-        """Whether git need not be asked again."""
+        """Whether the answer still applies, so that git is not asked again."""
         fresh = self.tracked is not None or now - self.asked_at < RETRY
         return fresh and (self.stamp, self.tmp) == (stamp, tmp)
 
 
 @dataclass(slots=True)
 class RawOwnership:
-    """Which raw files are ours, by project. Thread-safe.
+    """Knows which raw files are ours, by project. Thread-safe.
 
-    Its log holds `{"project": "/…/app", "at": 1795149000.0, "files": {"learning-raw.jsonl": [120, "…"]}}`: `at` in
-    seconds since 1970, UTC; for each file its size and the digest of its beginning, null when it is gone, or "made" where
-    tacitd made it under a name that nobody could foresee. Later records of a project add to earlier ones.
+    Its log has records `{"project": "/…/app", "at": 1795149000.0, "files": {"learning-raw.jsonl": [120, "…"]}}`. `at` is in
+    seconds since 1970, UTC. Each file has its size and the digest of its beginning; or null once it no longer counts as
+    brought along; or "made" if tacitd made it under a name with a random part. Later records of a project add to earlier
+    ones.
     """
 
     home: Path
     clock: Clock
     known_since: Mapping[Path, float] = field(default_factory=dict)
-    """Projects that were written in before first sights were noted, and since when: what lies there counts as ours."""
+    """Projects in which tacitd wrote before this log existed, with the time of the first write (seconds since 1970, UTC).
+
+    The files that existed in them count as ours.
+    """
     disk: Disk | None = None
     read: git.ReadGit = git.read_git
     _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
     _made: dict[Path, set[str]] = field(default_factory=dict, init=False)
-    """Names of claimed files that are ours whatever git says."""
+    """Names of claimed files that are ours even if git cannot tell what it tracks."""
     _answers: dict[Path, _TrackedAnswer] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _log: Log = field(init=False)
@@ -95,15 +99,15 @@ class RawOwnership:
             self._fold(record)
 
     def inspect_files(self, files: ProjectPaths) -> RawAccess:
-        """What may be done with the project's raw files now. The first call notes the first sight of the project.
+        """Return what may be done with the project's raw files now. The first call records the first sight.
 
-        Raises OSError where that cannot be written down, and FileRefusedError where `tmp/` cannot be listed: until then
-        nothing there can be trusted.
+        Raises OSError if the record cannot be written, and FileRefusedError if `tmp/` cannot be listed. Without the record
+        or the list, no file there can be trusted.
         """
         tmp = resolve_links(files.tmp_dir)
         if not tmp.is_relative_to(resolve_links(files.root)):
             return RawAccess(raw="closed", summary="closed")
-        # In this order: a checkout that has begun since then does not bring what is listed here.
+        # The files are listed before git is asked: a file that a checkout creates in between is then not in the list.
         present = dict(_list_present(files))
         tracked = self._list_tracked(files, tmp)
         with self._lock:
@@ -114,19 +118,19 @@ class RawOwnership:
             return judge_raw_files(files, tracked, self._brought[files.root], present, made)
 
     def note_taken(self, files: ProjectPaths, name: str, size: int) -> None:
-        """The facts up to this byte of a file that was brought along have been taken. Raises OSError."""
+        """Record that the facts of a brought file were taken up to byte offset `size`. Raises OSError."""
         with self._lock:
             self._note(files, {name: BroughtFile(size, _digest(files.tmp_dir / name, size))})
 
     def note_made(self, files: ProjectPaths, names: Iterable[str]) -> None:
-        """We are about to make claimed files with these names, which hold random parts. Raises OSError."""
+        """Record that claimed files with these names, which have random parts, are about to be made. Raises OSError."""
         record = {"project": str(files.root), "at": self.clock.now(), "files": dict.fromkeys(names, "made")}
         with self._lock:
             self._log.append(record, sync=True)
             self._fold(record)
 
     def note_replaced(self, files: ProjectPaths, name: str) -> None:
-        """We have written this file anew, so it is ours. Raises OSError."""
+        """Record that this file was replaced by ours. Raises OSError."""
         with self._lock:
             if name in self._brought.get(files.root, {}):
                 self._note(files, {name: None})
@@ -138,24 +142,24 @@ class RawOwnership:
         self._note(files, {name: _describe(files, name, size, tracked) for name, size in present.items()})
 
     def _note_changes(self, files: ProjectPaths, tracked: Tracked, present: Mapping[str, int]) -> None:
-        """Follow what git and others do with the files: tracked, no longer tracked, replaced, gone."""
+        """Record changes since the last look: files that are newly tracked, no longer tracked, replaced, or gone."""
         if tracked is None:
             return
         brought = self._brought[files.root]
         changes: dict[str, BroughtFile | None] = {}
         for name, size in present.items():
-            was = brought.get(name)
+            before = brought.get(name)
             if name.casefold() in tracked:
-                if was is None or was.head:
+                if before is None or before.head:
                     changes[name] = BroughtFile(size, "")
-            elif was is not None and not was.head:
-                # `git rm --cached` leaves the file: nothing that is in it by now was written here.
-                if (now := _describe(files, name, size, tracked)) != was:
+            elif before is not None and not before.head:
+                # `git rm --cached` leaves the file in place, with contents that came with the repository.
+                if (now := _describe(files, name, size, tracked)) != before:
                     changes[name] = now
             elif (
-                was is not None
+                before is not None
                 and not name.endswith(CLAIMED)
-                and not _begins_with(files.tmp_dir / name, was, size)
+                and not _begins_with(files.tmp_dir / name, before, size)
             ):
                 changes[name] = None
         changes |= {name: None for name in brought if name not in present and name.casefold() not in tracked}
@@ -185,12 +189,12 @@ class RawOwnership:
                     brought.pop(str(name), None)
 
     def _list_tracked(self, files: ProjectPaths, tmp: Path) -> Tracked:
-        """What git tracks in `tmp/`, the real path, from memory while the index stays the same."""
+        """Return what git tracks in `tmp`, a real path. The last answer is used while the index is unchanged."""
         repository, within = git.find_repository(files.root), git.find_repository(tmp)
         if repository is None or within is None:
             return frozenset() if repository is within else None
         if repository.here != within.here or not tmp.is_relative_to(repository.here):
-            return None  # `tmp` is a submodule, whose own index may track the files
+            return None  # `tmp` is a submodule, and its own index may track the files
         if git.is_index_locked(repository):
             return None
         now, stamp = self.clock.monotonic(), _stamp(repository.git_dir / "index")
@@ -209,8 +213,11 @@ def judge_raw_files(
     present: Mapping[str, int],
     made: frozenset[str] = frozenset(),
 ) -> RawAccess:
-    """Given what git tracks, what was brought along, the sizes of what is there, and the names of files that tacitd made,
-    return what may be done."""
+    """Return what may be done with the raw files. Pure.
+
+    `tracked`: the names that git tracks. `brought`: the files that came with the project, by name. `present`: the sizes of
+    the files that exist, by name. `made`: the names of claimed files that tacitd made.
+    """
 
     def is_foreign(name: str) -> bool:
         if tracked is None:
@@ -242,23 +249,23 @@ def judge_raw_files(
 
 
 def describe_foreign(files: ProjectPaths, access: RawAccess) -> tuple[str, str] | None:
-    """What `status` says of raw files that are left alone, and the hint; None where there are none."""
+    """Return text and hint for `status` about raw files that are not ours; None if there are none."""
     if not access.foreign:
         return None
     names = ", ".join(access.foreign[:5]) + (", …" if len(access.foreign) > 5 else "")
     if not access.known:
         what = (
-            f"git cannot say whether it tracks {names} in {files.tmp_dir}: they are not read and not changed"
+            f"git cannot tell whether it tracks {names} in {files.tmp_dir}: they are not read and not changed"
         )
-        return what, f"`git -C {files.root} status` says why"
+        return what, f"run `git -C {files.root} status` to see why"
     what = f"{names} in {files.tmp_dir} came with the project: they are not read and not changed"
-    return what, "remove them if nobody needs them; what is learned here goes on without them"
+    return what, "delete them if they are not needed; learning works without them"
 
 
 def _list_present(files: ProjectPaths) -> Iterator[tuple[str, int]]:
-    """Names and sizes of the ordinary files in `tmp/` that have our names.
+    """Yield names and sizes of the regular files in `tmp/` that have our names.
 
-    Two names are looked up and not listed: a file system that ignores case finds them in any.
+    The raw file and the summary are looked up by name, because a file system may ignore case.
     """
     try:
         for path in (files.raw_file, files.summary_file):
@@ -274,7 +281,7 @@ def _list_present(files: ProjectPaths) -> Iterator[tuple[str, int]]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        hint = "give tacitd the right to read it"
+        hint = "make it readable for tacitd"
         raise FileRefusedError(f"{files.tmp_dir} cannot be listed: {error.strerror}", hint) from error
 
 
@@ -285,13 +292,15 @@ def _describe(files: ProjectPaths, name: str, size: int, tracked: Tracked) -> Br
 
 
 def _begins_with(path: Path, brought: BroughtFile, size: int) -> bool:
-    """Whether this is still the file that was brought along, with or without more at its end. One that cannot be read
-    now is not taken for another."""
+    """Whether this is still the file that was brought along, possibly with more at its end.
+
+    A file that cannot be read now counts as the same one.
+    """
     return size >= brought.size and _digest(path, brought.size) in (brought.head, "")
 
 
 def _digest(path: Path, size: int) -> str:
-    """The digest of the first 64 KB of so many bytes; "" where the file cannot be read."""
+    """SHA-256 in hexadecimal of the first `size` bytes, at most HEAD; "" if the file cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

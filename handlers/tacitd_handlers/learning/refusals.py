@@ -1,7 +1,11 @@
-"""What a model proposed and tacitd did not store: one log for facts, lines, headings, profile values and lessons.
+"""The log of texts that a model proposed and tacitd did not store (SPEC S-24, S-67).
 
-A refused text is not lost: a person finds it with `tacitd learned --refused` and may write it down by hand. The log is in
-the state directory, which no session loads. It is redacted, and kept for 90 days.
+It is used for facts, lines, headings, profile values and lessons. `tacitd learned --refused` lists the texts, so that the
+user can accept one by hand. The log is in the state directory, which no session loads. Its texts are redacted, and are
+kept for 90 days. Which texts are refused is decided elsewhere.
+
+A record is `{"at", "key", "project", "kind", "verdict", "text", "reason", "words"}`: `at` in seconds since 1970, UTC;
+`verdict` is `refused` or `waits`; `words` are the beginnings of the messages.
 """
 
 from __future__ import annotations
@@ -26,13 +30,15 @@ from tacitd_handlers.shared.answer_screening import shorten_line
 
 REFUSED_LOG = "refused.jsonl"
 UNUSABLE = "learning.refusals"
-"""The degradation while the log cannot be read or written."""
+"""Id of the degradation while the log cannot be read or written."""
 KEEP = 90 * 86_400.0
 """Seconds for which a refusal is kept."""
 _TEXT_LIMIT = 500
+"""Characters that are kept of a refused text."""
 _WORDS_LIMIT = 200
 """Characters that are kept of each message."""
 _MESSAGES = 10
+"""Number of messages that are kept with a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +46,30 @@ class RefusedText:
     """One text of a model that was not stored."""
 
     kind: str
-    """What it would have become: `fact`, `line`, `section`, `profile`, `lesson`."""
+    """What it was proposed as: `fact`, `line`, `section`, `profile`, `lesson`."""
     text: str
     reason: str
     waits: bool = False
-    """Whether a person is to decide; otherwise it is refused."""
+    """True: the user decides about it. False: it is refused."""
 
 
 class RefusalLog:
-    """The log of one learning handler. Thread-safe: two projects are learned at once."""
+    """The log of the learning handler. Thread-safe, because projects are handled in parallel."""
 
     def __init__(self, home: Path, disk: Disk | None = None) -> None:
         self._log = Log(home / REFUSED_LOG, disk)
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[float, bool]] = {}
-        """Of each refusal that is kept, by its key: when it was made, and whether it waits."""
+        """Time and `waits` of each refusal that is kept, by its key."""
         self._unwritten: list[dict[str, Any]] = []
 
     @property
     def path(self) -> Path:
-        """Where the log is."""
+        """The log's file."""
         return self._log.path
 
     def load(self) -> None:
-        """Read which refusals there are, so that none is written twice. Raises OSError."""
+        """Read the keys of the stored refusals, so that none is written twice. Raises OSError."""
         with self._lock:
             self._seen = {
                 str(record["key"]): (float(record["at"]), record.get("verdict") == "waits")
@@ -74,12 +80,13 @@ class RefusalLog:
     def add(
         self, refusals: Iterable[RefusedText], project: Path, cause: str, words: Sequence[str], at: float
     ) -> str:
-        """Keep refusals. `cause` names the work that they come from: the same text of the same work is kept once.
+        """Append refusals. Return why the log cannot be written, "" if it was.
 
-        `words`: the messages they come from. `at`: seconds since 1970, UTC. Returns why the log cannot be written, ""
-        where it can; what could not be written is written with the next refusal.
+        `cause` identifies the work that they come from: the same text of the same work is kept once. `words`: the messages
+        that they come from. `at`: seconds since 1970, UTC. Records that could not be written are written with the next
+        call.
         """
-        said = [
+        beginnings = [
             shorten_line(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]
         ]
         with self._lock:
@@ -93,12 +100,16 @@ class RefusalLog:
                 self._seen[key] = (at, one.waits)
                 made = {"at": int(at), "key": key, "project": str(project), "kind": one.kind}
                 made["verdict"] = "waits" if one.waits else "refused"
-                made |= {"text": text, "reason": redact_secrets(sanitize_line(one.reason))[0], "words": said}
+                made |= {
+                    "text": text,
+                    "reason": redact_secrets(sanitize_line(one.reason))[0],
+                    "words": beginnings,
+                }
                 self._unwritten.append(made)
             return self._write()
 
     def prune(self, now: float) -> None:
-        """Remove what is older than 90 days. Raises OSError and LogDamagedError."""
+        """Remove refusals that are older than KEEP. `now`: seconds since 1970, UTC. Raises OSError and LogDamagedError."""
         with self._lock:
             old = [key for key, (at, _) in self._seen.items() if at < now - KEEP]
             if not old:
@@ -108,7 +119,7 @@ class RefusalLog:
                 del self._seen[key]
 
     def count_verdicts(self) -> Mapping[str, int]:
-        """How many texts were refused, and how many wait for a person."""
+        """The number of texts that were refused, and of those that wait for the user's decision."""
         with self._lock:
             found = Counter("waits" if waits else "refused" for _, waits in self._seen.values())
         return {"refused": found["refused"], "waits": found["waits"]}
@@ -133,18 +144,16 @@ def keep_refusals(
     words: Sequence[str],
     tools: Tools,
 ) -> bool:
-    """Keep refusals, and degrade while the log cannot be written. Return whether all of them are in the log.
+    """Append refusals, and degrade while the log cannot be written. Return whether all of them are in the log.
 
-    What was grounded beside them can be stored all the same, unless the refused texts are kept nowhere but in a file that
-    would be removed.
+    If False, the caller may still store what was grounded in the same answer, unless the refused texts exist only in a file
+    that it is about to delete.
     """
     if not refusals:
         return True
     why = log.add(refusals, project, cause, words, tools.clock.now())
     if why:
-        hint = (
-            "make it a file that tacitd may write, or move it away; the next refused text brings these along"
-        )
+        hint = "make it a file that tacitd can write, or move it away; these texts are written with the next refused one"
         tools.degrade(Degradation(UNUSABLE, f"{log.path} cannot be written: {why}", hint))
     else:
         tools.clear(UNUSABLE)
@@ -152,7 +161,10 @@ def keep_refusals(
 
 
 def read_refusals(home: Path, now: float, project: Path | None = None) -> list[dict[str, Any]]:
-    """Return the refusals of the last 90 days, oldest first, of one project or of all. Raises OSError."""
+    """Return the records of the last 90 days, oldest first, of one project or of all (None). Raises OSError.
+
+    `home` is the handler's directory; `now` is in seconds since 1970, UTC.
+    """
     found = {
         str(record.get("key", "")): record for record in Log(home / REFUSED_LOG).read() if "key" in record
     }

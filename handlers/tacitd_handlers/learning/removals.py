@@ -1,6 +1,7 @@
-"""Looking at our lines again: which a person took out, which came back (SPEC S-28).
+"""Check our lines for removals: which ones the user removed, and which came back (SPEC S-28).
 
-A look is kept with the commit it stands in, so that what is judged is always a passage from one look to the next.
+What a check saw is kept in a commit, so each check compares a file with the previous check. The rules are in
+`tombstones`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from tacitd_handlers.learning.tombstones import judge_removals
 
 
 def find_written_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
-    """Every line that tacitd wrote and did not take back, by file: with when (seconds since 1970, UTC)."""
+    """Return every line that tacitd wrote and did not undo, by file relative to the project.
+
+    The values are the times of writing in seconds since 1970, UTC.
+    """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
         if past.put_at is not None and past.taken_at is None and path.is_relative_to(project.root):
@@ -28,7 +32,10 @@ def find_written_lines(history: History, project: Project) -> dict[str, dict[str
 
 
 def check_removals(project: Project, state: LearningState, history: History, now: float) -> dict[str, Any]:
-    """Given what was seen last, return the data of a `tombstone` commit; {} where nothing is to be kept."""
+    """Compare our lines with the last check, and return the data of a `tombstone` commit; {} if we wrote no lines.
+
+    `now`: seconds since 1970, UTC.
+    """
     removed: dict[str, list[str]] = {}
     lifted: dict[str, list[str]] = {}
     looks: dict[str, Any] = {}
@@ -47,7 +54,7 @@ def check_removals(project: Project, state: LearningState, history: History, now
 
 
 def is_news(data: Mapping[str, Any], project: Project, state: LearningState) -> bool:
-    """Whether a look says anything that the state does not know yet."""
+    """Whether the result of `check_removals` differs from the state, so that a commit is needed."""
     if not data:
         return False
     before = state.snapshots.get(project.root, {})
@@ -64,14 +71,14 @@ def _judge(
     before = state.snapshots.get(project.root, {}).get(name, LineSnapshot((), 0.0))
     try:
         shared = read_shared(project.root / Path(name), project.root)
-    except FileRefusedError:  # nothing is concluded from a file that cannot be read
+    except FileRefusedError:  # a file that cannot be read proves nothing, so the last check stays valid
         return ([], []), {"lines": list(before.lines), "at": before.at}
-    stones = sorted(state.tombstones.get(project.root, {}).get(name, set()))
-    there = None if shared.data is None else shared.lines
-    verdict = judge_removals(lines, before.lines, before.at, there, stones, None)
-    if verdict.removed and project.git:  # git is only asked where there is something to ask
+    tombstones = sorted(state.tombstones.get(project.root, {}).get(name, set()))
+    current = None if shared.data is None else shared.lines
+    verdict = judge_removals(lines, before.lines, before.at, current, tombstones, None)
+    if verdict.removed and project.git:  # asking git is slow, so it is asked only if a line is missing
         seen_by_git = git_view(project, name, shared.data, state.heads.get(project.root))
-        verdict = judge_removals(lines, before.lines, before.at, there, stones, seen_by_git)
-    # Only our own lines are remembered: what else a person keeps in the file is theirs.
+        verdict = judge_removals(lines, before.lines, before.at, current, tombstones, seen_by_git)
+    # Only our own lines are remembered. Other lines in the file are the user's and are not stored.
     kept = [line for line in shared.lines if line in lines]
     return (list(verdict.removed), list(verdict.lifted)), {"lines": kept, "at": now}

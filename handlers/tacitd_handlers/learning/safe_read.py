@@ -1,4 +1,4 @@
-"""Reading a file that may be anything: a link, a FIFO, a device. Imports next to nothing."""
+"""Read files that may be links, FIFOs or devices. Used by `tacitd context`, so this module imports little."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tacitd.errors import FileRefusedError
 
 
 def resolve_links(path: Path) -> Path:
-    """The path behind every link. Unlike `Path.resolve` it raises nothing where links run in a circle."""
+    """Return the real path. Unlike `Path.resolve` it raises nothing if links form a cycle."""
     return Path(os.path.realpath(path))
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Whether the file behind every link is outside the project, or in a git directory.
+    """Whether the file's real path is outside the project, or in a git directory.
 
-    A repository can bring such a link along. The text behind it is not the project's: it may be a private key.
+    A repository can contain such a link. The file behind it is not the project's; it may be a private key.
     """
     place, top = resolve_links(path), resolve_links(root)
     return not place.is_relative_to(top) or ".git" in map(str.casefold, place.relative_to(top).parts)
 
 
 def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
-    """At most `limit` bytes of an ordinary file from `begin` on, links followed; None where there is none.
+    """Return at most `limit` bytes of a regular file from byte offset `begin` on; None if it does not exist.
 
-    Raises FileRefusedError for a directory, a FIFO or a device (nothing waits for those), and OSError.
+    Links are followed. Raises FileRefusedError for a directory, a FIFO or a device, without blocking on it, and OSError.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""`tacitd scan`: learn from transcripts of the past, after saying what it may cost."""
+"""`tacitd scan`: learn from existing transcripts, after showing what it may cost."""
 
 from __future__ import annotations
 
@@ -51,43 +51,42 @@ _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
 )
 @click.option("--since", required=True, help="How far back: 12h, 30d, or a date such as 2026-01-31.")
 @click.option("--project", help="Only this project (a directory in it).")
-@click.option("--dry-run", is_flag=True, help="Say what it would take, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="What it takes, as JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON on stdout.")
 @click.pass_context
 def scan(
     ctx: click.Context, since: str, project: str | None, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Learn from what was said before tacitd came.
+    """Learn from transcripts that were written before tacitd was installed.
 
-    Says first how many prompts that were not handled yet, calls and, at most, how much money. The budget's caps hold: what is over them waits for
-    the next day.
+    First prints an estimate: how many prompts were not handled yet, and the maximum of calls and cost. The budget's caps
+    apply: prompts beyond them wait until the next day.
     """
     floor = _parse_since(since)
     found = dict(_find_sessions(floor, project))
-    est = _estimate_scan([sitting for sittings in found.values() for sitting in sittings])
-    _echo_estimate(est, sum(one.handled for sittings in found.values() for one in sittings), as_json)
+    est = _estimate_scan([session for sessions in found.values() for session in sessions])
+    _echo_estimate(est, sum(one.handled for sessions in found.values() for one in sessions), as_json)
     if dry_run or not est.prompts:
         return
     if not yes:
         click.confirm("Go on?", abort=True, err=True)
-    roots = sorted({sitting.project for sittings in found.values() for sitting in sittings})
+    roots = sorted({session.project for sessions in found.values() for session in sessions})
     with connect_or_run() as call:
         ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
 
 
 def _parse_since(since: str) -> float:
-    """Seconds since 1970, UTC."""
+    """Return the time that `--since` means, in seconds since 1970, UTC. A date is in local time. Raises BadParameter."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}(T.*)?", since):
         from datetime import datetime
 
         with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(since).astimezone().timestamp()
-    if re.fullmatch(
-        r"\s*[\d.]+\s*", since
-    ):  # elsewhere a bare number is seconds, and nobody means those here
+    # In the configuration a number without a unit is seconds. Here it would almost always be a mistake.
+    if re.fullmatch(r"\s*[\d.]+\s*", since):
         raise click.BadParameter(
-            f"{since!r} has no unit: say {since.strip()}d for days", param_hint="--since"
+            f"{since!r} has no unit: write {since.strip()}d for days", param_hint="--since"
         )
     try:
         return time.time() - parse_duration(since)
@@ -96,35 +95,35 @@ def _parse_since(since: str) -> float:
 
 
 def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, list[SessionVolume]]]:
-    """Transcripts with prompts from since then, and how much is in each."""
+    """Yield each transcript with prompts since `floor` (seconds since 1970, UTC), with the volume for each project."""
     from tacitd.model.answer_checks import SENTINEL
 
-    places = get_paths()
+    paths = get_paths()
     config = _config()
-    own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
-    source = make_source(places.config_dir, own)
-    private = [places.state_dir, places.config_dir]
-    projects = ProjectFinder(places.home, SystemClock(), excludes=config.projects.exclude, private=private)
+    own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
+    source = make_source(paths.config_dir, own)
+    private = [paths.state_dir, paths.config_dir]
+    projects = ProjectFinder(paths.home, SystemClock(), excludes=config.projects.exclude, private=private)
     wanted = projects.find_project(str(resolve_directory(project))) if project else None
     if project and not isinstance(wanted, Project):
         raise click.BadParameter(
-            f"{project} is no project: {getattr(wanted, 'reason', '')}", param_hint="--project"
+            f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen, handled = SeenPrompts(), handled_prompts(places.state_dir)
+    seen, handled = SeenPrompts(), handled_prompts(paths.state_dir)
     for path in _transcripts(source, floor):
-        sittings = _count_sessions(
+        sessions = _count_sessions(
             path, source, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
         )
-        if sittings:
-            yield path, sittings
+        if sessions:
+            yield path, sessions
 
 
 def handled_prompts(state_dir: Path) -> SeenPrompts:
-    """The prompts that learning has put to the model or passed over: a scan skips them, and they cost nothing again."""
+    """Return the prompts that learning has handled, from its log. A scan skips them. Raises OSError."""
     handled = SeenPrompts()
     for record in Log(state_dir / "handlers" / "learning" / "log.jsonl").read():
         if record.get("k") in ("done", "ids") and isinstance(record.get("ids"), list):
-            with suppress(ValueError):  # a newer version's: not ours to judge
+            with suppress(ValueError):  # the record may be a newer version's
                 handled.load_keys(map(str, record["ids"]))
     return handled
 
@@ -188,22 +187,22 @@ def _config() -> Config:
     return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 
 
-def _estimate_scan(sittings: list[SessionVolume]) -> Estimate:
+def _estimate_scan(sessions: list[SessionVolume]) -> Estimate:
     gathering: ExtractionSettings = _config().get_section("extraction")
-    return estimate_cost(sittings, gathering.max_prompts, gathering.max_bytes)
+    return estimate_cost(sessions, gathering.max_prompts, gathering.max_bytes)
 
 
 def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
-    """`handled`: prompts that were handled before."""
+    """Print the estimate. `handled`: the number of prompts that were handled before."""
     if as_json:
         echo_json(asdict(est) | {"handled": handled})
     if not est.prompts and handled:
         echo_message(
-            f"nothing new was typed since then: {handled} prompts were handled before, and cost nothing again"
+            f"nothing new was typed since then: {handled} prompts were handled before and cost nothing"
         )
         return
     if not est.prompts:
-        echo_message("nothing was typed since then that could be learned from")
+        echo_message("nothing was typed since then that tacitd can learn from")
         return
     cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
     new = "new prompts" if handled else "prompts"
@@ -211,24 +210,24 @@ def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
         f"{est.prompts} {new} in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}"
     )
     if handled:
-        echo_message(f"{handled} more were handled before, and cost nothing again")
+        echo_message(f"{handled} more were handled before and cost nothing")
 
 
 def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
     call("scan", since=floor, transcripts=transcripts, projects=roots)
     _show_progress(call, transcripts)
-    said = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
-    for one in said["made"]:
+    result = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
+    for one in result["made"]:
         echo_message(one["line"])
-    for text, _ in parked_lines(said["parked"]):
+    for text, _ in parked_lines(result["parked"]):
         echo_message(f"parked: {text}")
-    for text in describe_waiting(row for row in said["waits"] if row["project"] in roots):
+    for text in describe_waiting(row for row in result["waits"] if row["project"] in roots):
         echo_message(f"waits: {text}")
-    return PARKED if said["parked"] else 0
+    return PARKED if result["parked"] else 0
 
 
 def _show_progress(call: CallMethod, transcripts: list[str]) -> None:
-    """A progress bar on a terminal, until everything is handled or something is parked."""
+    """On a terminal, show a progress bar until everything is handled or something is parked."""
     if not sys.stderr.isatty():
         return
     from rich.console import Console

@@ -1,6 +1,6 @@
-"""Which folders a session was about: those of the files that its tools read and wrote (SPEC S-30).
+"""The folders that a session worked in: those of the files that its tools read and wrote (SPEC S-30).
 
-Lexical only: a path is text, nothing is looked up. The command of a shell says too little and is not read.
+Pure: paths are compared as text, without the disk. Shell commands are not parsed for paths.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tacitd.events import ToolUse
 from tacitd_handlers.learning.stage2.place import VENDORED
 
 FOLDERS_LIMIT = 30
+"""Maximum number of folders of a session."""
 _FILE_KEYS = ("file_path", "notebook_path")
 _FOLDER_OR_FILE_KEY = "path"
 
@@ -25,15 +26,15 @@ def folders_of(
     cwd: str = "",
     worktrees: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Given a project's root and tool uses, return the folders touched: relative, most often first, at most 30.
+    """Return the folders of the tool uses, relative to the project's root, most frequent first, at most 30.
 
-    `cwd` is what relative paths are relative to (the root, if not given); `worktrees` are further roots of the
-    same project. Paths outside all of them, the root itself, and vendored folders are left out.
+    `cwd`: the directory for relative paths, by default the root. `worktrees`: further roots of the same project. Paths
+    outside all roots, the root itself and vendored folders are left out.
     """
     roots = [normpath(one) for one in (root, *worktrees)]
     counts: Counter[str] = Counter()
     for use in uses:
-        for path in _touched(use):
+        for path in _named_folders(use):
             folder = _relative(normpath(path if path.startswith("/") else f"{cwd or root}/{path}"), roots)
             if folder and not any(part.casefold() in VENDORED for part in folder.split("/")):
                 counts[folder] += 1
@@ -41,8 +42,8 @@ def folders_of(
     return tuple(folder for folder, _ in ranked[:FOLDERS_LIMIT])
 
 
-def _touched(use: ToolUse) -> list[str]:
-    """The folders that the call's input names. A `path` whose last part has a suffix is taken for a file."""
+def _named_folders(use: ToolUse) -> list[str]:
+    """The folders that the tool's input names. A `path` whose last part has a suffix counts as a file."""
     try:
         given = json.loads(use.input)
     except (ValueError, RecursionError):
@@ -57,7 +58,7 @@ def _touched(use: ToolUse) -> list[str]:
 
 
 def _relative(path: str, roots: Sequence[str]) -> str:
-    """The path below the innermost root that holds it; "" where none does, or where it is the root."""
+    """The path relative to the innermost root that contains it; "" if there is none, or if it is the root."""
     for root in sorted(roots, key=len, reverse=True):
         if path == root:
             return ""

@@ -1,4 +1,4 @@
-"""The learning slice's sections of the configuration."""
+"""The learning plugin's sections of the configuration: `extraction` and `synthesis`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ class ExtractionSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     settle: Duration = Field(
-        default=600.0, ge=0, description="Prompts are gathered until nothing was typed for so long."
+        default=600.0,
+        ge=0,
+        description="Prompts of a session are sent to the model once nothing was typed for this time.",
     )
     max_prompts: int = Field(
-        default=10, ge=1, le=100, description="So many prompts go out at once, also before that."
+        default=10, ge=1, le=100, description="With this many prompts, they are sent at once."
     )
     max_bytes: int = Field(
         default=24576,
         ge=1024,
         le=200_000,
-        description="So many bytes of prompts go out at once, also before that.",
+        description="With this many bytes of prompts, they are sent at once.",
     )
 
 
 class SynthesisSettings(BaseModel):
-    """`synthesis`: how facts become lines."""
+    """`synthesis`: how facts are written as lines."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,5 +37,5 @@ class SynthesisSettings(BaseModel):
         default=5,
         ge=1,
         le=20,
-        description="After so many answers that cannot be used, the facts are put aside.",
+        description="After this many unusable answers in a row, the facts are put aside.",
     )
