@@ -78,7 +78,7 @@ def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
     daemon.type_("s2", "Prefers basalt-2")
     daemon.synthesize()
     assert daemon.learned == ["never sleep in tests", "Prefers basalt-2"]
-    assert "1 lines that you removed were said again" in daemon.cli("status").stdout
+    assert "1 lines that you removed were learned again" in daemon.cli("status").stdout
 
 
 def test_a_linked_worktree_learns_for_the_main_one(make: MakeDaemon) -> None:

@@ -1,18 +1,22 @@
-"""What the learning handler remembers: folded from its commits, so a restart knows it again. No disk, no model.
+"""The learning handler's state, folded from its commits when the handler opens. No disk, no model.
 
-Data of its commits, by their `kind`:
+The data of a commit depends on its `kind`:
 
-    batch      one call of the fast tier: id, project, prompts (ids), new facts, folders, asked; `again`: lines of
-               LEARNED.md that a fact repeated; `refused`: how many texts of the answer were not stored
-    skipped    prompts that were looked at and not put to the model, and why
-    (batch and synthesis: `left_out`, how many facts were kept nowhere, by reason)
-    synthesis  batches that became lines: batches, lines (how many), put, swapped (new to old), again, withheld, look,
-               files (line to file), usd (all calls that led there), from (prompts);
-               `no_line`: why no line was made; `read`: claimed files that grew meanwhile, and up to which byte they are done with
-    aside      facts that no answer could make lines of: files (in `tmp/`), reason, batches;
-               `unfiled`: those of the batches whose own file could not be read, or has other facts too
-    tombstone  lines of ours that a person removed, lines whose tombstone is lifted, and the commit seen
-    summary    the known-facts summary was made because somebody asked
+    batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
+               the numbers `seen`, `asked`, `facts`, `dropped`; `again`: lines of LEARNED.md that a fact repeated;
+               `refused`: number of texts of the answer that were not stored
+    skipped    prompts that were not put to the model: `seen` (number), `why`
+    synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
+               `withheld`, `look` (as tombstone), `files` (line to file), `usd` (all calls that led to it), `from` (number
+               of prompts); `no_line`: why no line was written; `read`: claimed files that grew meanwhile, with the byte
+               offset up to which they are handled
+    aside      facts that were put aside: `files` (in `tmp/`), `reason`, `batches`; `unfiled`: those of the batches that
+               were put aside without the file that contains them
+    tombstone  `removed`: lines of ours that the user removed; `lifted`: lines whose tombstone is lifted; `looks`: what was
+               seen of our lines; `head`: HEAD's commit
+    summary    the known-facts summary was made on request
+
+`left_out` in batch and synthesis is the number of facts that were not stored, by reason.
 """
 
 from __future__ import annotations
@@ -25,37 +29,38 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
-from tacitd_handlers.learning.confidence import LineConfidence
-from tacitd_handlers.learning.confidence import record_sighting as seen_again
+from tacitd_handlers.learning.confidence import LineConfidence, record_sighting
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
+"""Numbers in commits that `status` adds up."""
 SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"
-"""Why facts are left out. How many is counted, what they said is kept nowhere."""
+"""Reasons why facts are left out. Their number is counted; their text is not stored."""
 WRITING_KINDS = ("batch", "synthesis", "summary")
-"""Kinds of commits that come with a file in the project."""
+"""Kinds of commits after which a file of ours is in the project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Facts of one call that are not in any LEARNED.md yet."""
+    """Facts of one call that are not written as lines yet."""
 
     id: str
     at: float
+    """When the call was committed: seconds since 1970, UTC."""
     root: Path
     session: str
     prompts: tuple[str, ...]
     facts: tuple[str, ...]
     folders: tuple[str, ...]
     words: tuple[str, ...] = ()
-    """The beginnings of the prompts, secrets blanked."""
+    """The beginnings of the prompts, with secrets blanked."""
     usd: float = 0.0
-    """What the call cost."""
+    """Cost of the call in US dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineSnapshot:
-    """Which lines of ours stood in a file when it was looked at last."""
+    """The lines of ours that a file contained at the last check."""
 
     lines: tuple[str, ...]
     at: float
@@ -64,48 +69,51 @@ class LineSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SetAsideFacts:
-    """Facts that no answer could make lines of. They lie in the project's `tmp/`."""
+    """Facts that were put aside in the project's `tmp/`, because no usable answer was received (SPEC S-23)."""
 
     root: Path
     names: tuple[str, ...]
+    """Names of the files in `tmp/`."""
     reason: str
 
 
 @dataclass(slots=True)
 class LearningState:
-    """Folded commits. The owner guards it with a lock."""
+    """The folded commits. Paths as keys are project roots. It is not thread-safe; its owner guards it with a lock."""
 
     waiting: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
+    """Batches that are not written as lines yet, by id."""
     synthesised: set[str] = field(default_factory=set)
+    """Ids of batches that were written as lines, or from which no line was made."""
     synthesised_upto: dict[Path, dict[str, int]] = field(default_factory=dict)
-    """Project, then claimed file that had grown meanwhile, then up to which byte it was made lines of."""
+    """By name of a claimed file that had grown: the byte offset up to which it is handled."""
     tombstones: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
-    """Project, then file (relative), then the lines that a person removed."""
+    """By file, relative to the project: the lines that the user removed (SPEC S-28)."""
     withheld: dict[Path, dict[str, str]] = field(default_factory=dict)
-    """Lines that were learned again after a person removed them, with their file: offered, not written."""
+    """Lines that were learned again after the user removed them, with their file. They are listed, not written."""
     heads: dict[Path, str] = field(default_factory=dict)
-    """Project, then HEAD's commit at the last look."""
+    """HEAD's commit at the last check."""
     snapshots: dict[Path, dict[str, LineSnapshot]] = field(default_factory=dict)
-    """Project, then file, then what was seen of our lines."""
+    """By file, relative to the project: the last check."""
     line_confidences: dict[Path, dict[str, LineConfidence]] = field(default_factory=dict)
-    """Project, then line: how much it still counts (SPEC S-54)."""
+    """By line: its confidence (SPEC S-54)."""
     first_written_at: dict[Path, float] = field(default_factory=dict)
-    """When something was written in each project for the first time: seconds since 1970, UTC."""
+    """When something was written in the project for the first time: seconds since 1970, UTC."""
     judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
-    """Batches that were put aside: should a person have them tried again, their facts were judged already."""
+    """Batches that were put aside, by id. If the user retries them, their facts need not be grounded again."""
     unreadable_batches: dict[Path, set[str]] = field(default_factory=dict)
-    """Batches that were put aside without their own file: what it still has of them is left out."""
+    """Ids of batches that were put aside without the file that contains them. Their lines in it are ignored."""
     set_aside: list[SetAsideFacts] = field(default_factory=list)
     total: Counter[str] = field(default_factory=Counter)
     days: dict[str, Counter[str]] = field(default_factory=dict)
     asked_since_fact: int = 0
-    """Prompts put to the model since the last fact, known ones included."""
+    """Number of prompts put to the model since the last fact. A known fact counts as one too."""
     skipped: Counter[str] = field(default_factory=Counter)
     recent_facts: deque[str] = field(default_factory=lambda: deque(maxlen=40))
-    """The newest facts, so that a correction made twice is seen to be one."""
+    """The newest facts of all projects, in which repeated corrections are counted (SPEC S-36)."""
 
     def fold_commit(self, commit: Commit) -> None:
-        """Take in one commit. Raises KeyError, TypeError or ValueError for data that is not ours."""
+        """Fold one commit. Raises KeyError, TypeError or ValueError if its data has another format."""
         data = commit.data
         self._count(commit)
         self.skipped.update({str(why): int(n) for why, n in data.get("left_out", {}).items()})
@@ -126,7 +134,7 @@ class LearningState:
                 pass
 
     def count_projects(self, line: str) -> int:
-        """In how many projects a line was learned (SPEC S-55)."""
+        """The number of projects in which a line was learned (SPEC S-55)."""
         wanted = normalise_text(line)
         return sum(
             any(normalise_text(one) == wanted for one in lines) for lines in self.line_confidences.values()
@@ -144,8 +152,8 @@ class LearningState:
     def _fold_batch(self, commit: Commit) -> None:
         data = commit.data
         facts, root = tuple(data.get("new", ())), Path(data["project"])
-        alive = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
-        self.asked_since_fact = 0 if alive else self.asked_since_fact + int(data.get("asked", 0))
+        has_result = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
+        self.asked_since_fact = 0 if has_result else self.asked_since_fact + int(data.get("asked", 0))
         self._reinforce(root, data.get("again", ()), commit.at)
         if not facts or data["id"] in self.synthesised:
             return
@@ -174,11 +182,11 @@ class LearningState:
             self.synthesised_upto.setdefault(root, {}).update(
                 {str(name): int(at) for name, at in data["read"].items()}
             )
-        standings = self.line_confidences.setdefault(root, {})
+        confidences = self.line_confidences.setdefault(root, {})
         swapped = data.get("swapped", {})
         for line in data.get("put", ()):
-            # What updates a line goes on from how often that line was said.
-            standings[line] = seen_again(standings.pop(swapped.get(line, line), None), commit.at)
+            # A line that replaces another one continues with its confidence.
+            confidences[line] = record_sighting(confidences.pop(swapped.get(line, line), None), commit.at)
         self._reinforce(root, data.get("again", ()), commit.at)
         self.withheld.setdefault(root, {}).update(data.get("withheld", {}))
         if data.get("look"):
@@ -193,30 +201,30 @@ class LearningState:
         self.set_aside.append(SetAsideFacts(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
     def _reinforce(self, root: Path, lines: Iterable[str], at: float) -> None:
-        """Lines that were said again (SPEC P-11). A person's own line has no standing, and gets none."""
-        standings = self.line_confidences.get(root, {})
+        """Record a sighting of each line (SPEC P-11). A line of the user's has no confidence, and gets none."""
+        confidences = self.line_confidences.get(root, {})
         for line in lines:
-            mine = line if line in standings else find_equal(line, standings)
-            if mine is not None:
-                standings[mine] = seen_again(standings[mine], at)
+            known = line if line in confidences else find_equal(line, confidences)
+            if known is not None:
+                confidences[known] = record_sighting(confidences[known], at)
 
     def _fold_tombstones(self, data: Mapping[str, Any]) -> None:
         root = Path(data["project"])
-        stones = self.tombstones.setdefault(root, {})
+        tombstones = self.tombstones.setdefault(root, {})
         for name, lines in data.get("removed", {}).items():
-            stones.setdefault(name, set()).update(lines)
+            tombstones.setdefault(name, set()).update(lines)
         for name, lines in data.get("lifted", {}).items():
-            stones.setdefault(name, set()).difference_update(lines)
+            tombstones.setdefault(name, set()).difference_update(lines)
             self._unwithhold(root, lines)
-        looks = self.snapshots.setdefault(root, {})
+        snapshots = self.snapshots.setdefault(root, {})
         for name, seen in data.get("looks", {}).items():
-            looks[name] = LineSnapshot(tuple(seen["lines"]), float(seen["at"]))
+            snapshots[name] = LineSnapshot(tuple(seen["lines"]), float(seen["at"]))
         if data.get("head"):
             self.heads[root] = str(data["head"])
 
     def _unwithhold(self, root: Path, lines: Iterable[str]) -> None:
-        """What a person put back is not offered any more."""
-        back = tuple(lines)
+        """Stop listing withheld lines that the user put back."""
+        restored = tuple(lines)
         withheld = self.withheld.get(root, {})
-        for line in [line for line in withheld if find_equal(line, back) is not None]:
+        for line in [line for line in withheld if find_equal(line, restored) is not None]:
             del withheld[line]

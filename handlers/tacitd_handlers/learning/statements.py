@@ -1,6 +1,6 @@
-"""What a Markdown document says, line by line: its bullets and sentences, each with the heading it stands under.
+"""Split Markdown documents into statements: bullets, paragraphs and sentences, each with its heading.
 
-Reads text only. How files are changed is the business of the transactions, which keep every byte.
+It reads text only. Files are edited by `tacitd.text.markdown`, which keeps every other byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One bullet or one paragraph, in one line and without its marks."""
+    """One bullet or paragraph, joined into one line, without Markdown marks. `heading` is "" above the first one."""
 
     text: str
     heading: str
@@ -27,14 +27,14 @@ class Statement:
 
 
 def parse_statements(markdown: str) -> tuple[Statement, ...]:
-    """Given a document, return its bullets and paragraphs in order. Code, comments and front matter say nothing."""
+    """Return a document's bullets and paragraphs in order. Code blocks, comments and front matter are left out."""
     text = _COMMENT.sub("", _FRONT_MATTER.sub("", markdown.replace("\r\n", "\n").lstrip("\ufeff")))
     found: list[Statement] = []
     heading, block, in_code = "", list[str](), False
     for line in [*text.split("\n"), ""]:
         title = None if in_code else _HEADING.match(line)
         if is_fence(line) or in_code or title or not line.strip() or _BULLET.match(line):
-            found += _closed(block, heading)
+            found += _make_statement(block, heading)
             block = []
         if is_fence(line):
             in_code = not in_code
@@ -46,14 +46,14 @@ def parse_statements(markdown: str) -> tuple[Statement, ...]:
 
 
 def list_bullets(markdown: str) -> tuple[str, ...]:
-    """The text of each bullet, without its mark."""
+    """Return the text of each bullet without its mark."""
     return tuple(statement.text for statement in parse_statements(markdown) if statement.is_bullet)
 
 
 def known_lines(*documents: str) -> tuple[str, ...]:
-    """Given directives, AGENTS.md, LEARNED.md and the summary, return what a fact is compared with (SPEC S-06).
+    """Return the texts that a fact is compared with, given directives, AGENTS.md, LEARNED.md and the summary (S-06).
 
-    Each bullet and paragraph whole, and each of its sentences; every line once.
+    They are each bullet and paragraph as a whole, and each of its sentences, without duplicates.
     """
     lines: dict[str, None] = {}
     for document in documents:
@@ -64,11 +64,11 @@ def known_lines(*documents: str) -> tuple[str, ...]:
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
-    """Given one line, return its sentences."""
+    """Split one line into sentences, at `.`, `!`, `?` before a capital letter or quote, and at CJK full stops."""
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
-def _closed(block: list[str], heading: str) -> list[Statement]:
+def _make_statement(block: list[str], heading: str) -> list[Statement]:
     text = strip_marks(" ".join(line.strip() for line in block))
     if not any(char.isalnum() for char in text):
         return []

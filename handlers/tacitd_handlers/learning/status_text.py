@@ -1,4 +1,4 @@
-"""What learning says of itself in `tacitd status`, for a person. Pure: its part of the status document in, lines out."""
+"""Learning's lines in `tacitd status`. Pure: the handler's part of the status document in, lines out."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ COUNT_LABELS = {
     "facts": "facts",
     "lines": "lines written",
 }
+"""Labels of the counts in `COUNTED_FIELDS`."""
 LISTED = 3
-"""Projects that have a line each; of more, so many are named and the others counted."""
+"""Maximum number of projects with a line each. If there are more, this many are named in one line."""
 
 
 def count_facts(number: int) -> str:
-    """`1 fact`, `2 facts`."""
+    """Return the number with its noun: `1 fact`, `2 facts`."""
     return f"{number} fact{'' if number == 1 else 's'}"
 
 
 def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines; one that begins with `!` wants something done."""
+    """Yield lines for the status. A line that begins with `!` needs the user's attention."""
     for span in ("today", "total"):
         yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in COUNT_LABELS.items())
     yield from _describe_projects(status["projects"])
@@ -31,10 +32,10 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
         what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"
         yield f"{number} {what} were left out: {why}"
     if status["withheld"]:
-        yield f"{status['withheld']} lines that you removed were said again: `tacitd learned --withheld`"
+        yield f"{status['withheld']} lines that you removed were learned again: `tacitd learned --withheld`"
     refused = status["refused"]
     if refused["waits"]:
-        yield f"! {refused['waits']} proposals of the model wait for you to decide: `tacitd learned --refused`"
+        yield f"! {refused['waits']} proposals of the model wait for your decision: `tacitd learned --refused`"
     if refused["refused"]:
         yield f"{refused['refused']} proposals of the model were refused: `tacitd learned --refused`"
     for root in status["not_referred_to"]:
@@ -45,7 +46,7 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_projects(projects: Mapping[str, str]) -> Iterator[str]:
-    """Where tacitd writes, given the time of the first line by root: a line each, or one line for more than `LISTED`."""
+    """Yield where tacitd writes, given the time of the first write by root: a line each, or one line if over LISTED."""
     if len(projects) > LISTED:
         first = ", ".join(list(projects)[:LISTED])
         yield f"writes in {len(projects)} projects: {first} and {len(projects) - LISTED} more"

@@ -1,10 +1,10 @@
-"""The files of one project that learning reads and writes. What is written and why is decided elsewhere.
+"""Read and write learning's files in a project's `tmp/`. What is written and when is decided elsewhere.
 
-`tmp/learning-raw.jsonl` is a projection of the handler's log: it can be written again if someone cleans `tmp/`.
-Shared Markdown is never written here, only through a transaction.
+`tmp/learning-raw.jsonl` is a projection of the handler's log, so it can be written again if `tmp/` is cleaned. LEARNED.md
+and AGENTS.md are not written here, but through transactions.
 
-A project is a stranger's directory: a link, a FIFO or a device may stand where a file of ours belongs, and git brings
-links along. Nothing here follows one out of the project, and nothing waits for one.
+A project's contents are untrusted: a link, a FIFO or a device may have the name of one of our files, and a repository can
+contain links. The functions here neither follow a link out of the project nor block on a FIFO or a device.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ LEARNED = "LEARNED.md"
 TITLE = "Learned Preferences"
 CLAIMED = ".processing.jsonl"
 TEXT_LIMIT = 200_000
-"""Bytes of a directive or a Markdown file that are read: more is no document for a prompt."""
+"""Bytes that are read of a directive or a Markdown file that goes into a prompt."""
 RAW_LIMIT = 16 << 20
-"""Bytes of one file of facts."""
+"""Maximum size in bytes of one file of facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,61 +44,62 @@ class ProjectPaths:
 
     root: Path
     disk: Disk | None = field(default=None, compare=False)
-    """What changes go through; None: the machine's own."""
+    """Where changes are made; None: the real disk."""
 
     @property
     def tmp_dir(self) -> Path:
-        """Where what is not kept lies."""
+        """The directory for temporary files, `tmp/`."""
         return self.root / "tmp"
 
     @property
     def raw_file(self) -> Path:
-        """Facts that are not in any LEARNED.md yet, one line a call."""
+        """Facts that are not written as lines yet, one JSON line for each call (SPEC S-02)."""
         return self.tmp_dir / RAW
 
     @property
     def summary_file(self) -> Path:
-        """What is known already, for the fast tier."""
+        """The known-facts summary, for the fast tier (SPEC S-41)."""
         return self.tmp_dir / SUMMARY
 
     @property
     def learned_file(self) -> Path:
-        """What was learned, for people and agents."""
+        """The learned lines, read by the user and by agents."""
         return self.root / LEARNED
 
     @property
     def agents_file(self) -> Path:
-        """The project's own instructions: the person's, never written by learning."""
+        """The project's own instructions. It belongs to the user, and learning never writes it."""
         return self.root / "AGENTS.md"
 
 
 @dataclass(frozen=True, slots=True)
 class RawAccess:
-    """What may be done with the files in a project's `tmp/`: they may have come with the repository."""
+    """What may be done with the files in a project's `tmp/`. See `raw_ownership` for the rules."""
 
     raw: Literal["own", "appended", "closed"] = "own"
-    """`own`: it may be added to and claimed. `appended`: it was brought along; what follows `begin` was written here and
-    may be read. `closed`: git tracks it, or cannot say."""
+    """`own`: it may be appended to and claimed. `appended`: it came with the project; the bytes from `begin` on were
+    written on this machine and may be read. `closed`: git tracks it or cannot tell; it is neither read nor written."""
     begin: int = 0
-    """Byte offset."""
+    """Byte offset for `appended`."""
     source: str = ""
-    """What a raw file that was brought along is recognised by."""
+    """Digest that identifies a raw file that came with the project; "" otherwise."""
     summary: Literal["own", "stale", "closed"] = "own"
-    """`stale`: it was brought along, and is made anew before it is used. `closed`: neither read nor written."""
+    """`own`: it may be used. `stale`: it came with the project, and is regenerated before it is used. `closed`: git tracks
+    it or cannot tell; it is neither read nor written."""
     claimed: tuple[Path, ...] = ()
-    """Claimed files that are ours, oldest name first."""
+    """Claimed files that are ours, ordered by name."""
     foreign: tuple[str, ...] = ()
-    """Names of raw and claimed files that are left alone."""
+    """Names of raw and claimed files that are not ours. They are neither read nor changed."""
     waiting: bool = False
-    """Whether facts lie in files that no synthesis has finished."""
+    """Whether a file that is ours contains facts that are not synthesised."""
     known: bool = True
-    """Whether git could say what it tracks."""
+    """Whether git could tell what it tracks."""
 
 
 def why_not_writable(files: ProjectPaths) -> str | None:
-    """Why nothing can be written in this project now; None where it can. Asked before money is spent."""
+    """Return why nothing can be written in this project now; None if it can. Called before each model call."""
     if not files.root.is_dir():
-        return f"{files.root} is not there"
+        return f"{files.root} does not exist"
     root = resolve_links(files.root)
     for directory in (files.root, files.tmp_dir):
         place = root if directory is files.root else resolve_links(directory)
@@ -114,7 +115,7 @@ def why_not_writable(files: ProjectPaths) -> str | None:
 
 
 def _unfit(path: Path) -> str | None:
-    """Why a file of ours cannot be written under this name."""
+    """Return why a file of ours cannot be written under this name; None if it can."""
     if path.is_symlink():
         return f"{path} is a link; remove it"
     if path.exists() and not path.is_file():
@@ -132,18 +133,18 @@ def _is_plain(path: Path) -> bool:
 
 
 def append_raw(files: ProjectPaths, batches: Iterable[Extracted], access: RawAccess) -> None:
-    """Write batches into the raw file, each once: its id tells whether it is there.
+    """Append the batches whose ids are not in the raw file or in a claimed one yet.
 
-    Where the raw file is not ours nothing is written: the batches wait in the handler's log. Raises OSError, and
-    FileRefusedError where no file can be made.
+    If the raw file is not ours, nothing is written and the batches wait in the handler's log. Raises OSError, and
+    FileRefusedError if nothing can be written in the project.
     """
     wanted = list(batches)
     if not wanted or access.raw != "own":
         return
     if (why := why_not_writable(files)) is not None:
         raise FileRefusedError(why)
-    there = {line.batch for line in read_raw(files, access).lines}
-    missing = [b for b in wanted if b.id not in there]
+    present = {line.batch for line in read_raw(files, access).lines}
+    missing = [b for b in wanted if b.id not in present]
     if not missing:
         return
     make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)
@@ -156,14 +157,14 @@ def append_raw(files: ProjectPaths, batches: Iterable[Extracted], access: RawAcc
 
 
 def encode_batch(made: Extracted, *, aside: bool = False) -> bytes:
-    """A batch as its line in the raw file, newline included. `aside`: in a file of facts that were put aside."""
+    """Return a batch's line for the raw file, newline included. `aside`: for a file of facts that were put aside."""
     return encode_raw_line(
         made.at, made.facts, made.session, made.prompts, made.folders, made.id, aside=aside
     )
 
 
 def _line(made: Extracted) -> Mapping[str, object]:
-    """Seed 003's form, with what a replay is recognised by besides."""
+    """The record of a batch: seed 003's fields, and those by which a batch is recognised when it is written again."""
     seed = {"ts": utc_seconds(made.at), "facts": list(made.facts)}
     return seed | {
         "session": made.session,
@@ -174,14 +175,14 @@ def _line(made: Extracted) -> Mapping[str, object]:
 
 
 def read_raw(files: ProjectPaths, access: RawAccess) -> RawFile:
-    """Everything in our raw file and in claimed ones; lines that are no facts are told apart."""
+    """Read the raw file and the claimed files. Raises OSError and FileRefusedError."""
     return parse_raw_file(b"\n".join(facts_in(path) for path in [*access.claimed, files.raw_file]))
 
 
 def facts_in(path: Path, begin: int = 0) -> bytes:
-    """The bytes of one file of facts from `begin` on; b"" where there is none.
+    """Return the bytes of one file of facts from byte offset `begin` on; b"" if there is no file.
 
-    Raises OSError, and FileRefusedError where there are more than 16 MB of them: cutting would lose some.
+    Raises OSError, and FileRefusedError for 16 MB or more, because cutting the file would lose facts.
     """
     data = read_plain_bytes(path, RAW_LIMIT, begin) or b""
     if len(data) == RAW_LIMIT:
@@ -190,11 +191,12 @@ def facts_in(path: Path, begin: int = 0) -> bytes:
 
 
 def claim_raw_file(files: ProjectPaths, now: float, access: RawAccess) -> int:
-    """Take the raw file for a synthesis: what other tools append from now on goes into a new one (SPEC S-22).
+    """Rename the raw file for a synthesis. What other tools append from now on is in a new raw file (SPEC S-22).
 
-    Of a raw file that was brought along, the lines that were appended since are copied, and the file is left as it is.
-    Return up to which byte that was; 0 where nothing was copied. `now` is seconds since 1970, UTC: claimed files are
-    worked on in the order of their names. Raises OSError, and FileRefusedError where there are more than 16 MB.
+    A raw file that came with the project is not renamed; the lines that were appended since are copied instead. Returns
+    the byte offset of the end of the copied lines, 0 if none were copied. `now` (seconds since 1970, UTC) becomes part of
+    the name, because claimed files are handled in the order of their names. Raises OSError, and FileRefusedError for 16 MB
+    or more.
     """
     if access.raw == "appended":
         return _copy_appended(files, access)
@@ -204,11 +206,14 @@ def claim_raw_file(files: ProjectPaths, now: float, access: RawAccess) -> int:
 
 
 def _copy_appended(files: ProjectPaths, access: RawAccess) -> int:
-    """Copy the whole lines that were appended into a claimed file. Its name says where they came from: after a crash the
-    same copy is found again, and what was appended since comes the next time."""
+    """Copy the whole lines that were appended into a claimed file. Return the byte offset of their end, 0 without any.
+
+    The file's name is made from the source and the offset. After a crash the same copy is therefore found again; lines that
+    were appended since are copied the next time.
+    """
     number, name = 0, f"learning-raw.{access.source[:12]}-{access.begin:x}"
     target = files.tmp_dir / f"{name}{CLAIMED}"
-    # An archive can bring a file with this name along: that one is not our copy.
+    # An archive can contain a file with this name. It is not our copy, so another name is used.
     while target not in access.claimed and os.path.lexists(target):
         number += 1
         target = files.tmp_dir / f"{name}-{number}{CLAIMED}"
@@ -227,11 +232,10 @@ def _new_claim(files: ProjectPaths, now: float) -> Path:
 
 
 def release_claimed(files: ProjectPaths, read: Mapping[Path, int]) -> list[Path]:
-    """The facts of these claimed files stand in Markdown now, as far as the files were read: so many bytes. Return those
-    that stay.
+    """Remove claimed files whose facts are handled up to the sizes in `read`, in bytes. Return those that stay.
 
-    Trigger: a file has grown since. Why: a program that had it open when it was claimed goes on writing into it.
-    Outcome: it stays as a claimed one, and what was added is read the next time. Raises OSError.
+    Trigger: a file has grown since. Why: a program that had it open when it was claimed still writes into it. Outcome: it
+    stays claimed, and the added bytes are read the next time. Raises OSError.
     """
     grown = [path for path, size in read.items() if _size(path) > size]
     remove_files([path for path in read if path not in grown], files.disk)
@@ -246,7 +250,10 @@ def _size(path: Path) -> int:
 
 
 def put_aside(files: ProjectPaths, paths: Iterable[Path]) -> list[Path]:
-    """These facts could not be used: rename their files, so that a person can look at them. Raises OSError."""
+    """Rename claimed files to `.dead.jsonl`, so that the user can inspect their facts. Return the new paths (SPEC S-23).
+
+    Raises OSError.
+    """
     aside = []
     for path in paths:
         target = path.with_name(path.name.replace(CLAIMED, ".dead.jsonl"))
@@ -256,8 +263,10 @@ def put_aside(files: ProjectPaths, paths: Iterable[Path]) -> list[Path]:
 
 
 def put_lines_aside(files: ProjectPaths, id: str, batches: Iterable[Extracted]) -> Path:
-    """The same for facts that wait in the handler's log alone: write them into a file. `id` names the work, so that the
-    same file is written again after a crash. Raises OSError."""
+    """Write facts that are only in the handler's log into a `.dead.jsonl` file, and return its path (SPEC S-23).
+
+    `id` identifies the work, so that the same file is written again after a crash. Raises OSError.
+    """
     target = files.tmp_dir / f"learning-raw.{id}.dead.jsonl"
     make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)
     replace_file(target, b"".join(encode_batch(made, aside=True) for made in batches), disk=files.disk)
@@ -267,8 +276,11 @@ def put_lines_aside(files: ProjectPaths, id: str, batches: Iterable[Extracted]) 
 def take_back(
     files: ProjectPaths, names: Iterable[str], now: float, note_made: Callable[[list[str]], None]
 ) -> bool:
-    """Claim files again that were put aside; whether there were any. With new names, because calls about the facts of a
-    file are counted by its name. `note_made` is given these names before a file has one. Raises OSError."""
+    """Claim files again that were put aside. Return whether there were any. Raises OSError.
+
+    They get new names, because calls about facts are counted by the name of their file, and the facts would be rejected at
+    once. `note_made` is called with the new names before the files are renamed.
+    """
     claims = {path: _new_claim(files, now) for name in names if _is_plain(path := files.tmp_dir / name)}
     if claims:
         note_made([target.name for target in claims.values()])
@@ -278,9 +290,10 @@ def take_back(
 
 
 def text_of(path: Path, root: Path | None = None) -> str:
-    """A document's text; "" where there is none or it is not UTF-8 (then it says nothing to a model either).
+    """Return a document's text, at most TEXT_LIMIT bytes of it; "" if it is missing or unreadable. Raises nothing.
 
-    `root`: the project of a document whose text goes to a model. It is "" too where a link leads out of the project.
+    Bytes that are not UTF-8 are left out. `root`: the project of a document whose text goes to a model; a link that leads
+    out of it is not read.
     """
     if root is not None and leads_out(path, root):
         return ""
@@ -292,7 +305,7 @@ def text_of(path: Path, root: Path | None = None) -> str:
 
 
 def write_summary(files: ProjectPaths, text: str) -> bool:
-    """Replace the summary. Raises OSError and FileRefusedError. Returns whether it changed."""
+    """Replace the summary's file. Return whether it changed. Raises OSError and FileRefusedError."""
     if (why := why_not_writable(files)) is not None:
         raise FileRefusedError(why)
     make_dirs(files.tmp_dir, files.disk or RealDisk(), private=False)

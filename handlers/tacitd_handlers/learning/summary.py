@@ -1,11 +1,11 @@
-"""The known-facts summary: made from the files without a model, or read out of the model's answer (S-40 to S-44).
+"""Build the known-facts summary from the documents, or parse it from the model's answer (SPEC S-40 to S-44).
 
     # Known facts
 
     ## Coding
     - Prefers functions over classes
 
-At most 49 lines, none of them cut. Reads texts and returns a text; who writes it is not known here.
+It has at most 49 lines, and no line is cut. Texts in and a text out; `bootstrap` reads and writes the files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ __all__ = ["SummarySource", "deterministic_summary", "known_lines", "parse_summa
 
 TITLE = "# Known facts"
 LINES_LIMIT = 49
+"""Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""
 ANSWER_LIMIT = 32_768
+"""Maximum length of an answer in characters."""
 _HEADING = re.compile(
     r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<bold>(?:\*\*|__)[^*_]+(?:\*\*|__):?)|(?P<plain>[A-Z][\w &/-]{2,40}:))\s*$"
 )
@@ -44,7 +46,7 @@ _BARE_TITLE = re.compile(
 )
 _MARKED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _TITLE_WORDS = 4
-"""Words of a heading at most: "Error handling and logging"."""
+"""Maximum number of words of a heading without a mark, such as "Error handling and logging"."""
 _TITLE_NOISE = re.compile(
     r"\s*\(.*\)$|\s+(?:style|conventions?|preferences?|rules|standards?|guidelines|practices|requirements|patterns|principles)$",
     re.IGNORECASE,
@@ -53,13 +55,14 @@ _TITLE_NOISE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SummarySource:
-    """A document that holds known facts."""
+    """A document with known facts."""
 
     name: str
-    """LEARNED.md, AGENTS.md, coding-directives.md: a LEARNED.md grows at its end, so its last line is its newest."""
+    """Such as LEARNED.md, AGENTS.md, coding-directives.md. The lines of a LEARNED.md are used in reverse order, because new
+    ones are appended."""
     text: str
     rank: int
-    """0 is the newest."""
+    """Sources with a lower rank come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,16 @@ class _SummaryLine:
 
 
 def deterministic_summary(sources: Sequence[SummarySource]) -> str:
-    """Given the sources, return the summary: newest first, whole lines, at most 49 (SPEC S-41 to S-44)."""
+    """Return the summary of the sources without a model, newest lines first (SPEC S-41 to S-44)."""
     ordered = sorted(sources, key=lambda source: source.rank)
     return _render_groups(line for source in ordered for line in _lines_of(source))
 
 
 def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusable:
-    """Given the model's answer and the documents it was asked about, return the summary in our form."""
+    """Return the summary in a model's answer in our format, or why the answer cannot be used.
+
+    `given`: the texts of the documents that the prompt contains.
+    """
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
     if is_none(answer):
@@ -89,19 +95,19 @@ def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusab
 
 
 def summary_lines(summary: str) -> tuple[str, ...]:
-    """The statements of a summary, without their groups."""
+    """Return the statements of a summary without their groups."""
     return list_bullets(summary)
 
 
 def _lines_of(source: SummarySource) -> Iterator[_SummaryLine]:
-    """A document's bullets; the sentences of its paragraphs where it has no bullets."""
-    said = parse_statements(source.text)
-    listed = [statement for statement in said if statement.is_bullet]
+    """Yield a document's bullets; if it has none, the sentences of its paragraphs."""
+    statements = parse_statements(source.text)
+    listed = [statement for statement in statements if statement.is_bullet]
     if source.name.rsplit("/", 1)[-1].casefold() == "learned.md":
         listed.reverse()
     for statement in listed:
         yield _SummaryLine(known_group(statement.heading) or group_of(statement.text), statement.text)
-    for statement in said if not listed else ():
+    for statement in statements if not listed else ():
         for sentence in split_sentences(statement.text):
             yield _SummaryLine(known_group(statement.heading) or group_of(sentence), sentence)
 
@@ -120,9 +126,10 @@ def _answer_lines(answer: str) -> Iterator[_SummaryLine]:
 
 
 def _heading_of(line: str, following: str) -> str | None:
-    """The title in a line that is a heading, None for a statement.
+    """Return the title if a line of the answer is a heading; None if it is a statement.
 
-    A heading without a mark is the name of a group, or a few words above a bullet that has none itself.
+    Models write headings in several forms. A line without Markdown marks is a heading if it names a group, or if it has few
+    words, begins with a capital letter, and is followed by a bullet.
     """
     heading = _HEADING.match(line)
     if heading:
@@ -138,9 +145,12 @@ def _heading_of(line: str, following: str) -> str | None:
 
 
 def _render_groups(lines: Iterable[_SummaryLine]) -> str:
-    """Show the lines by group, as many as there is room for; within a group they keep their order (SPEC S-41)."""
+    """Render the lines by group up to LINES_LIMIT. Within a group they keep their order (SPEC S-41).
+
+    Duplicates and lines with a secret are left out.
+    """
     groups: dict[str, list[str]] = {name: [] for name in GROUPS}
-    arrived: list[str] = []
+    line_groups: list[str] = []
     seen: set[str] = set()
     for line in lines:
         text = shorten_line(strip_user(line.text), FACT_LIMIT)
@@ -148,9 +158,9 @@ def _render_groups(lines: Iterable[_SummaryLine]) -> str:
         secret = has_secret(line.text) or has_secret(text)
         if key and key not in seen and not secret:
             seen.add(key)
-            arrived.append(line.group if line.group in groups else GENERAL)
-            groups[arrived[-1]].append(text)
-    quotas = _quotas(arrived)
+            line_groups.append(line.group if line.group in groups else GENERAL)
+            groups[line_groups[-1]].append(text)
+    quotas = _quotas(line_groups)
     blocks = [
         f"## {name}\n" + "\n".join(f"- {text}" for text in texts[: quotas[name]])
         for name, texts in groups.items()
@@ -159,20 +169,20 @@ def _render_groups(lines: Iterable[_SummaryLine]) -> str:
     return "\n\n".join([TITLE, *blocks]) + "\n"
 
 
-def _quotas(arrived: Sequence[str]) -> Counter[str]:
-    """Given the group of each line in order, return how many lines each group may show.
+def _quotas(line_groups: Sequence[str]) -> Counter[str]:
+    """Return how many lines of each group are shown, given the group of each line in order.
 
-    Each group has an equal share of the room; what one does not need goes to the lines that come first.
+    Each group has an equal share. What a group does not need is given to the earliest lines that exceed their share.
     """
-    wanted = Counter(arrived)
-    room = LINES_LIMIT - 1 - 2 * len(wanted)  # the title; for each group a blank line and its heading
-    share = room // len(wanted) if wanted else 0
-    quotas = Counter({group: min(number, share) for group, number in wanted.items()})
+    counts = Counter(line_groups)
+    room = LINES_LIMIT - 1 - 2 * len(counts)  # the title; for each group a blank line and its heading
+    share = room // len(counts) if counts else 0
+    quotas = Counter({group: min(number, share) for group, number in counts.items()})
     left = room - quotas.total()
-    met: Counter[str] = Counter()
-    for group in arrived:
-        met[group] += 1
-        if left and met[group] > share:
+    reached: Counter[str] = Counter()
+    for group in line_groups:
+        reached[group] += 1
+        if left and reached[group] > share:
             quotas[group] += 1
             left -= 1
     return quotas

@@ -1,10 +1,9 @@
-"""Did a person remove that line, or did git? (SPEC S-28, DESIGN "Files")
+"""Decide whether the user or git removed a line (SPEC S-28).
 
-A line that a person removed is not written again. But a checkout, a stash, a reset or a rebase removes lines
-too, and proves nothing about what a person wants. Pure: what the file and git look like comes as arguments.
+A line that the user removed is not written again. A checkout, a stash, a reset or a rebase removes lines too, but that
+does not show what the user wants. The functions are pure: the state of the file and of git are arguments.
 
-What is judged is a passage from one look at a file to the next. A line that git took away is neither present
-nor removed afterwards; it may be learned anew.
+A check compares a file with the previous check. A line that git removed gets no tombstone, so it can be learned again.
 """
 
 from __future__ import annotations
@@ -17,30 +16,31 @@ from tacitd_handlers.shared.equality import find_equal
 
 @dataclass(frozen=True, slots=True)
 class GitView:
-    """What git knew at the last look and knows now."""
+    """What git reported at the last check and reports now."""
 
     head_then: str | None
-    """HEAD's commit at the last look; None where it was not noted."""
+    """HEAD's commit at the last check; None if it is not known."""
     head_now: str | None
     in_progress: bool
     """A merge, rebase, cherry-pick, revert or bisect is under way."""
     known_blob: bool
     """The file's whole content is an object that git already has."""
     tracked: bool
-    """Git tracks the file, or did at the last look. A file that git never tracked is not changed by it."""
+    """Git tracks the file. Git does not change a file that it does not track."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalVerdict:
-    """What one look at a file says about our lines. Each in the order in which they were written."""
+    """The result of one check of a file. The lines are in the order in which they were written."""
 
     removed: tuple[str, ...] = ()
-    """Taken out by a person: each gets a tombstone."""
+    """Lines that the user removed. Each gets a tombstone."""
     undecided: tuple[str, ...] = ()
-    """Gone, and nothing is concluded from it."""
+    """Lines that are missing, possibly because of git. They get no tombstone."""
     lifted: tuple[str, ...] = ()
-    """Tombstones whose line is back: it may be written again."""
+    """Lines with a tombstone that are in the file again. Their tombstone is lifted."""
     undecided_because: str = ""
+    """Why the lines in `undecided` get no tombstone."""
 
 
 def judge_removals(
@@ -51,32 +51,35 @@ def judge_removals(
     tombstones: Iterable[str],
     git: GitView | None,
 ) -> RemovalVerdict:
-    """Given our lines and two looks at their file, return what a person removed.
+    """Return which of our lines the user removed between two checks of their file.
 
-    `ours`: every line that tacitd ever wrote into the file, with when (seconds since 1970). `then`: the lines
-    that the file held at the last look, at `looked_at`. `now`: the lines it holds, None where it is gone.
-    `git`: None outside a git work tree. A line that a person worded anew counts as present while it says the
-    same, and as removed once it says something else.
+    `ours`: the lines that tacitd wrote into the file, with the times of writing. `then`: the lines that the file contained
+    at the last check, at the time `looked_at`. `now`: the lines that it contains, None if it is missing. `git`: None
+    outside a git work tree. Times are seconds since 1970, UTC.
+
+    A line that the user reworded counts as present while its meaning is the same (`find_equal`), otherwise as removed.
     """
-    dead, present = tuple(tombstones), tuple(now or ())
+    buried, present = tuple(tombstones), tuple(now or ())
     before = set(then)
-    gone = tuple(
+    missing = tuple(
         line
         for line, written in sorted(ours.items(), key=lambda item: item[1])
-        if (line in before or written > looked_at) and line not in dead and find_equal(line, present) is None
+        if (line in before or written > looked_at)
+        and line not in buried
+        and find_equal(line, present) is None
     )
-    lifted = tuple(line for line in dead if find_equal(line, present) is not None)
+    lifted = tuple(line for line in buried if find_equal(line, present) is not None)
     why = _no_conclusion(now is None, git)
     if why:
-        return RemovalVerdict(undecided=gone, lifted=lifted, undecided_because=why if gone else "")
-    return RemovalVerdict(removed=gone, lifted=lifted)
+        return RemovalVerdict(undecided=missing, lifted=lifted, undecided_because=why if missing else "")
+    return RemovalVerdict(removed=missing, lifted=lifted)
 
 
 def _no_conclusion(file_gone: bool, git: GitView | None) -> str:
-    """Why a missing line proves nothing; "" where it does.
+    """Return why a missing line does not show that the user removed it; "" if it does.
 
-    Trigger: the whole file is gone. Why: `git clean`, a fresh clone and a moved folder look like that, and none
-    of them is a word about a line. Outcome: nothing is concluded.
+    Trigger: the whole file is missing. Why: `git clean`, a fresh clone and a moved folder have the same effect, and none
+    of them is a decision about a line. Outcome: no line gets a tombstone.
     """
     if file_gone:
         return "the whole file is gone"

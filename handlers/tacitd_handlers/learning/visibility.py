@@ -1,8 +1,8 @@
-"""How what was learned reaches the next session, and how nothing gets published by accident.
+"""Decide how learned lines reach later sessions, and keep tacitd's files out of git.
 
-Both are files of the project, so both are operations of a transaction, decided here and written elsewhere:
-local excludes for what tacitd creates (`.git/info/exclude` is local to one clone), and a pointer that Claude
-Code loads at start (`.claude/rules/*.md`, observed from 2.0.76 to 2.1.328) where nothing refers to LEARNED.md.
+If nothing refers to LEARNED.md, a pointer in `.claude/rules/` imports it; Claude Code loads `.claude/rules/*.md` at start
+(observed from 2.0.76 to 2.1.328). Files that tacitd creates are listed in `.git/info/exclude`, which is local to one
+clone. Both are edits of project files, so this module returns operations, and a transaction carries them out.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ POINTER = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 POINTER_TEXT = "@../../LEARNED.md\n"
 TEMPORARY_PATTERNS = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
 COPY_PATTERN = f"{TEMP_PREFIX}*"
-"""What a replaced file leaves where something went wrong: it may hold a person's words, in any folder."""
+"""Pattern for temporary files that a failed replacement leaves in any folder. They may contain the user's words."""
 REFERRING_FILES = (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others, str(POINTER))
 RULES_LIMIT = 200
-"""Rule files that are looked at."""
+"""Maximum number of rule files that are searched for a reference."""
 _IMPORT = re.compile(r"(?:^|\s)@([^\s#]*LEARNED\.md)(?:#\S*)?(?=\s|$)")
 _FENCED = re.compile(
     r"^ {0,3}(?P<bar>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=bar)[`~]*[ \t\r]*$|\Z)",
@@ -40,25 +40,25 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def exclude_file(project: Project) -> Path | None:
-    """`.git/info/exclude` of the repository; None outside one, and where nothing may be written in it."""
+    """`.git/info/exclude` of the project's repository; None outside git, or if it may not be written."""
     located = locate_exclude_file(project.root) if project.git else None
     return located if isinstance(located, Path) else None
 
 
 def why_not_hidden(project: Project) -> str:
-    """Why files of ours cannot be kept out of git in this clone; "" where they can, or where there is no git."""
+    """Why our files cannot be excluded from git in this clone; "" if they can, or outside git."""
     located = locate_exclude_file(project.root) if project.git else None
     return located.reason if isinstance(located, UnsafeGitDirectory) else ""
 
 
 def build_excludes(project: Project, patterns: Iterable[str]) -> list[Operation]:
-    """Operations that hide these patterns from git in this clone, and nowhere else."""
+    """Return operations that add these patterns to this clone's exclude file; none without such a file."""
     path = exclude_file(project)
     return [AppendLine(path, pattern) for pattern in patterns] if path is not None else []
 
 
 def list_temporary_patterns(project: Project) -> list[str]:
-    """Patterns for what lies in `tmp/`, also where that is a link to another place in the project, and for copies."""
+    """Patterns for our files in `tmp/` and for temporary copies. If `tmp` is a link within the project, also its target."""
     root, tmp = resolve_links(project.root), resolve_links(project.root / "tmp")
     if tmp == root / "tmp" or not tmp.is_relative_to(root):
         return [*TEMPORARY_PATTERNS, COPY_PATTERN]
@@ -71,9 +71,9 @@ def list_temporary_patterns(project: Project) -> list[str]:
 
 
 def list_created_patterns(project: Project, targets: Iterable[Path]) -> list[str]:
-    """Patterns for those of the files that are not there yet: what was there is the person's to publish.
+    """Patterns for those targets that do not exist yet. Whether an existing file is published is the user's decision.
 
-    Where a link leads elsewhere in the project, git sees the file that it leads to, so that one is named too.
+    If a target is a link within the project, git shows the file that it leads to, so that has a pattern too.
     """
     root, found = resolve_links(project.root), dict[str, None]()
     for path in (path for path in targets if not path.exists()):
@@ -85,12 +85,12 @@ def list_created_patterns(project: Project, targets: Iterable[Path]) -> list[str
 
 
 def pattern_of(path: Path) -> str:
-    """The gitignore pattern for exactly this file, given relative: `/app/\\[id\\]/AGENTS.md` (gitignore(5))."""
+    """The gitignore pattern for one file, such as `/app/\\[id\\]/AGENTS.md` (gitignore(5)). `path` is relative."""
     return "/" + re.sub(r"([\\*?\[\]])", r"\\\1", path.as_posix())
 
 
 def hidden_by_us(history: History, project: Project) -> set[str]:
-    """The lines that we ever put into the exclude file: only those are ours to take out again."""
+    """The lines that tacitd appended to the exclude file. Only those may be removed from it."""
     path = exclude_file(project)
     return {
         operation.line
@@ -100,23 +100,22 @@ def hidden_by_us(history: History, project: Project) -> set[str]:
 
 
 def find_referring_file(root: Path) -> Path | None:
-    """The file by which an agent finds LEARNED.md, None where nothing refers to it."""
+    """Return the first file through which an agent finds LEARNED.md; None if no file refers to it."""
     rules = root / CONTEXT_FILES.rules
     candidates = [root / name for name in REFERRING_FILES]
     if rules.is_dir() and not leads_out(rules, root):
         candidates += sorted(islice(rules.glob("**/*.md"), RULES_LIMIT))
+    # Claude Code reads AGENTS.md only if there is no CLAUDE.md (SPEC S-34).
     if not any((root / name).is_file() for name in CONTEXT_FILES.instructions):
-        candidates.append(
-            root / "AGENTS.md"
-        )  # Claude Code reads it only there, and other agents follow a mention
+        candidates.append(root / "AGENTS.md")
     return next((path for path in candidates if refers_to_learned(path, root)), None)
 
 
 def refers_to_learned(path: Path, root: Path) -> bool:
-    """Whether this file brings LEARNED.md to an agent: by a mention in AGENTS.md, elsewhere by an `@` import of it.
+    """Whether an agent that loads this file finds LEARNED.md.
 
-    A mention alone is not followed by Claude Code, and an import in code or in a comment is none. A file behind a link
-    that leads out of the project is not read.
+    In AGENTS.md a mention is enough, because agents follow it. Elsewhere an `@` import is needed: Claude Code does not
+    follow a mention, and ignores imports in code and comments. A link that leads out of the project is not read.
     """
     text = text_of(path, root)
     if path == root / "AGENTS.md":
@@ -126,14 +125,14 @@ def refers_to_learned(path: Path, root: Path) -> bool:
 
 
 def strip_code(text: str) -> str:
-    """The text without code fences, code spans and comments: what is left is what counts in Markdown."""
+    """Return Markdown without code fences, code spans and comments."""
     return _COMMENT.sub("", _SPAN.sub("``", _FENCED.sub("", text)))
 
 
 def build_pointer(project: Project, history: History) -> list[Operation]:
-    """The operation that creates the pointer, where nothing refers to LEARNED.md.
+    """Return the operation that creates the pointer, if nothing refers to LEARNED.md; otherwise none.
 
-    Once for a project: whoever removed it or emptied it meant that.
+    It is created once for a project. If the user removed or emptied it, it is not created again.
     """
     path = project.root / POINTER
     if (
@@ -150,7 +149,7 @@ def build_pointer(project: Project, history: History) -> list[Operation]:
 
 
 def _may_make(path: Path, root: Path) -> bool:
-    """Whether the file can be made below the root; what only helps must not stop what matters."""
+    """Whether the file can be created in the project. If not, the lines are written without a pointer."""
     parent = next(one for one in path.parents if os.path.lexists(one))
     inside = resolve_links(parent).is_relative_to(resolve_links(root))
     return inside and parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
@@ -163,11 +162,11 @@ def _done_operations(history: History, project: Project) -> Iterator[tuple[Opera
 
 
 def list_writable_dirs(project: Project) -> list[Path]:
-    """Directories beside the project's root that its transactions may write in: its repository's own."""
+    """Directories outside the project's root that its transactions may write in: that of the exclude file."""
     path = exclude_file(project)
     return [path.parent] if path is not None else []
 
 
 def is_unreferenced(files: ProjectPaths) -> bool:
-    """Whether LEARNED.md is there and no agent is told of it."""
+    """Whether LEARNED.md exists and no file refers to it."""
     return files.learned_file.exists() and find_referring_file(files.root) is None

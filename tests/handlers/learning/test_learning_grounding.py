@@ -251,7 +251,7 @@ def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
     for _ in range(2):
         assert bench.status["refused"] == {"refused": 1, "waits": 1}
         said = "\n".join(bench.status["says"])
-        assert "! 1 proposals of the model wait for you to decide: `tacitd learned --refused`" in said
+        assert "! 1 proposals of the model wait for your decision: `tacitd learned --refused`" in said
         bench.restart()
 
 

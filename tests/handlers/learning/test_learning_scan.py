@@ -131,7 +131,7 @@ def test_a_wrong_since_is_wrong_use(cli: Cli, since: str) -> None:
 def test_a_bare_number_is_asked_for_its_unit(cli: Cli, since: str) -> None:
     """Issue "Reading": `--since 3` meant seconds, and nobody means those."""
     said = cli.run("scan", "--since", since, "--dry-run")
-    assert said.code == 2 and f"say {since.strip()}d for days" in said.err
+    assert said.code == 2 and f"write {since.strip()}d for days" in said.err
 
 
 def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:

@@ -50,7 +50,7 @@ def test_what_wants_something_done_begins_with_a_mark() -> None:
         "files_refused": ["x"],
     }
     assert list(format_status_lines(status))[2:] == [
-        "1 lines that you removed were said again: `tacitd learned --withheld`",
+        "1 lines that you removed were learned again: `tacitd learned --withheld`",
         "! nothing refers to /a/LEARNED.md: `tacitd link /a`",
         "! x",
     ]
