@@ -1,6 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`tasks`, `progress`, `render`, `answer`, `resuming`) -> `results`, `store`, `material` -> `handler` -> `cli`.
+Pure rules (`tasks`, `session_progress`, `render`, `parse`, `resume_text`) -> `tool_results`, `store`, `summary_input` ->
+`handler` -> `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
 """

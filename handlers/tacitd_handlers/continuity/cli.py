@@ -1,6 +1,6 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
-This module parses arguments and prints. Changes belong to `changes`, the text of a session to `resuming`.
+This module parses arguments and prints. Changes belong to `session_edits`, the text of a session to `resume_text`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The handler of sessions: it updates each session's file from its transcript, adds a summary, and prunes old files.
 
 It does not depend on a session's end, which may never come: the file is updated whenever the transcript grows, and idle
-time also ends a session. What a transcript says belongs to `progress` and `tasks`, what a file contains to `render`.
+time also ends a session. What a transcript says belongs to `session_progress` and `tasks`, what a file contains to `render`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The parser of the model's answer about a session: a summary of at most three sentences, and the decisions. Pure.
 
 An answer is untrusted data: it must be one JSON object; its texts are shortened, cleaned and stripped of secrets; an
-echo of the prompt is refused (SPEC S-35, S-67). The prompt itself belongs to `material`.
+echo of the prompt is refused (SPEC S-35, S-67). The prompt itself belongs to `summary_input`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The text for resuming a session: its summary, open and blocked tasks, decisions and notes (SPEC P-26). Pure.
 
-Which session it is belongs to `choose` and its callers.
+Which session it is belongs to `session_choice` and its callers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sessions on disk: their files in the user memory, and beside them the state of each from its transcript.
 
 A file is changed under the directory's lock and compared before it is replaced (SPEC X-07). A file that cannot be parsed
-is not changed. What a file contains belongs to `render` and `changes`.
+is not changed. What a file contains belongs to `render` and `session_edits`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class SessionStore:
     # changes
 
     def change_session(self, session: str, make: Callable[[Json | None], Json | None]) -> bool:
-        """Change a session's file; return whether it was changed. `make` is as for `document.change`.
+        """Change a session's file; return whether it was changed. `make` is as for `change_document`.
 
         Raises OSError, FileRefusedError, FileBusyError; the file is then unchanged.
         """
@@ -156,7 +156,7 @@ class SessionStore:
             return json_document.change_document(path, checked, self.disk, self._guards)
 
     def edit_session(self, session: str, make: Callable[[Json], Json]) -> None:
-        """Make a person's change, and set `lastActiveAt` to now (SPEC P-22). Raises as `change`."""
+        """Make a person's change, and set `lastActiveAt` to now (SPEC P-22). Raises as `change_document`."""
         stamp = utc_millis(self.clock.now())
 
         def made(before: Json | None) -> Json | None:

@@ -1,7 +1,7 @@
 """The prompt about a session: what the person typed, the ends of the assistant's turns, the client's own summaries.
 
 The texts are read from the transcript when the session ends, because they are not stored before. The answer belongs to
-`answer`.
+`parse`.
 """
 
 from __future__ import annotations

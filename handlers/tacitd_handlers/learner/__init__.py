@@ -1,7 +1,7 @@
 """The learner profile and ledger (seed 000): what was practised, what went wrong, and when to repeat it.
 
 This module only declares the plugin. It imports nothing heavy, because a session start waits for `tacitd learner
-context`. The rules (`lifecycle`, `intervals`, `resolution`, `caps`, `fold`) and the file formats (`ledger_md`,
+context`. The rules (`lifecycle`, `intervals`, `resolution`, `capacity`, `ledger_fold`) and the file formats (`ledger_md`,
 `profile_md`, `history_md`, `weakness_md`) are pure. `reconcile` combines them, `store` does the I/O, and `handler`
 and `cli` are the entry points. docs/learner.md maps every rule to its test.
 """

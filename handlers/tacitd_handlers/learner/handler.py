@@ -239,7 +239,7 @@ class LearnerHandler(BaseHandler):
                 else []
             )
         except (OSError, FileRefusedError):
-            return  # `_look` reports it
+            return  # `_check_files` reports it
         with self._lock:
             self._shown["retests"] = [one.label for one in found]
 

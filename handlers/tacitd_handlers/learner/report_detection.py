@@ -5,7 +5,7 @@ the skill, or any tool used one of the learner's two files, as the skill does wh
 profile or writes the ledger. Nothing is taken from earlier records: verdicts are never invented (SPEC X-10).
 
 A report is a fenced block of JSON with the fields of `tacitd learner record`. A block with other fields is ignored as
-an example. A report with an invalid verdict is passed on, refused by `asked.py`, and shown in `status`.
+an example. A report with an invalid verdict is passed on, refused by `report_input.py`, and shown in `status`.
 """
 
 from __future__ import annotations

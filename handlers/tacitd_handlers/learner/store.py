@@ -36,7 +36,7 @@ from tacitd_handlers.learner.state import LearnerState, decode_state, encode_sta
 
 @dataclass(slots=True)
 class SyncResult:
-    """What one call of `look` changed."""
+    """What one call of `sync_files` changed."""
 
     result: ReconcileResult | None = None
     """None: nothing was compared, or others are still writing."""
@@ -265,7 +265,7 @@ class LearnerStore:
         return done
 
     def count_unfolded(self) -> int:
-        """Bytes of the ledger that are not folded yet. 0 if unknown; `look` reports the error."""
+        """Bytes of the ledger that are not folded yet. 0 if unknown; `sync_files` reports the error."""
         seen = self._file_stamp(self.places.ledger)
         try:
             return max(0, (seen[1] if seen is not None else 0) - self.load_state().size)

@@ -1,6 +1,6 @@
 """The program `lesson`.
 
-Nothing heavy is imported here, because `lesson load` must be fast; all other commands go to `program.py`.
+Nothing heavy is imported here, because `lesson load` must be fast; all other commands go to `full_program.py`.
 """
 
 from __future__ import annotations

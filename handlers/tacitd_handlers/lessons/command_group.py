@@ -1,6 +1,6 @@
 """The command group `lesson`, used as the program of that name and as `tacitd lesson`.
 
-The commands are in `look` and `change`.
+The commands are in `read_commands` and `write_commands`.
 """
 
 from __future__ import annotations

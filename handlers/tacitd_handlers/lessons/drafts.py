@@ -2,7 +2,7 @@
 
 Everything up to `decide_draft` is pure. The caller that runs the synthesis appends `prompt_addition` to its prompt,
 passes the answer to `parse_drafts`, parses the rest as before, and passes the drafts to `take`. The grounding of
-drafts is in `rider.py`.
+drafts is in `draft_extension.py`.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def judge_lessons(
     evidence: FoldedEvidence,
     origins: Mapping[int, Mapping[str, Any]],
 ) -> list[LessonUsage]:
-    """The evidence about each lesson. `loads` is the result of `hits.totals`, `origins` that of `Origins.all`."""
+    """The evidence about each lesson. `loads` is the result of `sum_loads`, `origins` that of `LessonOrigins.read_all`."""
     return [_judged(lesson, loads, evidence, origins.get(int(lesson.id), {})) for lesson in lessons]
 
 
@@ -142,5 +142,5 @@ def find_stale(
 
 
 def count_loads(beside: Path) -> tuple[dict[int, tuple[int, float]], float | None]:
-    """How often lessons were loaded, from hits.jsonl, as `hits.totals` returns it."""
+    """How often lessons were loaded, from hits.jsonl, as `sum_loads` returns it."""
     return load_counts.sum_loads(Log(beside / lesson_paths.HITS).read())

@@ -1,4 +1,4 @@
-"""The adapter from `why.py` to the form that `tacitd why` shows for all plugins."""
+"""The adapter from `lesson_history.py` to the form that `tacitd why` shows for all plugins."""
 
 from __future__ import annotations
 

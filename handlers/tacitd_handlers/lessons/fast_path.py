@@ -1,7 +1,7 @@
 """The fast path of `lesson load`: five milliseconds on top of the interpreter's start.
 
 Agents call it often, so click, pydantic, dataclasses and json are not imported here. Only the plain forms of the
-options are parsed. For anything else, and if the index does not match the log, `answer` returns None, and
+options are parsed. For anything else, and if the index does not match the log, `answer_load` returns None, and
 `look.load_` prints the same text.
 """
 

@@ -1,6 +1,6 @@
 """The handler of lessons in the daemon: stores drafts, maintains the index and the load counts, reports the status.
 
-Drafts come from the synthesis, through `rider.py`. All other features work without the daemon.
+Drafts come from the synthesis, through `draft_extension.py`. All other features work without the daemon.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Export and import of lessons (SPEC E-25). Pure but for `take_in`.
+"""Export and import of lessons (SPEC E-25). Pure but for `import_lessons`.
 
 An export is in the log's format, one folded record per lesson. Imported lessons get new ids, and keep their scope,
 source, dates and unknown keys. A person's mark is never overridden: what is marked wrong here is not added, and what

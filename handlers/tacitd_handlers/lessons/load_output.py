@@ -2,7 +2,7 @@
 
 Pure, with few imports. A row is (id, line); the line is printed as it is, `- WHEN … [firm]`. Rows are ordered by id
 alone, so that a prompt cache stays valid; the budget only decides which rows are included. The selection by scope and
-topic is in `gather.py`.
+topic is in `selection.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def format_ranges(ids: list[str]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """The numbers of a text that `ranges` wrote; [] for anything else."""
+    """The numbers of a text that `format_ranges` wrote; [] for anything else."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -1,6 +1,6 @@
 """The selection of a load: scopes, topic, phase.
 
-Pure, with few imports, because `lesson load` uses it. The text is made in `loading.py`.
+Pure, with few imports, because `lesson load` uses it. The text is made in `load_output.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether two lessons are the same in other words. For drafts only: what a person adds is compared exactly.
 
 Two lessons that differ in a number, a negation or the order of two sides are never the same. The rule for single
-statements is learning's `sameness`; no other module of lessons uses it.
+statements is `shared/equality.py`; no other module of lessons uses it.
 """
 
 from __future__ import annotations

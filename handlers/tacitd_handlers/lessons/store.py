@@ -2,7 +2,7 @@
 
 Every change holds one lock: read the log, decide, append one record, sync it, then rebuild the index. So ids have no
 gaps and are never reused, also with other writers. The log never loses a line; the index can be deleted at any time.
-The operations are in `changes.py`.
+The operations are in `lesson_operations.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The user profile (seed 001, SPEC P-01 to P-21): preferences that decay unless they are repeated, and their changelog.
 
-Pure rules (`paths`, `ops`, `merge`, `meta`, `beside`, `plans`) -> `store`, `changelog`, `turns` -> `handler` -> `cli`.
-The findings come from the learning's model call: `rider` extends its prompt and takes the profile's part out of the
+Pure rules (`dot_paths`, `profile_operations`, `merge`, `profile_confidence`, `own_writes`, `profile_changes`) -> `store`,
+`changelog`, `turn_counts` -> `handler` -> `cli`.
+The findings come from the learning's model call: `profile_extension` extends its prompt and takes the profile's part out of the
 answer. Nothing heavy is imported here, because a session's start waits for `context`.
 """
 

@@ -1,7 +1,7 @@
 """Reading and pruning changelog.jsonl (SPEC P-18 to P-21). Writers only append; the prune rewrites the whole file.
 
 A line that is not a JSON object is moved to a quarantine log, whatever its length. What an entry contains belongs to
-`plans`, which makes them.
+`profile_changes`, which makes them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tacitd profile …`: show and change the profile, with or without a daemon. Values set here are the person's own.
 
-This module parses arguments and prints. What a change does belongs to `plans`, how it is written to `store`.
+This module parses arguments and prints. What a change does belongs to `profile_changes`, how it is written to `store`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The profile's handler: stores findings of the learning's model call, applies decay, publishes `.processed_turns`.
 
 It never calls the model itself. Without the learning plugin there are no findings, and the profile only decays. How a
-finding changes the profile belongs to `plans`; how it is written belongs to `store`.
+finding changes the profile belongs to `profile_changes`; how it is written belongs to `store`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class ProfileMemory:
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each learned path the digests of the values that tacitd wrote, the newest last."""
     seen: Mapping[str, str] = field(default_factory=dict)
-    """For each learned path the `lastSeen` and `seenCount` that tacitd wrote, see `sighting`."""
+    """For each learned path the `lastSeen` and `seenCount` that tacitd wrote, see `sighting_key`."""
     recent: tuple[RecentChange, ...] = ()
     left: str = ""
     """The digest of the profile that tacitd wrote last."""

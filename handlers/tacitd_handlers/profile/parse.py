@@ -2,7 +2,7 @@
 
 A model's answer is untrusted data. A leaf is left out if it is not a field of the seed, not of the field's kind, too
 long, a secret or not printable; the other leaves count. A finding without a usable leaf is empty and not an error.
-Whether a value was mentioned by the person belongs to `rider`.
+Whether a value was mentioned by the person belongs to `profile_extension`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _text(value: Any) -> str:
 
 
 def as_partial(what: PartialProfile) -> dot_paths.Json:
-    """Return a finding as JSON: the reverse of `said`."""
+    """Return a finding as JSON: the reverse of `parse_finding`."""
     made = dot_paths.nest_values(
         {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
     )

@@ -1,7 +1,7 @@
 """The profile's prompt extension: it adds a part to the prompt of Stage 1 and takes its part out of the answer.
 
 The answer's other lines are facts and are not changed. A line that cannot be parsed is an empty finding and not an
-error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `said`.
+error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `parse`.
 """
 
 from __future__ import annotations

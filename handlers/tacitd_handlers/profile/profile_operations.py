@@ -6,7 +6,7 @@ An operation is a JSON object:
 - `{"op": "take", "path", "values"}` removes values from an array, and the path if the array is empty then;
 - `{"op": "drop", "path"}` removes a path.
 
-Which operations a change needs belongs to `merge` and `plans`.
+Which operations a change needs belongs to `merge` and `profile_changes`.
 """
 
 from __future__ import annotations

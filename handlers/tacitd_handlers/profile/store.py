@@ -2,7 +2,7 @@
 
 The order of writing is: intent, profile.json, profile-meta.json, changelog.jsonl, done. Each step may be repeated. If a
 file cannot be parsed, or has another schema version, nothing is written (SPEC P-03, P-06). What a change does belongs to
-`plans`.
+`profile_changes`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProfileStore:
         disk: Disk | None = None,
         guards: EditGuards = UNGUARDED,
     ) -> None:
-        """`beside`: the file for the state of `beside.py`. `guards`: the checks for open editors and late saves."""
+        """`beside`: the file for the state of `own_writes.py`. `guards`: the checks for open editors and late saves."""
         self.directory = directory
         self.user = user
         self.clock = clock or SystemClock()
@@ -145,7 +145,7 @@ class ProfileStore:
         return self._change(due, only_there=True) or _NOTHING
 
     def preview_decay(self) -> ProfilePlan:
-        """Return what `fade` would do now, without writing."""
+        """Return what `apply_decay` would do now, without writing."""
         return profile_changes.plan_decay(self._take_snapshot(self._read_memory()))
 
     def finish_pending(self) -> None:

@@ -1,7 +1,7 @@
-"""What every answer of the model is put through before it is read: size, refusals, NONE, echoes, marks.
+"""Checks that every answer of the model goes through before it is parsed: refusals, NONE, echoes, marks.
 
-An answer is data from a stranger. Nothing here knows what an answer is for; `facts`, `synthesis` and
-`summary` do.
+An answer is untrusted. What an answer contains is parsed in the modules that ask: learning's `stage1/parse.py`,
+`stage2/parse.py` and `summary`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The small dictionaries behind `sameness`: which words negate, which only say "prefers", which forms are one."""
+"""The small dictionaries behind `equality`: which words negate, which only say "prefers", which forms are one."""
 
 from __future__ import annotations
 

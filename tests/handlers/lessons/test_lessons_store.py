@@ -215,7 +215,7 @@ def test_an_index_that_would_be_too_long_is_not_kept(
 
 
 def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "Where it writes": `places` and `tacitd.state.paths` return the same paths."""
+    """DESIGN "Where it writes": `lesson_paths` and `tacitd.state.paths` return the same paths."""
     from tacitd.state import paths
 
     for env in (

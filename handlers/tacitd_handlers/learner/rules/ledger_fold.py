@@ -2,7 +2,7 @@
 
 Pure. Rows are taken one by one, ordered by stamp, then by their position in the ledger (SPEC L-47). A person's edits
 of the profile are replayed at the stamp where they were made (SPEC L-31). The tags that a session tested come from
-`Beside` (SPEC L-21). Reading files and assigning lists (`caps.py`) belong elsewhere.
+`FoldInputs` (SPEC L-21). Reading files and assigning lists (`capacity.py`) belong elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a session does to a weakness: the status table of SPEC L-16, on one counter. Pure; no files.
 
 `clean` counts the consecutive sessions that tested the gap without showing it. The proof for a long-term status is in
-`resolution.py`, the assignment to lists in `caps.py`.
+`resolution.py`, the assignment to lists in `capacity.py`.
 """
 
 from __future__ import annotations

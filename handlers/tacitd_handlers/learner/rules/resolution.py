@@ -21,7 +21,7 @@ _RANK = {LONG: 0, SHORT: 1, IMPROVING: 2, NEW: 3, RECURRING: 4}
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of `prove`."""
+    """The result of `prove_resolution`."""
 
     proved: bool
     why: str = ""
