@@ -1,4 +1,4 @@
-"""A bench for each test, and few processes of git."""
+"""A bench for each test, without processes of git where possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacitd.files import git
 
 @pytest.fixture(autouse=True)
 def _few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git is run only where its answer is not known."""
+    """Use git's answer without a process if it is known."""
     monkeypatch.setattr(git, "list_tracked", list_tracked_without_git)
 
 

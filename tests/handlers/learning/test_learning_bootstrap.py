@@ -1,4 +1,4 @@
-"""The known-facts summary: when it is made, when the model is asked for it, and when it is not."""
+"""The known-facts summary: when it is made, and when the model is asked for it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def told(bench: Bench) -> Bench:
 
 
 def test_without_sources_it_is_a_header_and_costs_nothing(bench: Bench) -> None:
-    """SPEC S-40: no source at all, no call."""
+    """SPEC S-40: without any source there is no call."""
     bench.type("use pnpm, not npm")
     assert bench.files.summary_file.read_text() == "# Known facts\n"
     assert not bench.asked(SUMMARY) and len(bench.model.asked) == 1
 
 
 def test_the_model_is_asked_once_before_the_first_extraction(told: Bench) -> None:
-    """SPEC S-04, S-43: once, not for each message; the extraction then has it in its prompt."""
+    """SPEC S-04, S-43: it is made once, not for each message; the extraction then has it in its prompt."""
     told.type("use pnpm, not npm")
     told.type("and again")
     assert len(told.asked(SUMMARY)) == 1
@@ -37,7 +37,7 @@ def test_the_model_is_asked_once_before_the_first_extraction(told: Bench) -> Non
 
 
 def test_what_it_said_is_kept_for_every_later_summary(told: Bench) -> None:
-    """SPEC S-43: after a synthesis it is made again from the files, without the model, also after a restart."""
+    """SPEC S-43: after a synthesis it is regenerated from the files, without the model, also after a restart."""
     told.type("use pnpm, not npm")
     told.restart()
     told.end()
@@ -47,7 +47,7 @@ def test_what_it_said_is_kept_for_every_later_summary(told: Bench) -> None:
 
 
 def test_an_own_write_asks_nothing(told: Bench) -> None:
-    """SPEC S-43: LEARNED.md is a watched source that the synthesis writes."""
+    """SPEC S-43: LEARNED.md is a watched source, and the synthesis writes it."""
     told.learn()
     before, asked = told.files.summary_file.read_bytes(), len(told.model.asked)
     told.changed(told.files.learned_file)
@@ -55,7 +55,7 @@ def test_an_own_write_asks_nothing(told: Bench) -> None:
 
 
 def test_a_persons_edit_of_learned_is_known_without_a_call(told: Bench) -> None:
-    """SPEC S-43: it stands in the summary, and the model is asked only for a directive's text."""
+    """SPEC S-43: a learned line is in the summary, and the model is asked only about a directive's text."""
     told.learn()
     asked = len(told.model.asked)
     told.files.learned_file.write_text(told.learned + "- Prefers blue\n")
@@ -64,7 +64,7 @@ def test_a_persons_edit_of_learned_is_known_without_a_call(told: Bench) -> None:
 
 
 def test_a_changed_directive_is_asked_about(told: Bench) -> None:
-    """SPEC S-43."""
+    """SPEC S-43: the model is asked again only if a directive changed."""
     told.type("use pnpm, not npm")
     told.clock.advance(3600.0)
     told.put("AGENTS.md", "- Write tiny functions\n")
@@ -76,8 +76,9 @@ def test_a_changed_directive_is_asked_about(told: Bench) -> None:
 
 
 def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None:
-    """DESIGN "Priorities" 2: saved every minute for an hour, it is asked about every half hour at most, and the
-    document's own lines stand in until then."""
+    """DESIGN "Priorities", 2: a file that is saved every minute is asked about every half hour at most, and its own lines
+    are used until then.
+    """
     told.type("use pnpm, not npm")
     for minute in range(60):
         told.clock.advance(60.0)
@@ -93,7 +94,7 @@ def test_an_afternoon_of_edits_is_not_an_afternoon_of_calls(told: Bench) -> None
 
 
 def test_init_by_hand_asks_at_once(told: Bench) -> None:
-    """Issue "`tacitd init [DIR]`": whoever asks does not wait."""
+    """`tacitd init` asks at once, without waiting for the interval."""
     told.type("use pnpm, not npm")
     told.put("AGENTS.md", "- Another rule\n")
     told.due("init", told.project)
@@ -112,7 +113,7 @@ def test_without_an_answer_the_documents_own_lines_do(told: Bench, said: str | N
 
 
 def test_it_stays_under_fifty_lines(told: Bench) -> None:
-    """SPEC S-41: 49 at most, whole ones."""
+    """SPEC S-41: at most 49 lines, none of them cut."""
     told.put("LEARNED.md", "## Coding\n" + "".join(f"- Rule {n} about thing{n}\n" for n in range(500)))
     told.type("use pnpm, not npm")
     summary = told.files.summary_file.read_text().splitlines()
@@ -148,7 +149,7 @@ def shared(bench: Bench, tmp_path: Path) -> Path:
 
 
 def test_what_projects_share_is_distilled_once(bench: Bench, shared: Path) -> None:
-    """DESIGN "Priorities" 2: by its contents, in however many projects, also after a restart."""
+    """DESIGN "Priorities", 2: a text is asked about once, in however many projects, also after a restart."""
     others = [bench.new_project(f"p{number}") for number in range(3)]
     for project in (bench.project, *others[:2]):
         bench.type("use pnpm, not npm", project=project)
@@ -160,7 +161,7 @@ def test_what_projects_share_is_distilled_once(bench: Bench, shared: Path) -> No
 
 
 def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, shared: Path) -> None:
-    """SPEC S-43, also where it changed while no daemon ran: each project's next extraction knows."""
+    """SPEC S-43: a directive that changed while no daemon ran is asked about before each project's next extraction."""
     other = bench.new_project("other")
     bench.type("use pnpm, not npm")
     bench.type("use pnpm, not npm", project=other)
@@ -177,7 +178,7 @@ def test_a_shared_directive_that_changed_is_asked_about_once(bench: Bench, share
 
 @pytest.mark.parametrize("said", ["NONE", "I'm sorry, I cannot."])
 def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said: str) -> None:
-    """DESIGN "Priorities" 2: the same text would get the same; only a person who asks has it tried again."""
+    """DESIGN "Priorities", 2: an unusable answer is not asked for again; only `tacitd init` asks again."""
     told.answer((SUMMARY, said), (EXTRACTION, PNPM))
     told.type("use pnpm, not npm")
     for _ in range(3):
@@ -192,14 +193,14 @@ def test_an_answer_that_cannot_be_used_is_not_asked_for_again(told: Bench, said:
 
 
 def test_secrets_in_a_directive_do_not_leave_the_machine(told: Bench) -> None:
-    """ANCHORS P15."""
+    """SPEC S-67: secrets in directives are blanked in the prompt."""
     told.put("AGENTS.md", "- The token: ghp_abcdefghijklmnopqrstuvwxyz0123\n")
     told.type("use pnpm, not npm")
     assert all("ghp_" not in prompt for prompt in told.model.prompts)
 
 
 def test_a_summary_that_was_deleted_is_made_again(told: Bench) -> None:
-    """Issue "by itself when the summary is missing": from what is kept, for nothing."""
+    """A missing summary is made again from the kept answers, without a call."""
     told.type("use pnpm, not npm")
     told.files.summary_file.unlink()
     told.type("use tabs")
@@ -207,7 +208,7 @@ def test_a_summary_that_was_deleted_is_made_again(told: Bench) -> None:
 
 
 def test_an_unchanged_summary_is_not_touched(told: Bench) -> None:
-    """DESIGN "Files": skipped when nothing changes."""
+    """DESIGN "Files", replaced file: skipped if nothing changes."""
     told.learn()
     before = told.files.summary_file.stat()
     told.changed(told.files.agents_file)
@@ -216,7 +217,7 @@ def test_an_unchanged_summary_is_not_touched(told: Bench) -> None:
 
 
 def test_a_change_in_a_project_without_a_summary_writes_none(bench: Bench) -> None:
-    """ANCHORS P13: a project that was only looked at is not littered."""
+    """No file is created in a project that was only read."""
     bench.put("AGENTS.md", "- x\n")
     bench.changed(bench.files.agents_file)
     assert not bench.files.tmp_dir.exists()

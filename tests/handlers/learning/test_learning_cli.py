@@ -18,7 +18,7 @@ def waiting(project: str, what: str = "1 fact") -> dict[str, Any]:
 
 
 def answer(**more: Any) -> dict[str, Any]:
-    """The answer of a `sync` that made no line of the one fact that waited."""
+    """The answer of a `sync` that wrote no line for the one fact that waited."""
     return {"made": [], "waited": [waiting(APP)], "waits": [], "degraded": []} | more
 
 
@@ -28,7 +28,7 @@ def open_file(path: str) -> dict[str, str]:
 
 
 def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str]) -> None:
-    """An editor has LEARNED.md open: exit code 75, and the reason of this project, not that of others."""
+    """An editor has LEARNED.md open: the exit code is 75, with the reason of this project only."""
     others = ["/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md"]
     degraded = [open_file(path) for path in (f"{APP}/LEARNED.md", *others)]
     assert echo_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
@@ -38,14 +38,14 @@ def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str])
 
 
 def test_more_facts_still_wait(capsys: pytest.CaptureFixture[str]) -> None:
-    """The verb agrees with the number; what was made is printed too."""
+    """The verb agrees with the number, and written lines are printed too."""
     said = answer(made=[{"line": "learned: Use pnpm"}], waits=[waiting(APP, "2 facts")])
     assert echo_lines(said, APP) == PARKED
     assert capsys.readouterr().err == f"learned: Use pnpm\n2 facts still wait in {APP}\n"
 
 
 def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The model answered NONE; facts of another project wait, which is not this command's concern."""
+    """The model answered NONE; facts of another project that wait do not matter here."""
     assert echo_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
     said = capsys.readouterr().err
     assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
@@ -54,13 +54,13 @@ def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("why", ["the model made no line of it", "it is written there already"])
 def test_why_no_line_was_made_is_told_apart(capsys: pytest.CaptureFixture[str], why: str) -> None:
-    """A repeated line and NONE are two things; what became of another project's facts is not this command's concern."""
+    """A repeated line and NONE have different reasons; those of other projects are not printed."""
     unmade = [{"did": "no line", "text": why, "where": APP}, {"did": "no line", "text": "no", "where": "/b"}]
     assert echo_lines(answer(unmade=unmade), APP) == 0
     assert capsys.readouterr().err == f"1 fact made no new line in {APP}: {why}\n"
 
 
 def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:
-    """There was nothing to do."""
+    """No facts waited."""
     assert echo_lines(answer(waited=[]), APP) == 0
     assert capsys.readouterr().err == f"no facts wait in {APP}: nothing to do\n"

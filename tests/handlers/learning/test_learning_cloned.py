@@ -1,4 +1,4 @@
-"""What a cloned repository or an unpacked archive brings along teaches tacitd nothing, and stays as it is (SPEC S-02, S-52).
+"""Files that a cloned repository or an unpacked archive contains are not learned from and not changed (SPEC S-02, S-52).
 
 Real git makes the repositories. Each project here is seen for the first time by its own test.
 """
@@ -32,12 +32,12 @@ SUMMARY = "tmp/known-facts-summary.md"
 
 
 def line(*facts: str) -> str:
-    """What another tool appends."""
+    """A line as another tool appends it."""
     return json.dumps({"ts": "2026-11-20T07:00:00Z", "facts": facts}) + "\n"
 
 
 def every_fact(ask: ModelRequest) -> str:
-    """A model that makes a line of each fact that it is shown."""
+    """A model that returns a line for each fact in its prompt."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
     return "\n\n".join(
         f"FILE: LEARNED.md\nFACT: {fact}" for fact in re.findall(r"^- (.+)$", shown, re.MULTILINE)
@@ -46,7 +46,7 @@ def every_fact(ask: ModelRequest) -> str:
 
 @pytest.fixture
 def cloned(bench: Bench) -> Bench:
-    """A bench whose project nobody has worked in yet; git knows one commit."""
+    """A bench whose project was not used yet; git has one commit."""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("clone")
     bench.put("README.md", "# A stranger's project\n")
@@ -64,7 +64,7 @@ def seen_by_git(bench: Bench) -> str:
 
 
 def said_of_foreign(bench: Bench) -> str:
-    """What `status` says of files that are left alone; "" where it says nothing."""
+    """The text of `status` about files that are not ours; "" without any."""
     found = bench.degraded.get(f"learning.raw-foreign:{bench.root}")
     return found.what if found is not None else ""
 
@@ -74,7 +74,7 @@ def said_of_foreign(bench: Bench) -> str:
 
 @pytest.mark.parametrize("name", [RAW, CLAIMED])
 def test_a_committed_raw_file_teaches_nothing_and_stays(cloned: Bench, name: str) -> None:
-    """Issue "a cloned repository": not read, not changed, not removed; our own facts reach LEARNED.md all the same."""
+    """The tracked file is not read, changed or removed; our own facts still reach LEARNED.md."""
     path = cloned.put(name, line(EVIL))
     commit(cloned, name)
     before = path.stat()
@@ -93,7 +93,7 @@ def test_a_committed_raw_file_teaches_nothing_and_stays(cloned: Bench, name: str
 
 
 def test_without_a_session_of_ours_it_is_not_taken_either(cloned: Bench) -> None:
-    """The recovery of orphans and `tacitd synthesize` find nothing in it, now and after a restart."""
+    """The recovery of orphans and `tacitd synthesize` find nothing in it, before and after a restart."""
     for name in (RAW, CLAIMED):
         cloned.put(name, line(EVIL))
     commit(cloned, RAW, CLAIMED)
@@ -107,7 +107,7 @@ def test_without_a_session_of_ours_it_is_not_taken_either(cloned: Bench) -> None
 
 
 def test_a_raw_file_that_is_in_the_index_only_is_not_made(cloned: Bench) -> None:
-    """Deleted by the person and not committed yet: making it would be a change to a tracked file."""
+    """The user deleted the tracked file without a commit; creating it again would change a tracked file."""
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     cloned.files.raw_file.unlink()
@@ -118,7 +118,7 @@ def test_a_raw_file_that_is_in_the_index_only_is_not_made(cloned: Bench) -> None
 
 
 def test_another_case_of_the_name_is_the_same_file(cloned: Bench) -> None:
-    """APFS and NTFS take `TMP/Learning-Raw.jsonl` for ours; git lists it in its own case."""
+    """On APFS and NTFS `TMP/Learning-Raw.jsonl` is the same file as ours; git lists it in its own case."""
     cloned.put("tmp/Learning-Raw.jsonl", line(EVIL))
     commit(cloned, "tmp/Learning-Raw.jsonl")
     cloned.type("use pnpm, not npm")
@@ -128,7 +128,7 @@ def test_another_case_of_the_name_is_the_same_file(cloned: Bench) -> None:
 
 
 def test_a_checkout_brings_a_raw_file_in_the_middle_of_a_session(cloned: Bench) -> None:
-    """Git replaces an ignored file without a question; our facts are in the log, and are neither lost nor mixed."""
+    """Git replaces an ignored file without asking; our facts are in the log, and are neither lost nor mixed."""
     git(cloned.root, "checkout", "-qb", "evil")
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
@@ -146,7 +146,7 @@ def test_a_checkout_brings_a_raw_file_in_the_middle_of_a_session(cloned: Bench) 
 
 
 def test_what_git_no_longer_tracks_is_still_not_ours(cloned: Bench) -> None:
-    """`git rm --cached` leaves the file: only what is appended from then on was written here."""
+    """`git rm --cached` leaves the file in place: only bytes that are appended later count."""
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     cloned.learn()
@@ -160,7 +160,7 @@ def test_what_git_no_longer_tracks_is_still_not_ours(cloned: Bench) -> None:
 
 
 def test_a_submodule_in_the_place_of_tmp_is_somebody_elses(cloned: Bench) -> None:
-    """The outer index names only the submodule; its own tracks the files."""
+    """The outer index has only the submodule; the submodule's own index tracks the files."""
     other = cloned.new_project("other")
     (other.root / "learning-raw.jsonl").write_text(line(EVIL))
     (other.root / "known-facts-summary.md").write_text(f"- {PNPM}\n")
@@ -179,7 +179,7 @@ def test_a_submodule_in_the_place_of_tmp_is_somebody_elses(cloned: Bench) -> Non
 def test_where_git_cannot_say_nothing_is_taken(
     cloned: Bench, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """A checkout under way, a damaged index, no git: our own facts go on, those in files wait."""
+    """During a checkout, with a damaged index, and without git: our own facts are learned, those in files wait."""
     cloned.see(cloned.project)
     cloned.put(RAW, line(TABS))
     index = (cloned.root / ".git/index").read_bytes()
@@ -209,7 +209,7 @@ def test_where_git_cannot_say_nothing_is_taken(
 
 
 def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file(cloned: Bench) -> None:
-    """SPEC S-23: never lost, also where no raw file may hold them."""
+    """SPEC S-23: facts are not lost even if no raw file may contain them."""
     cloned.put(RAW, line(EVIL))
     commit(cloned, RAW)
     cloned.answer((SYNTHESIS, "rubbish"), (EXTRACTION, PNPM))
@@ -228,7 +228,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
 
 
 def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:
-    """Issue "no surprise": git is asked once for all of them, and again only when the index changes."""
+    """Git is asked once for all files, and again only when the index changes."""
     names = [f"tmp/learning-raw.{number}.processing.jsonl" for number in range(10_000)]
     for name in names:
         cloned.put(name, "{}")
@@ -254,7 +254,7 @@ def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:
 @pytest.mark.parametrize("is_git", [True, False])
 @pytest.mark.parametrize("name", [RAW, CLAIMED])
 def test_what_lies_there_at_the_first_sight_is_not_taken(bench: Bench, name: str, is_git: bool) -> None:
-    """Issue "a cloned repository": older than the project's first sight, whatever its times say, also after a restart."""
+    """A file that existed at first sight is not ours, whatever its modification time is, also after a restart."""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("unpacked", is_git=is_git)
     path = bench.put(name, line(EVIL))
@@ -273,7 +273,7 @@ def test_what_lies_there_at_the_first_sight_is_not_taken(bench: Bench, name: str
 
 
 def test_what_another_tool_appends_to_it_is_taken_once(bench: Bench) -> None:
-    """Seed 003: other tools append too; whole lines, each once, and the file is left as it is."""
+    """Seed 003: lines that other tools append are used, whole and once, and the file is not changed."""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("unpacked", is_git=False)
     path = bench.put(RAW, line(EVIL))
@@ -294,7 +294,7 @@ def test_what_another_tool_appends_to_it_is_taken_once(bench: Bench) -> None:
 
 
 def foresee_copy(bench: Bench, brought: str, forged: str) -> None:
-    """An archive brings a raw file, and a file with the name that the copy of what is appended would have."""
+    """An archive contains a raw file, and a file with the name that the copy of appended lines would have."""
     source = hashlib.sha256(brought.encode()).hexdigest()[:12]
     bench.put(f"tmp/learning-raw.{source}-{len(brought):x}.processing.jsonl", forged)
 
@@ -304,7 +304,7 @@ def foresee_copy(bench: Bench, brought: str, forged: str) -> None:
 def test_an_archive_that_foresees_the_name_of_the_copy_teaches_nothing(
     bench: Bench, forged: str, is_git: bool
 ) -> None:
-    """SPEC S-52: neither its raw file nor the file with the foreseen name is ours, however long that is."""
+    """SPEC S-52: neither the raw file nor the file with the predictable name is ours, whatever its size is."""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("unpacked", is_git=is_git)
     path = bench.put(RAW, line(EVIL))
@@ -317,7 +317,7 @@ def test_an_archive_that_foresees_the_name_of_the_copy_teaches_nothing(
 
 
 def test_a_foreseen_copy_hides_nothing_that_is_appended(bench: Bench) -> None:
-    """SPEC S-02: the lines of another tool are copied under the next name that is free, and become lines once."""
+    """SPEC S-02: the lines of another tool are copied under the next free name, and are written once."""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("unpacked", is_git=False)
     path = bench.put(RAW, line(EVIL))
@@ -331,7 +331,7 @@ def test_a_foreseen_copy_hides_nothing_that_is_appended(bench: Bench) -> None:
 
 
 def test_a_new_file_in_its_place_is_another_tools(bench: Bench) -> None:
-    """What came along was deleted, and a tool began a file of its own: all of it is taken, and removed."""
+    """The file was deleted and another tool made a new one: all of that is claimed and removed."""
     bench.answer((SYNTHESIS, every_fact))
     bench.project = bench.new_project("unpacked", is_git=False)
     path = bench.put(RAW, line(EVIL))
@@ -342,7 +342,7 @@ def test_a_new_file_in_its_place_is_another_tools(bench: Bench) -> None:
 
 
 def test_a_crash_at_every_call_while_appended_lines_are_taken(tmp_path: Path) -> None:
-    """RELIABILITY 2: 0 lost, 0 twice, and the file that came along is untouched."""
+    """RELIABILITY 2: 0 lost, 0 twice, and the file that came with the project is unchanged."""
     for number in range(1, 200):
         disk = FaultyDisk(torn=True)
         bench = Bench(tmp_path / str(number), (SYNTHESIS, every_fact), (EXTRACTION, PNPM), disk=disk)
@@ -370,7 +370,7 @@ def test_a_crash_at_every_call_while_appended_lines_are_taken(tmp_path: Path) ->
 
 
 def test_the_first_sight_must_be_on_disk_before_anything_is_taken(tmp_path: Path) -> None:
-    """Without the record a restart would take what came along for ours: the events wait instead."""
+    """If the first sight cannot be recorded, the events wait, because a restart would treat the file as ours."""
 
     class Full(FaultyDisk):
         full = False
@@ -395,7 +395,7 @@ def test_the_first_sight_must_be_on_disk_before_anything_is_taken(tmp_path: Path
 
 @pytest.mark.parametrize("mode", [0o000, 0o644])
 def test_a_file_that_could_not_be_read_at_first_is_not_ours_later(bench: Bench, mode: int) -> None:
-    """An archive chooses modes too. (Root may read everything, so both are the same to it.)"""
+    """An archive can contain unreadable files. (Root can read everything, so it makes no difference there.)"""
     bench.answer((SYNTHESIS, every_fact), (EXTRACTION, PNPM))
     bench.project = bench.new_project("unpacked", is_git=False)
     path = bench.put(RAW, line(EVIL))
@@ -407,7 +407,7 @@ def test_a_file_that_could_not_be_read_at_first_is_not_ours_later(bench: Bench, 
 
 
 def test_a_project_of_an_older_version_goes_on(bench: Bench) -> None:
-    """An update: facts and files of projects that tacitd already wrote in are ours, but for what git tracks."""
+    """After an update, the files of projects that tacitd already wrote in are ours, except those that git tracks."""
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
     bench.learn()
     bench.put(RAW, line(TABS))
@@ -423,7 +423,7 @@ def test_a_project_of_an_older_version_goes_on(bench: Bench) -> None:
 
 
 def test_a_committed_summary_is_neither_believed_nor_changed(cloned: Bench) -> None:
-    """SPEC S-04, S-06: it would name as known whatever is not to be learned, and stands in the fast tier's prompt."""
+    """SPEC S-04, S-06: a foreign summary would declare facts known, and is part of the fast tier's prompt."""
     path = cloned.put(SUMMARY, f"# Known facts\n\n## Coding\n- {PNPM}\n- {EVIL}\n")
     cloned.put("AGENTS.md", "- Always write tests first.\n")
     commit(cloned, SUMMARY, "AGENTS.md")
@@ -437,7 +437,7 @@ def test_a_committed_summary_is_neither_believed_nor_changed(cloned: Bench) -> N
 
 
 def test_a_summary_of_an_archive_is_made_anew_before_it_is_used(cloned: Bench) -> None:
-    """The same where git does not track it: it is a generated file, and now ours."""
+    """If git does not track the summary, it is regenerated and is ours then."""
     path = cloned.put(SUMMARY, f"# Known facts\n\n## Coding\n- {PNPM}\n- {EVIL}\n")
     cloned.learn()
     assert cloned.bullets == [PNPM] and EVIL not in cloned.asked(EXTRACTION)[0]
@@ -445,7 +445,7 @@ def test_a_summary_of_an_archive_is_made_anew_before_it_is_used(cloned: Bench) -
 
 
 def test_a_project_that_is_a_link_elsewhere_brings_nothing(cloned: Bench, tmp_path: Path) -> None:
-    """A link that leads out is refused as before, and nothing behind it is looked at."""
+    """A link that leads out of the project is refused, and the files behind it are not inspected."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "learning-raw.jsonl").write_text(line(EVIL))

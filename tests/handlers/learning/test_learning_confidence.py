@@ -1,4 +1,4 @@
-"""How a learned line's confidence grows and fades."""
+"""How a learned line's confidence rises and decays."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ NEW = LineConfidence(START, START, 1.0, 1)
 
 
 def test_a_new_line() -> None:
-    """S-54, P-11: first = last = now, 1.0, counted once."""
+    """S-54, P-11: after the first sighting first = last = now, confidence 1.0, count 1."""
     assert record_sighting(None, START) == NEW
 
 
 def test_half_life() -> None:
-    """P-13: halved in 30 days."""
+    """P-13: it halves in 30 days."""
     assert current_confidence(NEW, START + 30 * DAY) == pytest.approx(0.5)
     assert current_confidence(NEW, START + 60 * DAY) == pytest.approx(0.25)
 
 
 def test_reinforced_after_decaying() -> None:
-    """P-12: decay first, then 0.3: 0.477 at day 75, 0.8 from a half, never over 1."""
+    """P-12: it decays first, then rises by 0.3: 0.477 at day 75, 0.8 from a half, at most 1."""
     later = record_sighting(NEW, START + 75 * DAY)
     assert later.confidence == pytest.approx(0.477, abs=0.001)
     assert later.seen_count == 2 and later.last_seen == START + 75 * DAY and later.first_seen == START
@@ -42,14 +42,14 @@ def test_reinforced_after_decaying() -> None:
 
 
 def test_stale_strictly_under_a_tenth() -> None:
-    """P-14, S-54: from 1.0 first at 99.66 days; listed, never removed by itself."""
+    """P-14, S-54: from 1.0 a line is stale after 99.66 days; it is never removed for that."""
     assert not is_stale(NEW, START + 99.65 * DAY)
     assert is_stale(NEW, START + 99.67 * DAY)
     assert not is_stale(LineConfidence(START, START, 0.1, 1), START)
 
 
 def test_kept_as_data() -> None:
-    """S-54: under the seed's field names; damage is None, not an error."""
+    """S-54: the JSON has the seed's field names; damaged data is None, not an error."""
     assert list(as_data(NEW)) == ["firstSeen", "lastSeen", "confidence", "seenCount"]
     assert from_data(as_data(NEW)) == NEW
     assert from_data({}) is None and from_data({**as_data(NEW), "confidence": "x"}) is None
@@ -59,7 +59,7 @@ def test_kept_as_data() -> None:
 @given(st.lists(st.floats(0, 400 * DAY), min_size=1, max_size=8), st.floats(-400 * DAY, 400 * DAY))
 @examples(80)
 def test_stays_within_bounds_and_asking_changes_nothing(times: list[float], ask: float) -> None:
-    """P-13: between 0 and 1 whatever the clock does; time alone never raises it."""
+    """P-13: it is between 0 and 1 whatever the clock does; time alone never raises it."""
     standing: LineConfidence | None = None
     for at in times:
         standing = record_sighting(standing, START + at)

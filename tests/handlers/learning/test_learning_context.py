@@ -1,4 +1,4 @@
-"""What a session is told at its start: LEARNED.md, then AGENTS.md from the root down, within a budget."""
+"""The text at a session's start: LEARNED.md, then AGENTS.md from the root down, within a budget."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_from_the_root_down_to_the_directory(root: Path) -> None:
 
 
 def test_a_directory_that_is_gone_counts_as_far_as_it_is_there(root: Path) -> None:
-    """Issue "`context` … on any path"."""
+    """`context` works on any path."""
     assert order(build_section(root / "src/gone/deeper", 9000)) == ["learned", "of the root", "of src"]
 
 
 def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
-    """A shell may stand in a linked directory."""
+    """The working directory may be reached through a link."""
     (tmp_path / "link").symlink_to(root / "src")
     assert order(build_section(tmp_path / "link", 9000)) == ["learned", "of the root", "of src"]
 
 
 def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: Path) -> None:
-    """DESIGN "Where it writes": its own AGENTS.md counts, where it has one."""
+    """DESIGN "Where it writes": a linked worktree's own AGENTS.md is used if it has one."""
     git(root, "add", "src/AGENTS.md")
     git(root, "commit", "-qm", "x")
     tree = tmp_path.resolve() / "tree"
@@ -69,7 +69,7 @@ def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: 
 
 
 def test_the_budget_is_never_passed(root: Path) -> None:
-    """Issue "with a budget": whole documents while they fit, then one cut at a line, and it says so."""
+    """Whole documents are printed while they fit; the next one is cut at a line end, with a note."""
     (root / "LEARNED.md").write_text("".join(f"- line number {n}\n" for n in range(1000)))
     for budget in (100, 300, 1000, 5000, 100_000):
         text = build_section(root / "src", budget)
@@ -79,7 +79,7 @@ def test_the_budget_is_never_passed(root: Path) -> None:
 
 @pytest.mark.parametrize("odd", ["fifo", "directory", "bytes", "empty"])
 def test_odd_files_are_left_out(root: Path, odd: str) -> None:
-    """A FIFO hangs nothing, and what is no text is shown as far as it is."""
+    """A FIFO does not block, and a file that is not text is printed as far as it is."""
     path = root / "LEARNED.md"
     path.unlink()
     match odd:
@@ -97,7 +97,7 @@ def test_odd_files_are_left_out(root: Path, odd: str) -> None:
 def test_the_command_needs_no_daemon_and_no_claude(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Issue "Command line": text, or JSON with one text for each slice; nothing is written."""
+    """`context` prints text, or JSON with one text for each plugin; nothing is written."""
     cli = Cli(tmp_path, monkeypatch, capsys)
     assert order(cli.run("context", "--cwd", root / "src").out) == ["learned", "of the root", "of src"]
     assert order(cli.run("context", cwd=root).out) == ["learned", "of the root"]

@@ -1,7 +1,7 @@
-"""RELIABILITY 1 and 2 for the learning slice: the world ends before every change of the disk, one after the other.
+"""RELIABILITY 1 and 2 for the learning plugin: the process ends before each change of the disk, one after the other.
 
-Afterwards a new handler knows only what was written. Whatever the moment was, in the end every fact stands in LEARNED.md
-exactly once, nothing is claimed, nothing waits, and the model was asked at most once more.
+Afterwards a new handler has only what was written. In the end every fact is in LEARNED.md exactly once, nothing is
+claimed, nothing waits, and the model was asked at most once more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Crash(BaseException):
 
 @contextmanager
 def crash_at(number: int) -> Iterator[list[str]]:
-    """Count every change of the disk; before the one with this number the world ends, and nothing changes after it."""
+    """Counts the changes of the disk. Before the change with this number the process ends, and nothing changes after it."""
     trail: list[str] = []
 
     def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,8 +48,7 @@ def crash_at(number: int) -> Iterator[list[str]]:
 
 
 def again(bench: Bench) -> None:
-    """What the engine does at a start: what was committed is not offered again, all else is; then orphans are looked
-    for."""
+    """Do what the engine does at a start: offer events without a commit again, then run the recovery of orphans."""
     bench.log = Log(bench.log.path)
     bench.restart()
     bench.end()
@@ -58,7 +57,7 @@ def again(bench: Bench) -> None:
 
 
 def calm(bench: Bench, *bullets: str) -> None:
-    """Nothing waits, nothing is left over, and each line stands once."""
+    """Nothing waits, no file is left over, and each line is there once."""
     assert sorted(bench.bullets) == sorted(bullets)
     assert not bench.files.raw_file.exists() and not bench.claimed and not bench.degraded
     assert bench.status["facts_waiting"] == {} and not bench.history.pending
@@ -98,7 +97,7 @@ def test_a_crash_before_every_change_of_a_synthesis(tmp_path: Path) -> None:
 
 
 def test_a_crash_before_every_change_of_an_extraction(tmp_path: Path) -> None:
-    """DESIGN "Consumers": the facts and the position are one record, and the raw file is made from it."""
+    """DESIGN "Data flow", 4: facts and position are one record, and the raw file is written from it."""
     for number in moments():
         bench = Bench(tmp_path / str(number))
         event = bench.grew(bench.record("use pnpm, not npm"))
@@ -121,7 +120,7 @@ def test_a_crash_before_every_change_of_an_extraction(tmp_path: Path) -> None:
 
 
 def test_a_crash_during_a_synthesis_that_writes_nothing(tmp_path: Path) -> None:
-    """SPEC S-29: the answer was NONE; the facts are done with all the same."""
+    """SPEC S-29: the answer was NONE; the facts count as handled."""
     for number in moments():
         bench = Bench(tmp_path / str(number), (SYNTHESIS, "NONE"), (EXTRACTION, SHORT))
         bench.type("short answers, for now")

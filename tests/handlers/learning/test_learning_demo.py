@@ -1,4 +1,4 @@
-"""`tacitd demo`: the whole way, labelled, under ten seconds, and nothing is left of it."""
+"""`tacitd demo`: all steps are shown and labelled in less than ten seconds, and no file is left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacitd_handlers.learning import demo
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Temporary files go where the test can look."""
+    """Make temporary files in a directory that the test can inspect."""
     made = Cli(tmp_path, monkeypatch, capsys)
     (tmp_path / "t").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
@@ -21,7 +21,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
-    """Issue "`tacitd demo`": typed words, extracted facts, LEARNED.md, status; no claude, no daemon, no file."""
+    """It shows typed prompts, extracted facts, LEARNED.md and status, without claude, a daemon or files."""
     said = cli.run("demo")
     assert said.code == 0 and said.err == ""
     assert "SCRIPT, not Claude" in said.out
@@ -38,7 +38,7 @@ def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("line", [1, 5, 9, 20])
 def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, line: int) -> None:
-    """Issue "leaves nothing behind": also when it is interrupted or its reader goes."""
+    """No file is left if it is interrupted or its output is closed."""
     playing = demo.play_demo()
     assert isinstance(playing, Generator)
     for _ in range(line):
@@ -51,7 +51,7 @@ def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, l
 def test_a_failure_in_it_leaves_nothing_behind(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same, where it breaks in the middle; it is said, with exit code 1."""
+    """No file is left if it fails; the error is printed, and the exit code is 1."""
 
     def broken(*_: object) -> bytes:
         raise OSError(28, "No space left on device", "demo")
@@ -62,6 +62,6 @@ def test_a_failure_in_it_leaves_nothing_behind(
 
 
 def test_a_persons_own_settings_do_not_disturb_it(cli: Cli) -> None:
-    """A wrong configuration, a state directory, an excluded everything: the demonstration is its own world."""
+    """The user's configuration, state directory and exclusions have no effect on it."""
     cli.set(TACITD_SESSION__IDLE="soon", TACITD_PROJECTS__WRITE="off", TACITD_STATE_DIR="/nowhere")
     assert cli.run("demo").code == 0

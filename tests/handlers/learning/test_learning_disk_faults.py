@@ -1,5 +1,5 @@
-"""RELIABILITY 3 and 16 for the whole way of a prompt: a real engine with the learning handler and the real budget, on a
-disk that fails at every change in turn, with kills in between.
+"""RELIABILITY 3 and 16: a real engine with the learning handler and the real budget, on a disk that fails at each change
+in turn, with kills in between.
 
 A full run makes 1,000 injections (`TACITD_EXAMPLES=1`); by default every fiftieth of them is made.
 """
@@ -53,7 +53,7 @@ LONGEST_PAUSE = 6 * 3600.0 + 60.0
 
 
 class Client:
-    """Claude Code's client: each message comes back as a fact, each fact as a line. Counts what was paid for."""
+    """Claude Code's client: it returns each message as a fact and each fact as a line, and counts the paid calls."""
 
     def __init__(self, faults: DiskFaults) -> None:
         self.paid: Counter[str] = Counter()
@@ -92,7 +92,7 @@ class Client:
 
 
 class World(Scene):
-    """A scene with the learning handler, and the person's prompts."""
+    """A scene with the learning handler, and the user's prompts."""
 
     def __init__(self, tmp: Path, faults: DiskFaults) -> None:
         self.faults, self.client = faults, Client(faults)
@@ -127,7 +127,7 @@ class World(Scene):
         self.type(session, words)
 
     def live(self, *waits: float) -> None:
-        """Let the daemon run, with so much time between its looks. Ends where it was killed."""
+        """Run the daemon with this much time between its checks. Returns when it was killed."""
         with suppress(Crash):
             for seconds in waits:
                 self.settle(seconds)
@@ -136,7 +136,7 @@ class World(Scene):
                 self.settle(1)
 
     def again(self) -> None:
-        """Kill it and start it anew; a start that the disk does not allow is no start."""
+        """Kill the daemon and start it again. It does not run if the disk fails during the start."""
         if self.running:
             self.kill()
         self.faults.dead = False
@@ -157,7 +157,7 @@ class World(Scene):
 
 
 def inject(tmp: Path, number: int) -> tuple[int, int]:
-    """One scenario with faults; returns (given up, armed changes that were reached)."""
+    """Run one scenario with faults. Return the number of prompts given up, and of armed changes that were reached."""
     dice = random.Random(number)
     faults = DiskFaults()
     with faults.everywhere():
@@ -195,7 +195,7 @@ def inject(tmp: Path, number: int) -> tuple[int, int]:
 
 
 def check(world: World) -> None:
-    """Nothing lost, nothing repeated, nothing given up that was not paid for twice."""
+    """Check that nothing is lost or repeated, and that only prompts that were paid for twice are given up."""
     paid = world.client.paid
     lines, kept = Counter(world.learned), {str(one["text"]) for one in world.dispatcher.rescue.list_entries()}
     aside = "".join(path.read_text() for path in (world.root / "tmp").glob("learning-raw*") if path.is_file())
@@ -212,7 +212,7 @@ def check(world: World) -> None:
 
 @pytest.mark.timeout(3600)
 def test_a_disk_that_fails_at_every_change_loses_nothing_and_gives_nothing_up(tmp_path: Path) -> None:
-    """RELIABILITY 3, 16: 0 lost, 0 repeated, 0 given up although fewer than two calls were made for it."""
+    """RELIABILITY 3, 16: 0 lost, 0 repeated, 0 given up after fewer than two calls."""
     reached = 0
     step = max(1, round(1 / FACTOR)) if FACTOR < 1 else 1
     for number in sorted({*KNOWN, *range(0, round(INJECTIONS * max(1.0, FACTOR)), step)}):
@@ -226,8 +226,9 @@ def test_a_disk_that_fails_at_every_change_loses_nothing_and_gives_nothing_up(tm
 
 
 def test_facts_that_others_join_are_paid_for_twice_at_most(tmp_path: Path) -> None:
-    """RELIABILITY 16: killed during each call of stage 2, with a new fact each time. Facts that were paid for twice wait in
-    sight in their own file, and those that joined are learned."""
+    """RELIABILITY 16: the daemon is killed during each call of stage 2, with a new fact each time. Facts that were paid for
+    twice are put aside in their own file, and facts that joined later are learned.
+    """
     faults = DiskFaults()
     with faults.everywhere():
         world = World(tmp_path, faults)
@@ -251,7 +252,7 @@ def test_facts_that_others_join_are_paid_for_twice_at_most(tmp_path: Path) -> No
 
 
 def test_an_answer_that_cannot_be_written_is_not_paid_for_again(tmp_path: Path) -> None:
-    """RELIABILITY 3, 16: LEARNED.md cannot be written for a day, while further facts come."""
+    """RELIABILITY 3, 16: LEARNED.md cannot be written for a day, while new facts are extracted."""
     faults = DiskFaults()
     with faults.everywhere():
         world = World(tmp_path, faults)
@@ -267,8 +268,9 @@ def test_an_answer_that_cannot_be_written_is_not_paid_for_again(tmp_path: Path) 
 
 
 def test_prompts_whose_every_call_is_killed_are_paid_for_twice_at_most(tmp_path: Path) -> None:
-    """RELIABILITY 16: killed during each call of stage 1, with a new prompt each time. What was paid for twice waits in
-    sight until a person asks for it again; what joined is learned."""
+    """RELIABILITY 16: the daemon is killed during each call of stage 1, with a new prompt each time. Prompts that were paid
+    for twice are given up until the user retries them; prompts that joined later are learned.
+    """
     faults = DiskFaults()
     with faults.everywhere():
         world = World(tmp_path, faults)

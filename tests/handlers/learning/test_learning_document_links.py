@@ -1,6 +1,6 @@
-"""Documents of a project that are links: one that leads out of it is not read (SPEC S-40).
+"""Documents of a project that are links. One that leads out of the project is not read (SPEC S-40).
 
-Git brings links along with a repository, so a stranger chooses where they lead.
+A repository can contain links, so their targets are untrusted.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def commit(bench: Bench, *names: str) -> None:
 def test_a_committed_link_brings_no_file_from_elsewhere(
     bench: Bench, tmp_path: Path, name: str, to: str
 ) -> None:
-    """SPEC S-40: what lies outside the project, or in its git directory, reaches neither a prompt nor the summary, nor
-    the text for a session's start."""
+    """SPEC S-40: text outside the project, or in its git directory, reaches neither a prompt nor the summary nor the text for
+    a session's start.
+    """
     path = tmp_path / "elsewhere" / "notes.md"
     path.parent.mkdir()
     if to == "git":
@@ -50,7 +51,7 @@ def test_a_committed_link_brings_no_file_from_elsewhere(
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "LEARNED.md"])
 def test_a_link_within_the_project_is_followed(bench: Bench, name: str) -> None:
-    """SPEC S-40: many projects have one document under several names."""
+    """SPEC S-40: a project may have one document under several names."""
     bench.put("docs/rules.md", f"- {ALPHA}\n")
     (bench.root / name).symlink_to("docs/rules.md")
     commit(bench, "docs", name)
@@ -60,7 +61,7 @@ def test_a_link_within_the_project_is_followed(bench: Bench, name: str) -> None:
 
 
 def test_status_names_an_agents_file_that_is_not_read(bench: Bench, tmp_path: Path) -> None:
-    """DESIGN "Priorities" 3: a person who links it on purpose sees why it counts for nothing, and what to do."""
+    """DESIGN "Priorities", 3: `status` shows why a linked document is not read, and what to do."""
     (tmp_path / "notes.md").write_text(f"- {ALPHA}\n")
     (bench.root / "AGENTS.md").symlink_to(tmp_path / "notes.md")
     bench.type("use pnpm, not npm")

@@ -1,4 +1,4 @@
-"""What going back through the past would cost, at most."""
+"""The upper bounds for a scan's calls and cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_PROMPTS, MAX_BYTES = 10, 2048
 
 
 def test_nothing_costs_nothing() -> None:
-    """Issue "Reading": `scan` says first what it costs."""
+    """`scan` first prints what it costs."""
     nothing = estimate_cost([SessionVolume("/w", 0, 0)], MAX_PROMPTS, MAX_BYTES)
     assert (nothing.sessions, nothing.prompts, nothing.calls, nothing.usd) == (0, 0, 0, 0.0)
 
@@ -27,7 +27,7 @@ def test_nothing_costs_nothing() -> None:
 @given(st.lists(st.integers(0, 2 * MAX_BYTES), min_size=1, max_size=60))
 @examples(60)
 def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
-    """Issue "Reading": at most; an estimate that is passed by is a surprise in money."""
+    """The estimate is never exceeded."""
     records = [
         Record(i, i + 1, "user", prompts=(Prompt("typed", "x" * max(1, size), "s", f"u{i}", 0.0, "/w"),))
         for i, size in enumerate(sizes)
@@ -44,14 +44,14 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("answers", [1, 7, 100])
 def test_no_fewer_syntheses_than_portions(answers: int) -> None:
-    """Issue "Reading": at most, also where every call finds as many and as long facts as are kept of it."""
+    """The estimate is not exceeded if every answer has the maximum number of the longest facts."""
     facts = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(answers * FACTS_LIMIT)]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
     assert answers + len(list(split_portions(facts))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:
-    """README "What it costs": the same numbers as here, for ten prompts and for what a project costs once."""
+    """README "What it costs" has the same numbers for ten prompts and for a project."""
     usual, largest = (estimate_cost([SessionVolume("/w", 10, size)], 10, 24_576) for size in (2_000, 24_576))
     ending = (SMART_IN * MATERIAL / 2 + SMART_OUT * 3000) / 1e6
     once = usual.usd - (usual.calls - 1) * ending, largest.usd - (largest.calls - 1) * ending

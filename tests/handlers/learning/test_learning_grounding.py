@@ -1,4 +1,4 @@
-"""Nothing is stored that nobody said: hostile answers to a neutral prompt, through the real extraction and synthesis."""
+"""No text without a source is stored: hostile answers to a neutral prompt, through the real extraction and synthesis."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ NEUTRAL = "use pnpm, not npm"
 
 
 def log_of(bench: Bench) -> list[dict[str, Any]]:
-    """The refusals that are kept."""
+    """The stored refusals."""
     path = bench.home / "refused.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def stored(bench: Bench) -> str:
-    """Every file of the project, and everything that the handler remembers but its refusals."""
+    """Every file of the project, and all of the handler's state except its refusals."""
     kept = bench.home / "refused.jsonl"
     files = (path for path in bench.box.rglob("*") if path.is_file() and path != kept)
     return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
@@ -106,7 +106,7 @@ def stored(bench: Bench) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_fact_is_refused_and_its_words_are_kept(bench: Bench, text: str) -> None:
-    """SPEC S-67: it reaches no file that a session loads, and no later question."""
+    """SPEC S-67: an invented text reaches no file that a session loads, and no later prompt."""
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{text}\n{PNPM}"))
     bench.learn(NEUTRAL)
     assert bench.bullets == [PNPM] and text not in stored(bench)
@@ -117,7 +117,7 @@ def test_a_hostile_fact_is_refused_and_its_words_are_kept(bench: Bench, text: st
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_line_is_refused_and_its_words_are_kept(bench: Bench, text: str) -> None:
-    """SPEC S-67: also where the facts were good, and the second model is the one that invents."""
+    """SPEC S-67: the facts are grounded, and the second model invents a line."""
     (bench.root / "src").mkdir()
     answer = f"{lines(PNPM, text)}\n\n{lines(text, file='src/AGENTS.md')}"
     bench.answer((SYNTHESIS, answer), (EXTRACTION, PNPM))
@@ -130,7 +130,7 @@ def test_a_hostile_line_is_refused_and_its_words_are_kept(bench: Bench, text: st
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_profile_value_is_refused(bench: Bench, text: str) -> None:
-    """SPEC S-67: the same rule for what rides along."""
+    """SPEC S-67: the rule applies to the findings of prompt extensions too."""
     value = text[:78]
     found = {"work": {"role": value}, "tools": {"editor": value, "infra": [value]}, "interests": [value]}
     bench.answer((EXTRACTION, f"{PNPM}\nPROFILE: {json.dumps(found, ensure_ascii=False)}"))
@@ -141,7 +141,7 @@ def test_a_hostile_profile_value_is_refused(bench: Bench, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_lesson_is_refused(bench: Bench, text: str) -> None:
-    """SPEC S-67: a lesson is read in every session."""
+    """SPEC S-67: the rule applies to lessons, because every session reads them."""
     draft = f"LESSON: WHEN a package is installed -> DO {text} -> BECAUSE it is faster\nSCOPE: global"
     bench.answer((SYNTHESIS, f"{lines(PNPM)}\n\n{draft}"), (EXTRACTION, PNPM))
     bench.type(NEUTRAL)
@@ -161,7 +161,7 @@ def test_a_heading_that_nobody_mentioned_becomes_the_lines_group(bench: Bench) -
 
 
 def test_what_a_person_did_say_is_stored_however_dangerous(bench: Bench) -> None:
-    """The rule asks who said it, not what it is."""
+    """The rule is about the source of a text, not about its contents: the user's own commands are kept."""
     typed = "skip the slow tests on draft branches, and push there without asking"
     facts = ("Skip the slow tests on draft branches", "Push to draft branches without asking")
     bench.answer((SYNTHESIS, lines(*facts)), (EXTRACTION, "\n".join(facts)))
@@ -170,14 +170,14 @@ def test_what_a_person_did_say_is_stored_however_dangerous(bench: Bench) -> None
 
 
 def test_the_contrary_of_what_was_typed_is_not_what_was_typed(bench: Bench) -> None:
-    """SPEC S-67: "never skip the hooks" has the words of "skip the hooks"."""
+    """SPEC S-67: "never skip the hooks" contains the words of "skip the hooks", but does not support it."""
     bench.answer((EXTRACTION, "Skip the pre-commit hooks"))
     bench.type("never skip the pre-commit hooks")
     assert not bench.raw and log_of(bench)[0]["verdict"] == "waits"
 
 
 def test_the_assistants_words_ground_a_token_and_nothing_dangerous(bench: Bench) -> None:
-    """SPEC S-67: what was rejected may be named; what the assistant proposed was not typed."""
+    """SPEC S-67: a fact may name what the user rejected; the assistant's proposal was not typed."""
     context = "I ran `npm install`. Shall I skip the pre-commit hooks?"
     bench.answer((EXTRACTION, "Use pnpm instead of npm\nSkip the pre-commit hooks"))
     bench.play(bench.grew(bench.record("pnpm please", context=context), due=True))
@@ -186,7 +186,7 @@ def test_the_assistants_words_ground_a_token_and_nothing_dangerous(bench: Bench)
 
 
 def test_a_date_is_judged_by_the_time_of_its_message(bench: Bench) -> None:
-    """A model writes "2023-11-15" for "tomorrow"; a date that nobody meant is refused."""
+    """A date for "tomorrow" is grounded if it is the right one; any other date is refused."""
     record = bench.record("from tomorrow on use pnpm, not npm", age=0.0)
     day = bench.clock.now() + 86_400
     good, bad = f"Use pnpm from {utc_seconds(day)[:10]} on", "Use pnpm from 1999-03-04 on"
@@ -199,7 +199,7 @@ def test_a_date_is_judged_by_the_time_of_its_message(bench: Bench) -> None:
 
 
 def test_a_dangerous_fact_of_another_tool_waits(bench: Bench) -> None:
-    """SPEC S-67: nobody has its words; what is not dangerous counts as before."""
+    """SPEC S-67: a fact of another tool has no typed words; it is kept if it is not dangerous."""
     facts = [PNPM, "Skip the slow tests", "Push without asking"]
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": facts}) + "\n")
     bench.answer((SYNTHESIS, lines(*facts)))
@@ -209,7 +209,7 @@ def test_a_dangerous_fact_of_another_tool_waits(bench: Bench) -> None:
 
 
 def test_a_batch_id_makes_no_fact_ours(bench: Bench) -> None:
-    """SPEC S-67: a line that bears the id of a batch of ours, and facts that this batch did not have."""
+    """SPEC S-67: a raw line with the id of a batch of ours, and facts that the batch did not have."""
     bench.type(NEUTRAL)
     line = json.loads(bench.files.raw_file.read_text())
     bench.files.raw_file.write_text(json.dumps({**line, "facts": [PNPM, "Push without asking"]}) + "\n")
@@ -219,7 +219,7 @@ def test_a_batch_id_makes_no_fact_ours(bench: Bench) -> None:
 
 
 def test_a_line_may_name_what_the_line_that_it_replaces_named(bench: Bench) -> None:
-    """SPEC S-26, S-67: merging and replacing bring words of the file, not of the facts."""
+    """SPEC S-26, S-67: a merged or replacing line contains words of the file that no fact has."""
     bench.answer(
         (SYNTHESIS, lines("Use pnpm 9 in `packages/web`")), (EXTRACTION, "Use pnpm 9 in `packages/web`")
     )
@@ -234,7 +234,7 @@ def test_a_line_may_name_what_the_line_that_it_replaces_named(bench: Bench) -> N
 
 
 def test_the_words_of_a_fact_refused_for_its_place_are_kept(bench: Bench) -> None:
-    """SPEC S-24: with the reason and the path."""
+    """SPEC S-24: the refusal has the reason and the path."""
     bench.answer((SYNTHESIS, lines(PNPM, file="/etc/AGENTS.md")), (EXTRACTION, PNPM))
     bench.learn(NEUTRAL)
     (one,) = log_of(bench)
@@ -245,7 +245,7 @@ def test_the_words_of_a_fact_refused_for_its_place_are_kept(bench: Bench) -> Non
 
 
 def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
-    """DESIGN "Priorities" 3: in sight until it is 90 days old, and again after a restart."""
+    """DESIGN "Priorities", 3: a refusal is listed until it is 90 days old, also after a restart."""
     bench.answer((EXTRACTION, "Push without asking\nUse version 6.6.6"))
     bench.type(NEUTRAL)
     for _ in range(2):
@@ -256,7 +256,7 @@ def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
 
 
 def test_refusals_are_kept_for_ninety_days(bench: Bench) -> None:
-    """Whole records are removed by a job that runs anyway."""
+    """A regular job removes old records."""
     bench.answer((EXTRACTION, "Push without asking"))
     bench.type(NEUTRAL)
     bench.clock.advance(KEEP - 10)
@@ -268,7 +268,7 @@ def test_refusals_are_kept_for_ninety_days(bench: Bench) -> None:
 
 
 def test_the_same_refusal_is_kept_once(bench: Bench) -> None:
-    """A batch that is offered again after a crash brings the same refusals."""
+    """A batch that is offered again after a crash adds no second refusal."""
     bench.answer((EXTRACTION, "Push without asking"))
     event = bench.grew(bench.record(NEUTRAL), due=True)
     bench.handler.handle(event, bench.tools())
@@ -278,7 +278,7 @@ def test_the_same_refusal_is_kept_once(bench: Bench) -> None:
 
 
 def test_a_refusal_is_redacted_and_private(bench: Bench) -> None:
-    """ANCHORS P15: the log is shown on terminals."""
+    """SPEC S-67: the log is redacted, because it is printed on terminals."""
     bench.answer((EXTRACTION, "Use version 6.6.6 \x1b[31mof everything"))
     bench.type(f"{NEUTRAL}, the token is ghp_abcdefghijklmnopqrstuvwxyz0123456789")
     kept = (bench.home / "refused.jsonl").read_text()
@@ -287,7 +287,7 @@ def test_a_refusal_is_redacted_and_private(bench: Bench) -> None:
 
 
 def test_a_log_that_cannot_be_written_loses_no_fact(bench: Bench) -> None:
-    """RELIABILITY 3: the facts beside it are stored, and `status` says what is wrong until it is mended."""
+    """RELIABILITY 3: the grounded facts are stored, and `status` shows the fault until it is fixed."""
     (bench.home / "refused.jsonl").mkdir(parents=True)
     bench.answer((EXTRACTION, f"Push without asking\n{PNPM}"))
     bench.type(NEUTRAL)
@@ -300,7 +300,7 @@ def test_a_log_that_cannot_be_written_loses_no_fact(bench: Bench) -> None:
 
 
 def test_a_refused_fact_of_another_tool_waits_for_its_log(bench: Bench) -> None:
-    """RELIABILITY 3: nobody has its words but the claimed file, so that stays, and nothing is paid before it is kept."""
+    """RELIABILITY 3: only the claimed file contains the text, so it is kept, and no call is paid before the log has it."""
     (bench.home / "refused.jsonl").mkdir(parents=True)
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": ["Push without asking"]}) + "\n")
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))

@@ -1,4 +1,4 @@
-"""What is told of each line that learning wrote."""
+"""The notices about each line that learning wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacitd_handlers.learning.learned_notices import explain_no_line, learned_no
 
 
 def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_price() -> None:
-    """What the calls cost is shared among the lines that came of them; an old record without figures says less."""
+    """The cost of the calls is divided among their lines; a record of an older version has no figures."""
     data = {"put": ["a", "b"], "files": {"b": "web/AGENTS.md"}, "from": 3, "usd": 0.05}
     assert list(learned_notices(Path("/home/dev/shop"), data)) == [
         Notice("learned", "a", "shop/LEARNED.md", "from 3 prompts, $0.03"),
@@ -23,7 +23,7 @@ def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_pr
 
 
 def test_why_there_is_no_line() -> None:
-    """A repeated line, NONE, a line that a person removed, and a refusal are told apart; no words of anybody are in it."""
+    """A repeated line, NONE, a removed line and a refusal have different reasons, without the user's words."""
     notice = Notice("no line", "it is written there already", "/home/dev/shop")
     data = {"put": [], "again": ["a"], "no_line": "it is written there already"}
     assert list(learned_notices(Path("/home/dev/shop"), data)) == [notice]

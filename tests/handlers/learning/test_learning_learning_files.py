@@ -1,4 +1,4 @@
-"""What learning leaves in projects, as `uninstall --purge` is told of it."""
+"""What learning leaves in projects, as reported to `uninstall --purge`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def environ(bench: Bench) -> dict[str, str]:
 
 
 def test_lines_in_gits_exclude_file_are_named_with_the_reason(bench: Bench) -> None:
-    """They stay, so that LEARNED.md is not published by the next `git add .`; a person sees which file has them."""
+    """The exclude lines stay, so that LEARNED.md is not published by the next `git add .`; the user sees which file has them."""
     exclude = bench.root / ".git" / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
     exclude.write_text("/mine\n")
@@ -24,6 +24,6 @@ def test_lines_in_gits_exclude_file_are_named_with_the_reason(bench: Bench) -> N
 
 
 def test_an_empty_tmp_of_a_project_is_tacitds(bench: Bench) -> None:
-    """It was made for the raw facts and the summary; with anything else in it, it stays (`rmdir`)."""
+    """`tmp` was made for the raw facts and the summary; if it has other files, it stays (`rmdir`)."""
     bench.learn()
     assert bench.root / "tmp" in learning_footprint(environ(bench)).own

@@ -1,4 +1,4 @@
-"""`link`, `share` and `exclude`: they show, they ask, and they touch only what they say."""
+"""`link`, `share` and `exclude` show a change, ask, and edit only what they name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cli(bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def test_link_shows_a_diff_asks_and_writes(bench: Bench, cli: Cli) -> None:
-    """Issue "`tacitd link [DIR]` offers … as a diff and asks": data on stdout, the question on stderr."""
+    """`link` prints the diff to stdout and asks on stderr."""
     path = bench.put("CLAUDE.md", "# Mine\n\nwords")
     said = cli.run("link", bench.root, typed="y\n")
     assert said.code == 0 and path.read_text() == "# Mine\n\nwords\n\n@LEARNED.md\n"
@@ -40,21 +40,21 @@ def test_link_shows_a_diff_asks_and_writes(bench: Bench, cli: Cli) -> None:
 
 @pytest.mark.parametrize("typed", ["n\n", ""])
 def test_link_that_is_not_wanted_writes_nothing(bench: Bench, cli: Cli, typed: str) -> None:
-    """The same: no, and nobody there to answer."""
+    """It writes nothing if the answer is no, or if there is no terminal to ask on."""
     path = bench.put("CLAUDE.md", "mine\n")
     said = cli.run("link", bench.root, typed=typed)
     assert said.code == 1 and "aborted" in said.err and path.read_text() == "mine\n"
 
 
 def test_link_keeps_windows_newlines(bench: Bench, cli: Cli) -> None:
-    """SPEC S-28: the file's own newlines, and every byte of it."""
+    """SPEC S-28: the file's newlines and all other bytes are kept."""
     path = bench.put("CLAUDE.md", b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n")
     assert cli.run("link", bench.root, "--yes").code == 0
     assert path.read_bytes() == b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n\r\n@LEARNED.md\r\n"
 
 
 def test_link_without_claude_md_is_the_see_also_of_agents_md(bench: Bench, cli: Cli) -> None:
-    """SPEC S-33: once."""
+    """SPEC S-33: the line is added once."""
     path = bench.put("AGENTS.md", "# Mine\n")
     assert cli.run("link", bench.root, "--yes").code == 0
     assert path.read_text() == f"# Mine\n\n{SEE_ALSO}\n"
@@ -63,21 +63,21 @@ def test_link_without_claude_md_is_the_see_also_of_agents_md(bench: Bench, cli: 
 
 
 def test_link_in_the_hidden_claude_md_goes_one_up(bench: Bench, cli: Cli) -> None:
-    """Imports are relative to the file they stand in."""
+    """Imports are relative to the file that contains them."""
     path = bench.put(".claude/CLAUDE.md", "x\n")
     cli.run("link", bench.root, "--yes")
     assert path.read_text() == "x\n\n@../LEARNED.md\n"
 
 
 def test_link_where_nothing_is_makes_claude_md(bench: Bench, cli: Cli) -> None:
-    """A person asked for it."""
+    """CLAUDE.md is created if nothing exists, because the user asked for it."""
     assert cli.run("link", bench.root, "--yes").code == 0
     assert (bench.root / "CLAUDE.md").read_text() == "@LEARNED.md\n"
 
 
 @pytest.mark.parametrize("words", ["@LEARNED.md", "@./LEARNED.md", "See @LEARNED.md for more."])
 def test_link_that_is_there_in_any_form_is_left_alone(bench: Bench, cli: Cli, words: str) -> None:
-    """No second import of the same file."""
+    """A file that refers to LEARNED.md already gets no second import."""
     path = bench.put("CLAUDE.md", f"{words}\n")
     assert cli.run("link", bench.root, "--yes").code == 0
     assert path.read_text() == f"{words}\n"
@@ -85,7 +85,7 @@ def test_link_that_is_there_in_any_form_is_left_alone(bench: Bench, cli: Cli, wo
 
 @pytest.mark.parametrize("words", ["See [this](LEARNED.md).", "Use `@LEARNED.md`.", "```\n@LEARNED.md\n```"])
 def test_link_is_offered_where_it_is_only_mentioned(bench: Bench, cli: Cli, words: str) -> None:
-    """CLAUDE_CODE "`@LEARNED.md` imports work, inside backticks not": a mention brings nothing to a session."""
+    """CLAUDE_CODE "`@LEARNED.md` imports work, inside backticks not": a mention is not loaded."""
     path = bench.put("CLAUDE.md", f"{words}\n")
     assert cli.run("link", bench.root, "--yes").code == 0
     assert path.read_text() == f"{words}\n\n@LEARNED.md\n"
@@ -93,14 +93,14 @@ def test_link_is_offered_where_it_is_only_mentioned(bench: Bench, cli: Cli, word
 
 
 def test_link_into_an_open_fence_is_refused(bench: Bench, cli: Cli) -> None:
-    """The line would be code there, and nobody would read LEARNED.md."""
+    """After an open fence the line would be code, and LEARNED.md would not be loaded."""
     path = bench.put("CLAUDE.md", "```\ncode\n")
     said = cli.run("link", bench.root, "--yes")
     assert said.code == 1 and "not closed" in said.err and path.read_text() == "```\ncode\n"
 
 
 def test_link_takes_our_pointer_away_and_not_a_persons(bench: Bench, cli: Cli) -> None:
-    """What was learned is not loaded twice; an edited pointer is theirs, and a link in AGENTS.md is no import (S-34)."""
+    """LEARNED.md is not loaded twice; an edited pointer is the user's, and a link in AGENTS.md is not an import (S-34)."""
     bench.learn()
     assert "already" in cli.run("link", bench.root, "--yes").err
     assert (bench.root / POINTER).exists() and not (bench.root / "CLAUDE.md").exists()
@@ -118,7 +118,7 @@ def test_link_takes_our_pointer_away_and_not_a_persons(bench: Bench, cli: Cli) -
 
 @pytest.mark.parametrize("data", [b"gr\xfc\xdfe\n", "x\n".encode("utf-16"), b"a\0b"])
 def test_link_leaves_a_file_alone_that_is_no_utf8(bench: Bench, cli: Cli, data: bytes) -> None:
-    """Bad input: the line would be rubbish in it."""
+    """Bad input: a file that is not UTF-8 is refused."""
     path = bench.put("CLAUDE.md", data)
     said = cli.run("link", bench.root, "--yes")
     assert said.code == 1 and "hint: " in said.err and path.read_bytes() == data
@@ -129,7 +129,7 @@ def test_link_leaves_a_file_alone_that_is_no_utf8(bench: Bench, cli: Cli, data: 
 @pytest.mark.parametrize("command", [["link", "--yes"], ["share"], ["exclude"]])
 @pytest.mark.parametrize("where", ["home", "nowhere", "state"])
 def test_what_is_no_project_is_refused(bench: Bench, cli: Cli, command: list[str], where: str) -> None:
-    """DESIGN "Where it writes": nothing is written in a home; wrong use ends with 2."""
+    """DESIGN "Where it writes": nothing is written in a home directory; a usage error has exit code 2."""
     places = {"home": cli.home, "nowhere": bench.box / "no/where", "state": bench.state}
     said = cli.run(*command, places[where])
     assert said.code == 2 and str(places[where]) in said.err
@@ -140,7 +140,7 @@ def test_what_is_no_project_is_refused(bench: Bench, cli: Cli, command: list[str
 def test_link_neither_shows_nor_changes_a_file_outside_the_project(
     bench: Bench, cli: Cli, tmp_path: Path, name: str
 ) -> None:
-    """A clone may bring a link to any file of the person's."""
+    """A repository can contain a link to any file of the user's."""
     outside = tmp_path / "key"
     outside.write_text("a private key\n")
     link = bench.root / name
@@ -152,13 +152,13 @@ def test_link_neither_shows_nor_changes_a_file_outside_the_project(
 
 
 def test_link_makes_no_file_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
-    """The link leads to a file that is not there yet."""
+    """The link leads to a file that does not exist."""
     (bench.root / "CLAUDE.md").symlink_to(tmp_path / "made")
     assert cli.run("link", bench.root, "--yes").code == 1 and not (tmp_path / "made").exists()
 
 
 def test_link_removes_no_pointer_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
-    """Another project's pointer behind a linked folder stays."""
+    """Another project's pointer behind a linked folder is kept."""
     bench.put("CLAUDE.md", "mine\n")
     rules = tmp_path / "rules"
     rules.mkdir()
@@ -173,7 +173,7 @@ def test_link_removes_no_pointer_outside_the_project(bench: Bench, cli: Cli, tmp
 
 
 def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cli) -> None:
-    """DESIGN "Where it writes": LEARNED.md and AGENTS.md leave the local excludes; all other lines stay."""
+    """DESIGN "Where it writes": LEARNED.md and AGENTS.md leave the local excludes; temporary files and the user's lines stay."""
     (bench.root / "src").mkdir()
     bench.put(".git/info/exclude", "# mine\n/docs/AGENTS.md\n*.swp\n")
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
@@ -192,14 +192,14 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
 
 
 def test_share_holds_for_what_comes_later(bench: Bench, cli: Cli) -> None:
-    """`git shows them, and new ones`; what is not there yet is not said to be shown."""
+    """The message distinguishes existing files from files that do not exist yet."""
     assert "once something is learned" in cli.run("share", bench.root).err
     choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
     assert choices.get_mode(bench.project) == "shared"
 
 
 def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
-    """Issue "`exclude DIR` stops writing there": only a person's `--undo` ends that; nothing is cleaned meanwhile."""
+    """Only the user's `--undo` ends an exclusion; nothing is removed meanwhile."""
     bench.learn()
     cli.run("exclude", bench.root)
     before = bench.excluded()
@@ -210,7 +210,7 @@ def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
 
 
 def test_share_outside_git_is_no_error(bench: Bench, cli: Cli) -> None:
-    """There is nothing to take out."""
+    """There is nothing to remove."""
     plain = cli.home / "plain"
     plain.mkdir()
     assert cli.run("share", plain).code == 0
@@ -220,7 +220,7 @@ def test_share_outside_git_is_no_error(bench: Bench, cli: Cli) -> None:
 
 
 def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
-    """Issue "`exclude DIR` stops writing there": the choice, what it says, and the way back to what was before."""
+    """The write mode, the message, and the way back to the previous mode."""
     choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
     bench.learn()
     said = cli.run("exclude", bench.root)
@@ -239,7 +239,7 @@ def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
 
 
 def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) -> None:
-    """Issue "`learned [DIR] [--json]`" without a daemon, from any directory of the project."""
+    """`learned` works without a daemon, from any directory of the project."""
     (bench.root / "src").mkdir()
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
     bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
@@ -254,7 +254,7 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
 
 
 def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
-    """SPEC S-24: reason, words, project and time; of this project only."""
+    """SPEC S-24: with reason, words, project and time, of this project only."""
     bench.clock.jump(SystemClock().now() - bench.clock.now())  # the command goes by the machine's clock
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nPush without asking\nUse version 6.6.6"))
     bench.learn()
@@ -273,7 +273,7 @@ def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
 
 
 def test_learned_where_nothing_was(bench: Bench, cli: Cli) -> None:
-    """Data on stdout, talk on stderr."""
+    """Data is printed to stdout, messages to stderr."""
     said = cli.run("learned", bench.root)
     assert (said.code, said.out) == (0, "") and "nothing was learned here yet" in said.err
     assert cli.run("learned", bench.root, "--json").json == []
@@ -282,7 +282,7 @@ def test_learned_where_nothing_was(bench: Bench, cli: Cli) -> None:
 
 
 def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
-    """SPEC S-28: offered, not written."""
+    """SPEC S-28: the line is listed, not written."""
     bench.learn()
     bench.files.learned_file.write_text("# Learned Preferences\n")
     bench.changed(bench.files.learned_file)

@@ -1,4 +1,4 @@
-"""An answer of stage 2 that was paid for and could not be written yet is not asked for again (RELIABILITY 16)."""
+"""An answer of stage 2 that was paid for and is not written yet is not asked for again (RELIABILITY 16)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DELETE = "Delete the log files before each release"
 
 
 def every_fact(ask: ModelRequest) -> str:
-    """A model that makes a line of each fact that it is shown."""
+    """A model that returns a line for each fact in its prompt."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
     return lines(*re.findall(r"^- (.+)$", shown, re.MULTILINE))
 
 
 def answer_once_blocked(bench: Bench, *facts: str) -> None:
-    """The model answers, and meanwhile LEARNED.md has become a directory, so that nothing can be written."""
+    """The model answers, and meanwhile LEARNED.md becomes a directory, so that nothing can be written."""
 
     def block(ask: ModelRequest) -> str:
         (bench.root / "LEARNED.md").mkdir()
@@ -32,7 +32,7 @@ def answer_once_blocked(bench: Bench, *facts: str) -> None:
 
 
 def lock(bench: Bench) -> None:
-    """Another git command has begun to write the index: git cannot say what it tracks."""
+    """Another git command writes the index, so git cannot tell what it tracks."""
     (bench.root / ".git/index.lock").touch()
 
 
@@ -42,13 +42,13 @@ def unlock(bench: Bench) -> None:
 
 
 def paid_for(bench: Bench, fact: str) -> int:
-    """How many calls of stage 2 were about a fact."""
+    """The number of calls of stage 2 about a fact."""
     shown = (prompt.partition("Raw extracted facts:")[2] for prompt in bench.asked(SYNTHESIS))
     return sum(fact in text for text in shown)
 
 
 def aside_once(bench: Bench, typed: str, fact: str) -> None:
-    """No answer could be used for a fact, so it was put aside."""
+    """No answer about a fact was usable, so it was put aside."""
     bench.answer((SYNTHESIS, NoAnswer(Why.TOO_LONG, "x")), (EXTRACTION, fact))
     bench.type(typed)
     outcomes = [bench.end() for _ in range(bench.synthesis.tries)]
@@ -87,7 +87,7 @@ def test_files_that_git_allows_again_do_not_join_a_paid_answer(bench: Bench) -> 
 
 
 def test_facts_that_are_taken_back_meanwhile_do_not_join_a_paid_answer(bench: Bench) -> None:
-    """`rescue retry` while an answer waits: the taken-back facts are asked about alone, and all become lines."""
+    """`rescue retry` while an answer waits: the retried facts are asked about alone, and all are written."""
     aside_once(bench, "use pnpm, not npm", PNPM)
     answer_once_blocked(bench, TABS)
     bench.learn("i prefer tabs", session="s2")
@@ -100,7 +100,7 @@ def test_facts_that_are_taken_back_meanwhile_do_not_join_a_paid_answer(bench: Be
 
 
 def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench) -> None:
-    """SPEC S-67: it was judged by the words that the person typed. Tried again, it is no fact of another tool."""
+    """SPEC S-67: the fact was grounded in typed words. If it is retried, it does not count as another tool's."""
     aside_once(bench, "delete the log files before each release", DELETE)
     bench.restart()
     bench.answer((SYNTHESIS, every_fact))
@@ -111,7 +111,7 @@ def test_a_typed_dangerous_fact_that_was_put_aside_keeps_its_words(bench: Bench)
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, restarted: bool) -> None:
-    """RELIABILITY 16: two batches in one claimed file, and one of them was paid for twice; the other one becomes a line."""
+    """RELIABILITY 16: one claimed file has two batches, and one of them was paid for twice; the other one is written."""
 
     def lost(ask: ModelRequest) -> str | NoAnswer:
         shown = ask.prompt.partition("Raw extracted facts:")[2]
@@ -144,7 +144,7 @@ def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, resta
 
 
 def test_a_file_of_another_tool_whose_answers_were_lost_is_put_aside_whole(bench: Bench) -> None:
-    """Its lines have no id by which they could be left out of the file that they share."""
+    """Lines of another tool have no id by which they could be left out of the file that they share."""
     bench.type("use pnpm, not npm")
     with bench.files.raw_file.open("a") as raw:
         raw.write('{"facts": ["Prefers tabs"]}\n')
@@ -159,13 +159,13 @@ def test_a_file_of_another_tool_whose_answers_were_lost_is_put_aside_whole(bench
 
 
 def parts_of(bench: Bench) -> list[frozenset[str]]:
-    """By call of stage 2, the ids that it is counted by."""
+    """The fact ids of each call of stage 2."""
     return [frozenset(ask.parts) for ask in bench.model.asked if ask.purpose == "synthesis"]
 
 
 @pytest.mark.parametrize("first", ["in a file", "in none"])
 def test_facts_are_counted_alike_in_a_file_and_in_none(bench: Bench, first: str) -> None:
-    """RELIABILITY 16: git can say now and then, and "twice at most" counts on."""
+    """RELIABILITY 16: git can tell now and then, and calls are still counted."""
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     for number in range(4):
@@ -182,7 +182,7 @@ def test_facts_are_counted_alike_in_a_file_and_in_none(bench: Bench, first: str)
 @pytest.mark.parametrize("how", ["rescue", "cat"])
 @pytest.mark.parametrize("where", ["in a file", "in none"])
 def test_facts_that_a_person_has_tried_again_are_counted_anew(bench: Bench, where: str, how: str) -> None:
-    """SPEC S-23: what was paid for before the person asked for it does not count against it."""
+    """SPEC S-23: calls before the user's retry do not count."""
     if where == "in none":
         lock(bench)
     aside_once(bench, "use pnpm, not npm", PNPM)
@@ -203,7 +203,7 @@ def test_facts_that_a_person_has_tried_again_are_counted_anew(bench: Bench, wher
 
 
 def test_facts_put_aside_while_git_cannot_say_are_not_asked_about_again(bench: Bench) -> None:
-    """RELIABILITY 16: their line in the raw file is read again once git can say, and they wait for a person all the same."""
+    """RELIABILITY 16: their line in the raw file is read again once git can tell, and they stay put aside."""
     bench.type("use pnpm, not npm")
     assert bench.raw
     lock(bench)

@@ -1,4 +1,4 @@
-"""The prompts: whole, filled without surprises, and their data fenced."""
+"""The prompts: their texts, how they are filled, and that their data is fenced."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_seeds_texts_stand_whole() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_placeholders_are_those_declared(name: PromptName) -> None:
-    """S-01: a placeholder that nobody fills is found here, not by the model."""
+    """S-01: a placeholder without a value is found here, not in a model call."""
     found = re.findall(r"\{([a-z_]+)\}", load_template(name))
     assert set(found) == PLACEHOLDERS[name] | LITERALS[name]
     assert all(found.count(placeholder) == 1 for placeholder in PLACEHOLDERS[name])
@@ -77,13 +77,13 @@ def test_placeholders_are_those_declared(name: PromptName) -> None:
 
 @pytest.mark.parametrize("values", [{}, {"a": "1"}, {"a": "1", "b": "2", "c": "3"}])
 def test_fill_refuses_what_does_not_fit(values: dict[str, str]) -> None:
-    """S-01: a missing value and a spare one are errors."""
+    """S-01: a missing and a superfluous value are errors."""
     with pytest.raises(PromptError):
         fill_template("{a} and {b}", values)
 
 
 def test_fill_does_not_look_into_values() -> None:
-    """S-67: braces in data are data."""
+    """S-67: braces in data are not placeholders."""
     assert fill_template("{a}|{b}", {"a": "{b} {0} {", "b": "}"}) == "{b} {0} {|}"
     assert fill_template("{a} {folder}", {"a": "x"}, {"folder"}) == "x {folder}"
 
@@ -99,7 +99,7 @@ def test_data_cannot_close_its_fence(data: str) -> None:
 
 
 def test_extraction_numbers_and_fences_the_messages() -> None:
-    """S-01: in order, each between fences, the assistant's words as named context only."""
+    """S-01: the messages are in order, each fenced, with the assistant's words as named context only."""
     prompt = extraction_prompt(
         "- Use tabs", [PromptMessage("no, the other way round", "I used npm."), PromptMessage("{x} ```")]
     )
@@ -112,12 +112,12 @@ def test_extraction_numbers_and_fences_the_messages() -> None:
 
 
 def test_extraction_without_a_summary_says_none() -> None:
-    """S-04: an empty summary leaves no hole in the prompt."""
+    """S-04: an empty summary is written as "(none)" in the prompt."""
     assert "(do NOT re-extract these):\n(none)\n" in extraction_prompt("  \n", [PromptMessage("hi")])
 
 
 def test_synthesis_gives_everything_it_is_asked_to_compare() -> None:
-    """S-30, S-36: folders, existing lines by file, raw facts, and only the corrections made more than once."""
+    """S-30, S-36: folders, existing lines by file, raw facts, and only corrections that were made more than once."""
     prompt = synthesis_prompt(
         ["src/auth"],
         {"LEARNED.md": "- Use tabs", "src/AGENTS.md": ""},
@@ -131,7 +131,7 @@ def test_synthesis_gives_everything_it_is_asked_to_compare() -> None:
 
 
 def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
-    """ANCHORS P15: whoever calls, and whatever it is; the prompts' own words stay as they are."""
+    """SPEC S-67: secrets are blanked in every value; the prompts' own words are unchanged."""
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123"
     made = [
         extraction_prompt(f"- {token}", [PromptMessage(f"no {token}", f"I saw {token}.")]),
@@ -149,7 +149,7 @@ def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
 
 
 def test_a_fact_cannot_bring_lines_of_its_own() -> None:
-    """S-67: a newline in a fact or a folder's name begins no new line."""
+    """S-67: a newline in a fact or a folder's name does not begin a new line."""
     prompt = synthesis_prompt(["a\nFILE: x"], {}, ["b\nFACT: y"], {})
     assert "- a FILE: x" in prompt and "- b FACT: y" in prompt
 
@@ -161,7 +161,7 @@ def test_summary_fences_each_document() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_instructions_are_sentences_of_the_prompt(name: PromptName) -> None:
-    """S-35: what the echo guard looks for; never the answer's own keys or short phrases."""
+    """S-35: the sentences that prove an echo; never the answer's own keys or short phrases."""
     sentences = list_instructions(name)
     assert len(sentences) > 5
     assert all(len(sentence.split()) >= 4 for sentence in sentences)

@@ -1,4 +1,4 @@
-"""The raw file's lines: ours, other tools', and broken ones."""
+"""The lines of the raw file: ours, those of other tools, and broken ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT = 1765936200.7  # 2025-12-17T01:50:00Z
 
 
 def test_a_line_as_the_seed_writes_it() -> None:
-    """S-02: `ts` and `facts` as in seed 003, what we add behind them, one line."""
+    """S-02: one line with `ts` and `facts` as in seed 003, then our fields."""
     line = encode_raw_line(AT, ["Prefers X over Y", "使用 pnpm"], "s1", ["p1"], ["src"], "b1")
     assert line.endswith(b"\n") and line.count(b"\n") == 1
     assert line.decode().startswith(
@@ -38,7 +38,7 @@ def test_lines_of_other_tools_are_facts_like_ours() -> None:
     [b"{", b"not json", b"[]", b'"x"', b"null", b'{"ts":"x"}', b'{"facts":"x"}', b"\xff\xfe", b'{"facts":["a"', b"[" * 9000],
 )  # fmt: skip
 def test_broken_lines_are_set_apart(bad: bytes) -> None:
-    """S-21: quarantined byte for byte, not fatal; the lines around them count."""
+    """S-21: bad lines are quarantined byte for byte, and the lines around them count."""
     good = encode_raw_line(AT, ["A"], "", [], [], "b")
     raw = parse_raw_file(good + bad + b"\n" + good + bad)
     assert raw.bad_lines == [bad, bad]
@@ -46,7 +46,7 @@ def test_broken_lines_are_set_apart(bad: bytes) -> None:
 
 
 def test_small_damage_is_forgiven() -> None:
-    """S-21: blank lines, CRLF, a BOM, NUL runs, a missing last newline, facts that are no strings."""
+    """S-21: blank lines, CRLF, a BOM, NUL runs, a missing last newline, facts that are not strings."""
     raw = parse_raw_file(
         b'\xef\xbb\xbf\n\r\n\0\0{"facts":["A",1,null,"","  ",["x"]]}\r\n{"facts":["B"],"prompts":[1,"p"],"folders":"x"}'
     )
@@ -76,7 +76,7 @@ def test_what_the_synthesis_needs_of_it() -> None:
 )
 @examples(60)
 def test_what_was_encoded_is_read(facts: list[str], session: str) -> None:
-    """S-02: one line whatever is in it, and the same number of facts."""
+    """S-02: it is one line for any input, with the same number of facts."""
     line = encode_raw_line(AT, facts, session, [], [], "b")
     raw = parse_raw_file(line)
     assert line.count(b"\n") == 1 and raw.bad_lines == []
@@ -86,5 +86,5 @@ def test_what_was_encoded_is_read(facts: list[str], session: str) -> None:
 @given(st.binary(max_size=80))
 @examples(80)
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    """S-21: nothing raises."""
+    """S-21: no input raises."""
     assert isinstance(parse_raw_file(data), RawFile)

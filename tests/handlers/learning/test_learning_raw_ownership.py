@@ -1,4 +1,4 @@
-"""Which raw files are ours: the rule as a property, and the log that remembers what came along."""
+"""Which raw files are ours: the rule as a property, and the log of the files that came with the project."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ names = st.sets(st.sampled_from(NAMES))
 def test_what_is_tracked_brought_along_or_unknown_is_never_ours(
     tracked: frozenset[str] | None, brought: dict[str, int], present: dict[str, int]
 ) -> None:
-    """SPEC S-02, S-52: ours is what git does not track and what was not there at the first sight, and nothing else."""
+    """SPEC S-02, S-52: a file is ours if git does not track it and it did not exist at first sight, otherwise not."""
     access = judge_raw_files(
         FILES, tracked, {name: BroughtFile(size, "x") for name, size in brought.items()}, present
     )
@@ -53,7 +53,7 @@ def test_what_is_tracked_brought_along_or_unknown_is_never_ours(
 
 
 def test_every_file_that_is_there_is_ours_or_said(tmp_path: Path) -> None:
-    """Issue "it explains itself": what is left alone is named, five names at most."""
+    """DESIGN "Priorities", 3: files that are not ours are named, at most five."""
     files = ProjectPaths(tmp_path)
     files.tmp_dir.mkdir()
     for number in range(7):
@@ -64,7 +64,7 @@ def test_every_file_that_is_there_is_ours_or_said(tmp_path: Path) -> None:
 
 
 def test_the_first_sight_is_remembered_with_its_time(tmp_path: Path) -> None:
-    """docs/files.md: one record a project; what is long is recognised by its beginning."""
+    """docs/files.md: one record for each project; a long file is identified by its beginning."""
     files, clock = ProjectPaths(tmp_path / "app"), FakeClock()
     files.tmp_dir.mkdir(parents=True)
     files.raw_file.write_bytes(b"x" * 200_000)
@@ -81,7 +81,7 @@ def test_the_first_sight_is_remembered_with_its_time(tmp_path: Path) -> None:
 
 
 def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
-    """DESIGN "Files": what is not understood is not ours to judge."""
+    """A record that cannot be read, such as a newer version's, is ignored."""
     (tmp_path / LOG).write_text(
         '{"project": 1}\n{"project": "/app", "files": {"a": [1], "b": "x", "c": [1, 2]}}\n'
     )
@@ -90,7 +90,7 @@ def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_git_tracks_nothing_where_the_tests_do_not_ask_it(tmp_path: Path) -> None:
-    """Real git says of a repository that `init` made what the tests take for granted; a file in the index is found."""
+    """For a repository that `init` made, real git gives the answer that the tests assume; a file in the index is found."""
     init(tmp_path)
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp" / RAW).write_text("{}\n")

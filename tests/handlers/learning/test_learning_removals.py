@@ -1,4 +1,4 @@
-"""Who took that line out? A person's word is kept; what git did proves nothing. With real git commands."""
+"""Which removals count as the user's, and which as git's. With real git commands."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def shared(bench: Bench) -> None:
 
 
 def notice(bench: Bench) -> None:
-    """The engine looks at the sources once a minute; each that changed becomes an event."""
+    """The engine checks the sources once a minute; each that changed becomes an event."""
     bench.clock.advance(60.0)
     for path in bench.handler.sources(bench.project):
         bench.changed(path)
 
 
 def take_out(bench: Bench, line: str = PNPM) -> None:
-    """A person deletes the line."""
+    """The user deletes the line."""
     text = bench.learned
     assert f"- {line}\n" in text
     bench.files.learned_file.write_text(text.replace(f"- {line}\n", ""))
 
 
 def say_again(bench: Bench) -> None:
-    """The same words in a later session."""
+    """The same prompt in a later session."""
     bench.clock.advance(3600.0)
     bench.learn("use pnpm, not npm, I said; short answers, tabs", session=f"s{len(bench.model.asked)}")
 
 
 def test_a_line_that_a_person_removed_is_not_written_again(bench: Bench) -> None:
-    """SPEC S-28: it is offered instead, and `status` counts it."""
+    """SPEC S-28: the line is withheld, and `status` counts it."""
     bench.learn()
     take_out(bench)
     notice(bench)
@@ -54,7 +54,7 @@ def test_a_line_that_a_person_removed_is_not_written_again(bench: Bench) -> None
 
 
 def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Bench) -> None:
-    """SPEC S-28: the sources are looked at once a minute, and a synthesis may come first."""
+    """SPEC S-28: the sources are checked once a minute, and a synthesis may run before that."""
     bench.learn()
     bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, TABS))
     bench.type("tabs; and use pnpm, not npm", session="s2")
@@ -64,7 +64,7 @@ def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Be
 
 
 def test_a_line_that_comes_back_is_free_again(bench: Bench) -> None:
-    """SPEC S-28: its tombstone is lifted, and it is not offered any more."""
+    """SPEC S-28: its tombstone is lifted, and it is not withheld any more."""
     bench.learn()
     before = bench.files.learned_file.read_bytes()
     take_out(bench)
@@ -92,7 +92,7 @@ def test_what_is_said_otherwise_is_written_though_a_line_was_removed(bench: Benc
 
 
 def test_a_file_that_is_gone_as_a_whole_proves_nothing(bench: Bench) -> None:
-    """SPEC S-28: `git clean`, a fresh clone and a moved folder look like that."""
+    """SPEC S-28: `git clean`, a fresh clone and a moved folder have this effect."""
     bench.learn()
     bench.files.learned_file.unlink()
     notice(bench)
@@ -102,7 +102,7 @@ def test_a_file_that_is_gone_as_a_whole_proves_nothing(bench: Bench) -> None:
 
 @pytest.mark.parametrize("how", ["checkout", "stash", "reset", "restore", "rebase", "revert"])
 def test_what_git_took_away_is_no_word_of_a_persons(bench: Bench, how: str) -> None:
-    """SPEC S-28: nothing is concluded, and the line may be learned anew."""
+    """SPEC S-28: the line gets no tombstone, and may be learned again."""
     shared(bench)
     match how:
         case "checkout":
@@ -131,7 +131,7 @@ def test_what_git_took_away_is_no_word_of_a_persons(bench: Bench, how: str) -> N
 
 
 def test_a_persons_removal_in_a_tracked_file_counts(bench: Bench) -> None:
-    """SPEC S-28: HEAD stands still, and git does not know that content."""
+    """SPEC S-28: HEAD has not moved, and git does not have this content."""
     shared(bench)
     take_out(bench)
     notice(bench)
@@ -140,7 +140,7 @@ def test_a_persons_removal_in_a_tracked_file_counts(bench: Bench) -> None:
 
 
 def test_commits_of_other_files_do_not_hide_a_persons_removal(bench: Bench) -> None:
-    """SPEC S-28: each move of HEAD is looked at when it happens, so a later removal is seen against the newest."""
+    """SPEC S-28: each move of HEAD is checked when it happens, so a later removal is compared with the newest HEAD."""
     shared(bench)
     for number in range(3):
         bench.put("code.py", f"{number}\n")
@@ -167,7 +167,7 @@ def test_a_line_that_git_brings_back_lifts_its_tombstone(bench: Bench) -> None:
 
 
 def test_a_line_that_a_person_worded_anew_is_theirs(bench: Bench) -> None:
-    """SPEC S-28: an edit that says the same is no removal, and the edited line is neither doubled nor changed."""
+    """SPEC S-28: an edit with the same meaning is not a removal; the edited line is neither duplicated nor changed."""
     bench.learn()
     bench.files.learned_file.write_text(bench.learned.replace(PNPM, "*use* `pnpm`, never npm."))
     notice(bench)
@@ -176,7 +176,7 @@ def test_a_line_that_a_person_worded_anew_is_theirs(bench: Bench) -> None:
 
 
 def test_looking_without_news_writes_nothing_down(bench: Bench) -> None:
-    """DESIGN "Priorities" 2: a log that grows by a record a minute for nothing would be a surprise."""
+    """DESIGN "Priorities", 2: an unchanged file adds no record to the log."""
     shared(bench)
     size = bench.log.size
     for _ in range(5):
@@ -188,7 +188,7 @@ def test_looking_without_news_writes_nothing_down(bench: Bench) -> None:
 def test_a_line_that_was_removed_unseen_is_not_known_when_a_session_begins(
     bench: Bench, restarted: bool
 ) -> None:
-    """SPEC S-43: nobody watched the file, so the summary is compared before the first words are put to the model."""
+    """SPEC S-43: the file was not watched, so the summary is compared before a session's first prompts."""
     bench.learn()
     assert PNPM in bench.files.summary_file.read_text()
     take_out(bench)
@@ -201,7 +201,7 @@ def test_a_line_that_was_removed_unseen_is_not_known_when_a_session_begins(
 
 
 def test_a_session_that_begins_writes_nothing_where_nothing_changed(bench: Bench) -> None:
-    """No file, no commit, no call: neither in a new project nor in one that is as it was."""
+    """A session's start writes no file, commits nothing and makes no call in a new or unchanged project."""
     bench.begin()
     assert not bench.files.tmp_dir.exists() and not bench.files.learned_file.exists()
     bench.learn()
@@ -217,7 +217,7 @@ def test_a_session_that_begins_writes_nothing_where_nothing_changed(bench: Bench
 
 
 def test_an_excluded_project_is_not_compared(bench: Bench) -> None:
-    """Nothing is written there any more."""
+    """Nothing is written in an excluded project."""
     bench.learn()
     take_out(bench)
     bench.modes[bench.root] = "off"

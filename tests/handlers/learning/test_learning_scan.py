@@ -1,4 +1,4 @@
-"""`tacitd scan`: what going back would take is said before anything is done, and "at most" is at most."""
+"""`tacitd scan`: the estimate comes before any action, and is never exceeded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def say(cli: Cli, words: str, *, ago: float = 3600.0, project: str = "app", session: str = "s") -> Path:
-    """A prompt in a transcript, so many seconds ago."""
+    """A prompt in a transcript, this many seconds ago."""
     path = cli.config_dir / "projects" / project / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     at = time.time() - ago
@@ -53,7 +53,7 @@ def say(cli: Cli, words: str, *, ago: float = 3600.0, project: str = "app", sess
 
 
 def test_nothing_to_go_back_to(cli: Cli) -> None:
-    """It says so, ends with 0, and asks nothing."""
+    """It prints that, exits with 0, and does not ask."""
     said = cli.run("scan", "--since", "30d")
     assert (said.code, said.out) == (0, "") and "nothing was typed since then" in said.err
     said = cli.run("scan", "--since", "30d", "--json")
@@ -61,7 +61,7 @@ def test_nothing_to_go_back_to(cli: Cli) -> None:
 
 
 def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> None:
-    """Issue "it first says how many prompts, calls and, at most, how much money", without a daemon and without claude."""
+    """It first prints the number of prompts, and the maximum of calls and cost, without a daemon and without claude."""
     for number in range(12):
         say(cli, f"words {number}")
     said = cli.run("scan", "--since", "30d", "--dry-run")
@@ -74,7 +74,7 @@ def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> 
 
 
 def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
-    """What a scan would pay for is what is new; the rest is named, so that the figures add up for who reads them."""
+    """New prompts are estimated; handled ones are listed too, so that the figures add up."""
     for number in range(12):
         say(cli, f"words {number}")
     log = Log(cli.state / "handlers" / "learning" / "log.jsonl")
@@ -95,7 +95,7 @@ def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
 
 
 def test_only_what_is_young_enough_counts(cli: Cli) -> None:
-    """`--since`: a duration or a date; a file may be younger than its records."""
+    """`--since` takes a duration or a date; a file may be newer than its records."""
     say(cli, "old", ago=40 * DAY)
     say(cli, "new", ago=2 * DAY)
     for since, number in (("30d", 1), ("50d", 2), ("1d", 0), ("2000-01-01", 2), ("2000-01-01T12:00:00", 2)):
@@ -103,7 +103,7 @@ def test_only_what_is_young_enough_counts(cli: Cli) -> None:
 
 
 def test_only_one_project(cli: Cli) -> None:
-    """`--project`: any directory in it."""
+    """`--project` takes any directory in the project."""
     say(cli, "here")
     say(cli, "there", project="other", session="t")
     (cli.home / "app/src").mkdir()
@@ -113,7 +113,7 @@ def test_only_one_project(cli: Cli) -> None:
 
 
 def test_what_is_said_no_to_is_not_done(cli: Cli) -> None:
-    """Without `--yes` it asks, and an empty answer is none."""
+    """Without `--yes` it asks, and an empty answer means no."""
     say(cli, "words")
     for typed in ("n\n", ""):
         said = cli.run("scan", "--since", "30d", typed=typed)
@@ -122,26 +122,26 @@ def test_what_is_said_no_to_is_not_done(cli: Cli) -> None:
 
 @pytest.mark.parametrize("since", ["soon", "-1d", "2026-13-45", "0001-01-01", "9" * 400 + "d", ""])
 def test_a_wrong_since_is_wrong_use(cli: Cli, since: str) -> None:
-    """Exit code 2, with what is allowed; also for what no clock can say."""
+    """The exit code is 2, with the allowed forms; also for times outside the clock's range."""
     said = cli.run("scan", f"--since={since}", "--dry-run")
     assert said.code == 2 and "--since" in said.err
 
 
 @pytest.mark.parametrize("since", ["3", "0", "1.5", " 30 "])
 def test_a_bare_number_is_asked_for_its_unit(cli: Cli, since: str) -> None:
-    """Issue "Reading": `--since 3` meant seconds, and nobody means those."""
+    """`--since 3` would mean three seconds, which is always a mistake."""
     said = cli.run("scan", "--since", since, "--dry-run")
     assert said.code == 2 and f"write {since.strip()}d for days" in said.err
 
 
 def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:
-    """Exit code 2, with the reason."""
+    """The exit code is 2, with the reason."""
     said = cli.run("scan", "--since", "1d", "--project", cli.home)
     assert said.code == 2 and "home directory" in said.err
 
 
 def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None:
-    """Bad input; the dedupe of the reader."""
+    """Bad input, and prompts that occur twice."""
     path = say(cli, "words")
     (path.parent / "fork.jsonl").write_bytes(path.read_bytes())
     (path.parent / "bad.jsonl").write_bytes(b"\0\xff{{{\n")
@@ -163,7 +163,7 @@ sittings = st.lists(
 )
 @examples(60)
 def test_more_words_never_cost_less(sittings: list[SessionVolume], more: SessionVolume) -> None:
-    """An estimate that says "at most" grows with what it is of, and takes a call for each ten prompts at least."""
+    """The estimate grows with its input, and has at least one call for every ten prompts."""
     before, after = estimate_cost(sittings, 10, 24_576), estimate_cost([*sittings, more], 10, 24_576)
     assert (after.prompts, after.calls, after.usd) >= (before.prompts, before.calls, before.usd)
     assert after.usd >= before.usd and after.calls >= -(-after.prompts // 10)
@@ -171,7 +171,7 @@ def test_more_words_never_cost_less(sittings: list[SessionVolume], more: Session
 
 
 def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same form as in `status` and `sync`, and only of the projects that were asked for."""
+    """The lines have the form of `status` and `sync`, and only those of the named projects are printed."""
     rows = [
         {"project": root, "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
         for root in ("/app", "/b")

@@ -1,8 +1,8 @@
-"""RELIABILITY 2 and 3 for the learning slice, counted at the seam of `files/`: the world ends, or one call fails, before
-each write, sync, rename and removal of a synthesis, those of raw files among them.
+"""RELIABILITY 2 and 3 for the learning plugin, at the calls of `files/`: the process ends, or one call fails, before each
+write, sync, rename and removal of a synthesis, including those of raw files.
 
-Two sessions and another tool have left facts. In the end each stands in LEARNED.md exactly once, nothing waits, nothing
-is claimed, and no file of facts is left over.
+Two sessions and another tool have left facts. In the end each is in LEARNED.md exactly once, nothing waits, nothing is
+claimed, and no file of facts is left over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def numbers() -> Iterator[int]:
 
 
 def prepared(box: Path, answer: str, disk: FaultyDisk) -> Bench:
-    """Facts of ours in one file, facts of another tool in a claimed one that a crash left behind."""
+    """Facts of ours in one file, and facts of another tool in a claimed file that a crash left."""
     bench = Bench(box, (SYNTHESIS, answer), (EXTRACTION, PNPM), disk=disk)
     bench.type("use pnpm, not npm")
     bench.put("tmp/learning-raw.0-a.processing.jsonl", f'{{"facts": ["{TABS}"]}}\n')
@@ -35,7 +35,7 @@ def prepared(box: Path, answer: str, disk: FaultyDisk) -> Bench:
 
 
 def started_again(bench: Bench) -> None:
-    """A new process on the same files; what was committed is not offered again, all else is."""
+    """A new process on the same files: committed events are not offered again, all others are."""
     bench.disk = FaultyDisk()
     bench.log = Log(bench.log.path, bench.disk)
     bench.restart()
@@ -55,7 +55,7 @@ def calm(bench: Bench, *bullets: str) -> None:
     ("answer", "bullets"), [(lines(PNPM, TABS), (PNPM, TABS)), ("NONE", ())], ids=["two lines", "none"]
 )
 def test_a_crash_before_every_call_of_the_seam(tmp_path: Path, answer: str, bullets: tuple[str, ...]) -> None:
-    """RELIABILITY 2: 0 lost, 0 twice, whatever the moment."""
+    """RELIABILITY 2: 0 lost, 0 twice, at any moment."""
     met: set[str] = set()
     for number in numbers():
         disk = FaultyDisk(torn=True)
@@ -78,7 +78,7 @@ def test_a_crash_before_every_call_of_the_seam(tmp_path: Path, answer: str, bull
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failure_of_every_call_of_the_seam(tmp_path: Path, code: int) -> None:
-    """RELIABILITY 3: one call fails, the same process goes on: 0 lost, 0 twice."""
+    """RELIABILITY 3: one call fails, and the same process continues: 0 lost, 0 twice."""
     for number in numbers():
         disk = FaultyDisk(torn=True, code=code)
         bench = prepared(tmp_path / str(number), lines(PNPM, TABS), disk)
@@ -98,7 +98,7 @@ def test_a_failure_of_every_call_of_the_seam(tmp_path: Path, code: int) -> None:
 
 
 def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> None:
-    """SPEC S-23: after three answers that cannot be used the facts are set aside, whole, wherever it was cut off."""
+    """SPEC S-23: after three unusable answers the facts are put aside as a whole, wherever it was interrupted."""
     for number in numbers():
         disk = FaultyDisk()
         bench = prepared(tmp_path / str(number), "rubbish", disk)
@@ -126,7 +126,7 @@ def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> 
 
 
 def held(bench: Bench, answer: str = lines(PNPM)) -> None:
-    """Another tool opened the raw file before the claim, and adds a fact while the model is asked."""
+    """Another tool opened the raw file before the claim, and adds a fact during the model call."""
     raw = bench.files.raw_file
     raw.parent.mkdir(exist_ok=True)
     with raw.open("a") as tool:
@@ -145,7 +145,7 @@ def held(bench: Bench, answer: str = lines(PNPM)) -> None:
 @pytest.mark.parametrize("answer", [lines(PNPM), "NONE"])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_what_is_added_to_a_claimed_file_is_not_lost(bench: Bench, answer: str, restarted: bool) -> None:
-    """SPEC S-22, S-23: facts that came during the call are made lines of the next time, and only they."""
+    """SPEC S-22, S-23: only the facts that were added during the call are handled the next time."""
     held(bench, answer)
     (kept,) = bench.claimed
     assert (PNPM in bench.bullets) == (answer != "NONE")
@@ -162,7 +162,7 @@ def test_what_is_added_to_a_claimed_file_is_not_lost(bench: Bench, answer: str, 
 
 
 def test_the_same_where_a_crash_came_before_the_commit(bench: Bench) -> None:
-    """SPEC S-31: the history knows how far the file was read."""
+    """SPEC S-31: the history has the offset up to which the file was handled."""
     commit, bench.commit = bench.commit, lambda *_: None  # type: ignore[method-assign]
     held(bench)
     bench.commit = commit  # type: ignore[method-assign]
@@ -174,7 +174,7 @@ def test_the_same_where_a_crash_came_before_the_commit(bench: Bench) -> None:
 
 
 def test_a_line_that_was_half_written_when_it_was_claimed(bench: Bench) -> None:
-    """SPEC S-21: half a line is quarantined; once the other half is there, it is a fact."""
+    """SPEC S-21: half a line is quarantined; once the other half is written, it is a fact."""
     raw = bench.files.raw_file
     raw.parent.mkdir(exist_ok=True)
     with raw.open("a") as tool:
@@ -194,7 +194,7 @@ def test_a_line_that_was_half_written_when_it_was_claimed(bench: Bench) -> None:
 
 
 def test_bad_lines_of_a_file_that_was_done_before_a_crash_are_kept(bench: Bench) -> None:
-    """SPEC S-21: the lines stood in LEARNED.md, and what was no fact had not been put aside yet."""
+    """SPEC S-21: the lines were written, and the bad lines were not in quarantine yet."""
     bench.put("tmp/learning-raw.jsonl", f'{{"facts": ["{PNPM}"]}}\nnot a fact\n')
     quarantine = bench.home / "quarantine.jsonl"
     quarantine.mkdir(parents=True)
@@ -207,7 +207,7 @@ def test_bad_lines_of_a_file_that_was_done_before_a_crash_are_kept(bench: Bench)
 
 
 def test_nothing_is_renamed_over_a_file_that_is_there(bench: Bench) -> None:
-    """DESIGN "Priorities" 1: SHORT was set aside once; a new file beside it gets a name of its own."""
+    """DESIGN "Priorities", 1: SHORT was put aside once; a new file gets another name."""
     bench.answer((SYNTHESIS, "rubbish"), (EXTRACTION, SHORT))
     for text in ("one", "two"):
         bench.type(text)
@@ -218,7 +218,7 @@ def test_nothing_is_renamed_over_a_file_that_is_there(bench: Bench) -> None:
 
 @pytest.mark.parametrize("write", ["local", "off"])
 def test_what_could_not_be_finished_is_finished_without_a_restart(tmp_path: Path, write: str) -> None:
-    """RELIABILITY 3: the daemon recovers by itself; where the person said `tacitd exclude` meanwhile, nothing is written."""
+    """RELIABILITY 3: the daemon recovers by itself; nothing is written if the user ran `tacitd exclude` meanwhile."""
 
     class Full(FaultyDisk):
         full = False

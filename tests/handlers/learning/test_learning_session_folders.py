@@ -1,4 +1,4 @@
-"""The folders that a session was about."""
+"""The folders that a session worked in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _use(**given: object) -> ToolUse:
     ],
 )
 def test_folders_of_files(given: dict[str, object], folder: str) -> None:
-    """S-30: relative to the project, or to a worktree of it."""
+    """S-30: folders are relative to the project, or to a worktree of it."""
     assert folders_of("/p", [_use(**given)], worktrees=["/w"]) == (folder,)
 
 
@@ -44,23 +44,23 @@ def test_folders_of_files(given: dict[str, object], folder: str) -> None:
     ],
 )  # fmt: skip
 def test_left_out(given: dict[str, object]) -> None:
-    """S-30: the root, what lies outside, vendored folders, and what is no path."""
+    """S-30: the root, folders outside the project, vendored folders, and text that is not a path are left out."""
     assert folders_of("/p", [_use(**given)]) == ()
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff", b"[" * 5000])
 def test_input_that_is_none(data: bytes) -> None:
-    """S-30: an unreadable call names no folder."""
+    """S-30: an input that cannot be parsed names no folder."""
     assert folders_of("/p", [ToolUse("t", "Edit", data)]) == ()
 
 
 def test_most_often_first_then_by_name_and_capped() -> None:
-    """S-30: capped at 30."""
+    """S-30: at most 30."""
     uses = [_use(file_path=f"/p/{name}/x") for name in ("b", "a", "c", "c")]
     assert folders_of("/p", uses) == ("c", "a", "b")
     assert len(folders_of("/p", [_use(file_path=f"/p/f{n}/x") for n in range(50)])) == FOLDERS_LIMIT
 
 
 def test_relative_to_the_working_directory() -> None:
-    """S-30: a relative path is meant from where the session stood."""
+    """S-30: a relative path is relative to the session's directory."""
     assert folders_of("/p", [_use(file_path="x.py")], cwd="/p/src") == ("src",)

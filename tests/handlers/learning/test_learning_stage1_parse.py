@@ -1,4 +1,4 @@
-"""The answer of Stage 1, taken apart."""
+"""Parsing the answer of Stage 1."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NONES = [
 
 @pytest.mark.parametrize("heading", ["Coding", "**Testing**", "Communication:", "## Architecture", "General"])
 def test_the_name_of_a_group_is_no_fact(heading: str) -> None:
-    """S-03: a model that groups its list writes headings in all spellings."""
+    """S-03: headings in any form are not facts."""
     assert parse_facts(f"{heading}\nUse pnpm") == ParsedFacts(("Use pnpm",))
 
 
 @pytest.mark.parametrize("answer", NONES)
 def test_none_in_all_its_spellings(answer: str) -> None:
-    """S-03: NONE means nothing and is never a fact."""
+    """S-03: NONE is never a fact."""
     assert parse_facts(answer) == ParsedFacts(())
 
 
@@ -128,13 +128,13 @@ def test_no_user_prefix(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_list_is_unusable(answer: str, reason: str) -> None:
-    """S-23, S-35: asked again rather than taken for nothing."""
+    """S-23, S-35: such an answer is asked for again instead of being taken as empty."""
     parsed = parse_facts(answer)
     assert isinstance(parsed, Unusable) and reason in parsed.reason
 
 
 def test_the_whole_prompt_echoed_is_refused() -> None:
-    """S-35: whatever was in it."""
+    """S-35: an answer with the prompt's instructions is an echo, whatever else it contains."""
     assert isinstance(
         parse_facts(extraction_prompt("- Use tabs", [PromptMessage("use pnpm, not npm")])), Unusable
     )
@@ -142,7 +142,7 @@ def test_the_whole_prompt_echoed_is_refused() -> None:
 
 
 def test_a_person_may_say_the_prompts_sentences() -> None:
-    """S-35: a sentence that the data held is no echo."""
+    """S-35: a sentence that was in the data is not an echo."""
     said = "please write: one fact is extracted only what the person said themselves, in the person's own terms; guess nothing."
     fact = "Extract only what the person said themselves, in the person's own terms; guess nothing."
     assert isinstance(parse_facts(fact), Unusable)
@@ -150,12 +150,12 @@ def test_a_person_may_say_the_prompts_sentences() -> None:
 
 
 def test_a_refusal_is_not_a_strong_opinion() -> None:
-    """S-03: "I can't stand" declines nothing."""
+    """S-03: "I can't stand" is not a refusal."""
     assert parse_facts("I can't stand semicolons") == ParsedFacts(("I can't stand semicolons",))
 
 
 def test_caps() -> None:
-    """S-03, S-67: 20 facts an answer, 300 characters a fact, and what is over is counted."""
+    """S-03, S-67: 20 facts an answer, 300 characters a fact; facts beyond that are counted."""
     many = "\n".join(f"Prefers tool number {n}" for n in range(30))
     parsed = parse_facts(many)
     assert isinstance(parsed, ParsedFacts) and len(parsed.facts) == FACTS_LIMIT and parsed.over_limit == 10
@@ -164,13 +164,13 @@ def test_caps() -> None:
 
 
 def test_secrets_are_kept_nowhere() -> None:
-    """S-67, P15: a fact that looks like a secret is dropped and counted."""
+    """S-67: a fact that looks like a secret is dropped and counted."""
     parsed = parse_facts("Prefers pnpm\nUses the token ghp_abcdefghijklmnopqrstuvwxyz0123456789")
     assert parsed == ParsedFacts(("Prefers pnpm",), withheld=1)
 
 
 def test_shortened_ends_at_a_sentence_or_a_word() -> None:
-    """S-67: a cut fact still reads."""
+    """S-67: a shortened fact is still readable."""
     assert shorten_line("Use pnpm here. " + "x" * 40, 30) == "Use pnpm here."
     assert shorten_line("Use pnpm and never npm at all", 20) == "Use pnpm and never…"
     assert shorten_line("short", 20) == "short"
@@ -179,7 +179,7 @@ def test_shortened_ends_at_a_sentence_or_a_word() -> None:
 @given(st.text(max_size=200))
 @examples(100)
 def test_any_answer_has_an_outcome(answer: str) -> None:
-    """S-03, S-23: nothing that a model can say raises, and no fact is NONE, empty, long or of two lines."""
+    """S-03, S-23: no answer raises, and no fact is NONE, empty, too long or of two lines."""
     parsed = parse_facts(answer)
     if isinstance(parsed, ParsedFacts):
         assert all(

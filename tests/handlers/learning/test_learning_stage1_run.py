@@ -1,4 +1,4 @@
-"""Stage 1 on the bench: when prompts go out, with what beside them, and what of the answer is written."""
+"""Stage 1 on the bench: when prompts are sent, with what context, and what is stored of the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTLE = 600.0
 
 
 def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
-    """SPEC S-01: the wait is what is left of the quiet, and nothing is asked or written meanwhile."""
+    """SPEC S-01: it waits for the rest of the quiet time, and asks and writes nothing meanwhile."""
     event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
     assert bench.play(event) == Wait(SETTLE - 120.0)
     assert not bench.model.asked and not bench.files.tmp_dir.exists()
@@ -30,12 +30,12 @@ def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
 
 
 def test_prompts_that_are_due_do_not_wait(bench: Bench) -> None:
-    """Issue "sync makes gathered work due"."""
+    """`sync` makes gathered prompts due."""
     assert isinstance(bench.play(bench.grew(bench.record("use pnpm, not npm", age=0.0), due=True)), Done)
 
 
 def test_quiet_is_counted_from_the_newest_prompt(bench: Bench) -> None:
-    """SPEC S-01: who goes on typing is waited for."""
+    """SPEC S-01: each new prompt prolongs the wait."""
     old, new = bench.record("use pnpm, not npm", age=5000.0), bench.record("and tabs", age=1.0)
     assert bench.play(bench.grew(old, new)) == Wait(SETTLE - 1.0)
 
@@ -49,21 +49,21 @@ def test_ten_prompts_go_out_at_once_and_the_rest_waits(bench: Bench) -> None:
 
 
 def test_bytes_count_as_well_as_prompts(bench: Bench) -> None:
-    """Issue "24 KB": a batch ends before the prompt that is too many."""
+    """SPEC S-01: a batch ends before the prompt that exceeds the limit."""
     records = [bench.record("x" * 20_000, age=0.0), bench.record("y" * 20_000, age=0.0)]
     outcome = bench.play(bench.grew(*records))
     assert isinstance(outcome, Done) and outcome.upto == records[1].start
 
 
 def test_a_giant_prompt_goes_out_alone_and_cut(bench: Bench) -> None:
-    """Bad input: an enormous paste is asked about with its beginning and end, within the limit."""
+    """Bad input: a very long prompt is sent with its beginning and end, within the limit."""
     bench.play(bench.grew(bench.record("begin " + "x" * 3_000_000 + " end", age=0.0)))
     prompt = bench.asked(EXTRACTION)[0]
     assert len(prompt) < 30_000 and "begin" in prompt and " end" in prompt and "left out" in prompt
 
 
 def test_a_secret_is_not_cut_out_of_recognition(bench: Bench) -> None:
-    """ANCHORS P15: what is blanked is looked for before the text is cut, or half of it would pass."""
+    """SPEC S-67: secrets are looked for before the text is cut, because part of one would not be recognised."""
     at = 24_576 * 2 // 3 - 12
     bench.play(
         bench.grew(bench.record("a" * at + " sk-ant-api03-abcdefghijklmnop " + "b" * 60_000), due=True)
@@ -72,17 +72,19 @@ def test_a_secret_is_not_cut_out_of_recognition(bench: Bench) -> None:
 
 
 def test_a_secret_in_the_assistants_turn_does_not_leave_the_machine(bench: Bench) -> None:
-    """ANCHORS P15: what the assistant had just said goes along, and it may have read a file with a token out loud."""
+    """SPEC S-67: the assistant's words are sent as context, and may contain a token from a file."""
     context = "I found GITHUB_TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123 in .env. Use it?"
     bench.play(bench.grew(bench.record("no, use pnpm", context=context), due=True))
     prompt = bench.asked(EXTRACTION)[0]
     assert "ghp_" not in prompt and "[secret] in .env. Use it?" in prompt
-    message = stage1_run._build_message(Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000)
+    message = stage1_run._build_message(
+        Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000
+    )
     assert message.context == "I found GITHUB_TOKEN=[secret] in .env. Use it?"
 
 
 def test_a_context_that_begins_within_a_secret_is_cut_behind_it(bench: Bench) -> None:
-    """ANCHORS P15: the last 300 characters may begin with half a token, which no pattern knows."""
+    """SPEC S-67: the last 300 characters may begin with half a token, which no pattern recognises."""
     context = ("mnopqrstuvwxyz0123 is in .env. " + "x y " * 100)[:300]
     bench.play(bench.grew(bench.record("no", context=context), due=True))
     prompt = bench.asked(EXTRACTION)[0]
@@ -92,7 +94,7 @@ def test_a_context_that_begins_within_a_secret_is_cut_behind_it(bench: Bench) ->
 
 
 class Talkative:
-    """A rider that brings a secret along, as a lesson that a person wrote might."""
+    """A prompt extension whose addition contains a secret, as a lesson of the user's might."""
 
     name = "talkative"
 
@@ -104,7 +106,7 @@ class Talkative:
 
 
 def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ANCHORS P15: whatever goes along with either stage."""
+    """SPEC S-67: secrets are blanked in the prompts of both stages."""
     for stage in (stage1_run, stage2_run):
         monkeypatch.setattr(stage, "load_extensions", lambda table: [Talkative()])
     bench.learn()
@@ -113,7 +115,7 @@ def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.Monkey
 
 
 def test_a_secret_in_the_summary_does_not_leave_the_machine(bench: Bench) -> None:
-    """ANCHORS P15: another tool, or a person, may have written it there."""
+    """SPEC S-67: another tool, or the user, may have written it there."""
     bench.put(
         "tmp/known-facts-summary.md", "# Known facts\n\n- The token: ghp_abcdefghijklmnopqrstuvwxyz0123\n"
     )
@@ -122,7 +124,7 @@ def test_a_secret_in_the_summary_does_not_leave_the_machine(bench: Bench) -> Non
 
 
 def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
-    """SPEC S-67, DESIGN "Priorities" 3: how many and why, never what they said, also after a restart."""
+    """SPEC S-67, DESIGN "Priorities", 3: number and reason are kept, never the text, also after a restart."""
     secret = "Uses the token ghp_abcdefghijklmnopqrstuvwxyz0123"
     bench.answer((EXTRACTION, "\n".join([secret, *(f"Prefers thing{n} for topic{n}" for n in range(23))])))
     bench.type("use pnpm, not npm")
@@ -134,14 +136,14 @@ def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
 
 
 def test_shell_commands_are_seen_and_not_put_to_the_model(bench: Bench) -> None:
-    """SPEC S-05: `!ls` is typed, and cannot be a preference; it is counted all the same."""
+    """SPEC S-05: `!ls` is typed, but cannot be a preference; it is counted."""
     outcome = bench.play(bench.grew(bench.record("ls -la", kind="bash"), due=True))
     assert isinstance(outcome, Done) and not bench.model.asked
     assert bench.status["total"]["seen"] == 1 and bench.status["total"]["asked"] == 0
 
 
 def test_words_beside_a_shell_command_go_out_without_it(bench: Bench) -> None:
-    """SPEC S-05, two kinds in one batch."""
+    """SPEC S-05: two kinds of prompts in one batch."""
     bench.play(
         bench.grew(
             bench.record("rm -rf x", kind="bash"), bench.record("use pnpm, not npm", kind="queued"), due=True
@@ -152,14 +154,14 @@ def test_words_beside_a_shell_command_go_out_without_it(bench: Bench) -> None:
 
 
 def test_an_answer_goes_along_with_its_question(bench: Bench) -> None:
-    """Issue "up to 300 characters of the assistant's turn before it as named context"."""
+    """SPEC S-01: up to 300 characters of the assistant's text before a prompt are sent as named context."""
     bench.play(bench.grew(bench.record("tabs", kind="answers", context="Tabs or spaces?"), due=True))
     prompt = bench.model.prompts[-1]
     assert "What the assistant had just said:\n```\nTabs or spaces?" in prompt
 
 
 def test_records_without_words_are_passed_by(bench: Bench) -> None:
-    """DESIGN "Consumers": nothing of interest moves the position and commits nothing."""
+    """DESIGN "Data flow", 4: records without a prompt move the position and commit nothing."""
     assert bench.play(bench.grew(bench.record(), due=True)) == Done()
     assert list(bench.commits()) == []
 
@@ -181,7 +183,7 @@ def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
 
 
 def test_folders_are_counted_once_however_often_they_are_offered(bench: Bench) -> None:
-    """SPEC S-30: records are offered again and again while prompts are gathered."""
+    """SPEC S-30: records are offered several times while prompts are gathered."""
 
     def use(name: str) -> ToolUse:
         return ToolUse(name, "Read", json.dumps({"file_path": str(bench.root / name / "x.py")}).encode())
@@ -208,7 +210,7 @@ def test_folders_of_a_linked_worktree_are_the_projects(bench: Bench, tmp_path: P
 
 @pytest.mark.parametrize("said", ["NONE", "none.", "`NONE`", "No new preferences.", ""])
 def test_none_writes_nothing(bench: Bench, said: str) -> None:
-    """SPEC S-02, S-03: no raw file, and the prompts count as handled."""
+    """SPEC S-02, S-03: no raw file is written, and the prompts count as handled."""
     bench.answer((EXTRACTION, said))
     assert isinstance(bench.type("thanks"), Done)
     assert not bench.files.raw_file.exists() and bench.status["total"]["asked"] == 1
@@ -219,7 +221,7 @@ def test_none_writes_nothing(bench: Bench, said: str) -> None:
 
 @pytest.mark.parametrize("where", ["AGENTS.md", "LEARNED.md", "tmp/known-facts-summary.md", "directive"])
 def test_what_is_known_is_dropped_whatever_the_model_says(bench: Bench, where: str) -> None:
-    """SPEC S-06: a deterministic check after the model's, over every document that holds in the project."""
+    """SPEC S-06: a deterministic check after the model's, against every document of the project."""
     if where == "directive":
         path = bench.box / "coding.md"
         path.write_text("# Coding\n\nAlways use pnpm, never npm.\n")
@@ -235,7 +237,7 @@ def test_what_is_known_is_dropped_whatever_the_model_says(bench: Bench, where: s
 
 
 def test_the_contrary_of_what_is_known_is_new(bench: Bench) -> None:
-    """SPEC S-06: order- and negation-aware."""
+    """SPEC S-06: the check is sensitive to order and negation."""
     bench.put("LEARNED.md", "- Use npm, not pnpm\n")
     bench.answer((EXTRACTION, "Use pnpm, not npm"))
     record = bench.record("no, the other way round", context="I used npm, not pnpm.")
@@ -244,7 +246,7 @@ def test_the_contrary_of_what_is_known_is_new(bench: Bench) -> None:
 
 
 def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
-    """SPEC S-67: neither in the raw file nor in the log."""
+    """SPEC S-67: it is neither in the raw file nor in the log."""
     bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
     bench.type("the key is …, use pnpm, not npm")
     kept = bench.files.raw_file.read_text() + bench.log.path.read_text()

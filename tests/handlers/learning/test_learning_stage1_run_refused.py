@@ -1,4 +1,4 @@
-"""Stage 1 on the bench: what stops it before it costs anything, answers that are none, and crashes."""
+"""Stage 1 on the bench: what stops it before a call, unusable answers, and crashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tacitd.model.port import NoAnswer, Why
     ],
 )
 def test_an_unusable_answer_is_asked_again_and_blames_the_work(bench: Bench, said: str) -> None:
-    """SPEC S-23, S-35: nothing is stored, the position stays, `status` says so until an answer is good."""
+    """SPEC S-23, S-35: nothing is stored, the position stays, and `status` shows it until an answer is usable."""
     bench.answer((EXTRACTION, said))
     event = bench.grew(bench.record("use pnpm, not npm"))
     outcome = bench.play(event)
@@ -44,7 +44,7 @@ WORK = {Why.TOO_LONG}
 
 @pytest.mark.parametrize("why", list(Why))
 def test_every_reason_for_no_answer_has_its_outcome(bench: Bench, why: Why) -> None:
-    """Issue "Errors told apart": the world makes it wait, the work itself may be halved, twice begun is given up."""
+    """An outage makes it wait; a failure of the work may halve it; a call that was started twice is given up."""
     bench.answer((EXTRACTION, NoAnswer(why, "because", "do this", 5.0)))
     outcome = bench.type("use pnpm, not npm")
     if why is Why.REPEATED:
@@ -61,7 +61,7 @@ def test_every_reason_for_no_answer_has_its_outcome(bench: Bench, why: Why) -> N
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Paths that nobody may write. Root may write everywhere, so the system is not asked."""
+    """Make paths unwritable. Root can write everywhere, so the system is not asked."""
     shut: list[Path] = []
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) not in shut and real(path, mode))
@@ -69,7 +69,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_a_read_only_project_is_asked_about_before_the_model_is(bench: Bench, read_only: list[Path]) -> None:
-    """Bad input: no money for what cannot be written; it goes on by itself when it can."""
+    """Bad input: nothing is paid for if it cannot be written; it continues when it can be."""
     read_only.append(bench.root)
     outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "read-only" in outcome.reason and "tacitd exclude" in outcome.hint
@@ -79,7 +79,7 @@ def test_a_read_only_project_is_asked_about_before_the_model_is(bench: Bench, re
 
 
 def test_a_file_where_tmp_should_be_is_said_before_the_model_is_asked(bench: Bench) -> None:
-    """Bad input: `tmp` that is no directory."""
+    """Bad input: `tmp` is not a directory."""
     bench.put("tmp", "")
     outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "not a directory" in outcome.reason and not bench.model.asked
@@ -87,7 +87,7 @@ def test_a_file_where_tmp_should_be_is_said_before_the_model_is_asked(bench: Ben
 
 @pytest.mark.parametrize("name", ["tmp", "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"])
 def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Path, name: str) -> None:
-    """DESIGN "Where it writes": a repository may hold links; a person's file behind one must not be overwritten."""
+    """DESIGN "Where it writes": a repository can contain links; the user's file behind one must not be overwritten."""
     outside = tmp_path / "outside"
     outside.mkdir()
     target = outside if name == "tmp" else outside / "bashrc"
@@ -103,7 +103,7 @@ def test_a_link_that_git_brought_is_not_followed_out(bench: Bench, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["learning-raw.jsonl", "known-facts-summary.md"])
 def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: str) -> None:
-    """DESIGN "Sources": a FIFO must not hang anything."""
+    """A FIFO must not block anything."""
     bench.files.tmp_dir.mkdir()
     os.mkfifo(bench.files.tmp_dir / name)
     outcome = bench.type("use pnpm, not npm")
@@ -112,13 +112,13 @@ def test_a_fifo_where_a_file_of_ours_belongs_hangs_nothing(bench: Bench, name: s
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "LEARNED.md"])
 def test_a_fifo_among_the_documents_hangs_nothing(bench: Bench, name: str) -> None:
-    """The same for what is only read."""
+    """A FIFO among the files that are only read must not block either."""
     os.mkfifo(bench.root / name)
     assert isinstance(bench.type("use pnpm, not npm"), Done)
 
 
 def test_an_excluded_project_costs_nothing_and_gets_no_file(bench: Bench) -> None:
-    """Issue "tacitd exclude": its words are counted as seen, and no call is made."""
+    """The prompts of an excluded project are counted as seen, and no call is made."""
     bench.modes[bench.root] = "off"
     assert isinstance(bench.type("use pnpm, not npm"), Done)
     assert not bench.model.asked and not bench.files.tmp_dir.exists()
@@ -135,7 +135,7 @@ def test_words_in_the_home_directory_belong_to_no_project(bench: Bench) -> None:
 
 
 def test_words_of_a_directory_that_is_gone_wait(bench: Bench) -> None:
-    """Bad input: a record whose `cwd` does not exist any more."""
+    """Bad input: a record whose `cwd` does not exist now."""
     place = NoProject("/gone", "the working directory does not exist", gone=True)
     outcome = bench.play(bench.grew(bench.record("use pnpm, not npm"), due=True, project=place))
     assert isinstance(outcome, Later) and "/gone" in outcome.reason and outcome.blame == "world"
@@ -145,7 +145,7 @@ def test_words_of_a_directory_that_is_gone_wait(bench: Bench) -> None:
 
 
 def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -> None:
-    """DESIGN "Consumers": the commit is in the log; `status` says what is the matter until it is not."""
+    """DESIGN "Data flow", 4: the commit is in the log, and `status` shows the fault until it is fixed."""
 
     def say(ask: object) -> str:
         bench.files.raw_file.mkdir(parents=True)  # somebody puts a directory in the way during the call
@@ -171,7 +171,7 @@ def test_a_crash_before_the_raw_file_was_written_loses_nothing(bench: Bench) -> 
 
 
 def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
-    """DESIGN "Consumers": `committed` must be safe to do twice, and `open` after it."""
+    """DESIGN "Handlers and events": `committed` can be repeated, and so can `open` after it."""
     bench.type("use pnpm, not npm")
     for commit in list(bench.commits()):
         bench.handler.committed(commit, bench.tools())
@@ -181,7 +181,7 @@ def test_a_replayed_commit_is_never_twice_in_the_raw_file(bench: Bench) -> None:
 
 
 def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(bench: Bench) -> None:
-    """Issue "tacitd exclude DIR stops writing there"."""
+    """Nothing is written in an excluded project."""
     bench.type("use pnpm, not npm")
     bench.files.raw_file.unlink()
     bench.modes[bench.root] = "off"
@@ -190,7 +190,7 @@ def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(ben
 
 
 def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench) -> None:
-    """SPEC S-53: one project at a time."""
+    """SPEC S-53: one synthesis at a time for each project."""
     other = bench.new_project("other")
     bench.type("use pnpm, not npm")
     bench.type("use pnpm, not npm", session="s2", project=other)
@@ -199,7 +199,7 @@ def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench)
 
 
 def test_ids_of_prompts_without_uuid_make_stable_batches(bench: Bench) -> None:
-    """SPEC S-29: the same prompts are the same batch, also where old clients wrote no uuid."""
+    """SPEC S-29: the same prompts are the same batch, also for old clients that wrote no uuid."""
     one = Prompt("typed", "use pnpm, not npm", "s1", "", 5.0, str(bench.root))
     assert one.id == Prompt("typed", "use pnpm, not npm", "s1", "", 5.0, str(bench.root)).id
     record = bench.record("x")
@@ -210,7 +210,7 @@ def test_ids_of_prompts_without_uuid_make_stable_batches(bench: Bench) -> None:
 
 
 def test_a_project_without_git_works_the_same(bench: Bench) -> None:
-    """DESIGN "Where it writes": else that directory itself is the project."""
+    """DESIGN "Where it writes": outside git the directory itself is the project."""
     plain = bench.new_project("plain", is_git=False)
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm", project=plain)

@@ -1,4 +1,4 @@
-"""The answer of Stage 2, read into a plan."""
+"""Parsing the answer of Stage 2 into a plan."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXAMPLE = (
     ],
 )  # fmt: skip
 def test_reads_the_form(answer: str, items: tuple[ProposedLine, ...]) -> None:
-    """S-24, S-25, S-26: FILE and FACT, with SECTION and REPLACES where they stand."""
+    """S-24, S-25, S-26: FILE and FACT, with optional SECTION and REPLACES."""
     assert parse_plan(answer) == SynthesisPlan(items)
 
 
@@ -63,12 +63,12 @@ def test_reads_the_form(answer: str, items: tuple[ProposedLine, ...]) -> None:
     ],
 )
 def test_anything_else_is_unusable(answer: str) -> None:
-    """S-23: text without one pair keeps the raw facts."""
+    """S-23: text without a pair is unusable, so the raw facts are kept."""
     assert isinstance(parse_plan(answer), Unusable)
 
 
 def test_the_prompt_echoed_is_refused() -> None:
-    """S-35: the instruction sentences, the placeholders, and the example."""
+    """S-35: instruction sentences, placeholders and the example are an echo."""
     assert isinstance(parse_plan(load_template("synthesis")), Unusable)
     assert isinstance(parse_plan(synthesis_prompt([], {}, ["Use pnpm"], {})), Unusable)
     assert isinstance(parse_plan("FILE: {relative_path}\nFACT: {the preference statement}"), Unusable)
@@ -78,7 +78,7 @@ def test_the_prompt_echoed_is_refused() -> None:
 
 
 def test_the_example_is_an_echo_unless_the_facts_hold_it() -> None:
-    """S-35: "Prefers functions over classes" is refused, or kept where somebody said so."""
+    """S-35: "Prefers functions over classes" is refused unless the facts support it."""
     assert isinstance(parse_plan(EXAMPLE, ["Use pnpm, not npm"]), Unusable)
     assert isinstance(
         parse_plan("FILE: LEARNED.md\nFACT: prefer functions over classes.", ["Use pnpm"]), Unusable
@@ -95,7 +95,7 @@ def test_the_example_is_an_echo_unless_the_facts_hold_it() -> None:
 @given(st.text(alphabet="FILEACTSON: \n*-`x/.\t", max_size=120) | st.text(max_size=120))
 @examples(100)
 def test_any_answer_has_an_outcome(answer: str) -> None:
-    """S-23, S-67: nothing raises, and every item has a file and a fact of one line."""
+    """S-23, S-67: no answer raises, and every item has a file and a fact of one line."""
     parsed = parse_plan(answer)
     if isinstance(parsed, SynthesisPlan):
         assert all(item.file and item.fact and "\n" not in item.file + item.fact for item in parsed.items)

@@ -1,4 +1,4 @@
-"""Where a line may go, which heading it gets, and what may become a line at all."""
+"""The file and heading of a line, and which texts may become a line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _place(file: str, fact: str = "Use pnpm", section: str = "") -> PlacedLine |
     ],
 )
 def test_accepted_paths(file: str, path: str) -> None:
-    """S-24: LEARNED.md, an existing folder's AGENTS.md, and LEARNED.md instead where no file may be made."""
+    """S-24: LEARNED.md, an existing folder's AGENTS.md, or LEARNED.md if no file may be created there."""
     placed = _place(file)
     assert isinstance(placed, PlacedLine) and placed.path == path and placed.line == "Use pnpm"
 
@@ -73,7 +73,7 @@ def test_accepted_paths(file: str, path: str) -> None:
     ],
 )  # fmt: skip
 def test_refused_paths(file: str) -> None:
-    """S-24: absolute, climbing, expanding, foreign: nothing of it is stored, and the reason is said."""
+    """S-24: absolute, climbing, expanding or foreign paths: nothing is stored, and the reason is given."""
     refused = _place(file)
     assert isinstance(refused, RefusedItem) and refused.reason
 
@@ -87,7 +87,7 @@ def test_refused_paths(file: str) -> None:
     ],
 )  # fmt: skip
 def test_targets_in_gits_and_claudes_own_directories_are_refused(folder: str) -> None:
-    """S-24: such a target is not a module of the project, so its line does not become one of LEARNED.md either."""
+    """S-24: such a target is not a module of the project, so its line is not written to LEARNED.md either."""
     refused = _place(f"{folder}/AGENTS.md")
     assert isinstance(refused, RefusedItem) and refused.reason
 
@@ -101,7 +101,7 @@ def test_folders_that_are_only_named_alike_are_ordinary(folder: str) -> None:
 
 
 def test_what_went_elsewhere_says_why() -> None:
-    """S-24: a line that stands in LEARNED.md against the answer's word carries the reason."""
+    """S-24: a line that is in LEARNED.md contrary to the answer has the reason in its note."""
     placed = _place("libs/sub/AGENTS.md")
     assert isinstance(placed, PlacedLine) and placed.note == "libs/sub is submodule"
 
@@ -109,7 +109,7 @@ def test_what_went_elsewhere_says_why() -> None:
 @given(st.text(max_size=60) | st.text(alphabet="./AGENTSmdLR~\\ \0srcauth", max_size=40))
 @examples(150)
 def test_no_path_leads_out(file: str) -> None:
-    """S-24: whatever the answer says, the path is LEARNED.md or an AGENTS.md in a folder that is one."""
+    """S-24: for any answer the path is LEARNED.md or an AGENTS.md in an existing folder."""
     placed = _place(file)
     if isinstance(placed, PlacedLine):
         folder = placed.path.removesuffix("/AGENTS.md")
@@ -141,7 +141,7 @@ def test_no_path_leads_out(file: str) -> None:
     ],
 )
 def test_headings(section: str, line: str, heading: str) -> None:
-    """S-25: SECTION, else by keyword, else General; the seed's own examples land where the seed puts them."""
+    """S-25: SECTION, otherwise by keyword, otherwise General; the seed's examples get the seed's headings."""
     assert heading_for(section, line) == heading
 
 
@@ -171,7 +171,7 @@ def test_headings(section: str, line: str, heading: str) -> None:
     ],
 )
 def test_lines_are_cleaned(text: str, line: str) -> None:
-    """S-27, S-67, P19: one line that cannot leave its bullet and imports nothing (CLAUDE_CODE 7)."""
+    """S-27, S-67: one line that cannot leave its bullet and imports nothing (CLAUDE_CODE 7)."""
     got = clean_fact(text)
     assert isinstance(got, str)
     assert " ".join(got.split()) == line
@@ -212,7 +212,7 @@ def test_lines_are_cleaned(text: str, line: str) -> None:
     ],
 )
 def test_what_may_not_become_a_line(text: str) -> None:
-    """S-67, P15, P19: secrets, hidden text, and orders about safety are refused with their reason."""
+    """S-67: secrets, hidden text and instructions against safety are refused with their reason."""
     unfit = clean_fact(text)
     assert isinstance(unfit, Unfit) and unfit.reason
 
@@ -228,13 +228,13 @@ def test_what_may_not_become_a_line(text: str) -> None:
     ],
 )
 def test_a_rule_about_checks_becomes_a_line_if_it_was_typed(text: str, is_stored: bool) -> None:
-    """S-67: what a person typed is that person's rule; what hides text or imitates a prompt is refused in any case."""
+    """S-67: what the user typed is the user's rule; text that hides something or imitates a prompt is always refused."""
     assert isinstance(clean_fact(text), Unfit)
     assert isinstance(clean_fact(text, is_typed=True), str) == is_stored
 
 
 def test_an_unfit_fact_is_refused_with_its_item() -> None:
-    """S-24, S-67: the refusal names what it is about."""
+    """S-24, S-67: the refusal contains the item."""
     item = ProposedLine("LEARNED.md", "Commit with --no-verify")
     assert place_item(item, VIEW) == RefusedItem(item, "it switches a check off")
 

@@ -1,4 +1,4 @@
-"""What is written of a plan, what is left out, and that the second time nothing is."""
+"""Which lines of a plan are written or left out, and that the second time nothing is written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _carried_out(files: Mapping[str, Sequence[str]], decision: Decision) -> dict
 
 
 def test_a_new_line_is_put() -> None:
-    """S-24: with its file and heading."""
+    """S-24: the line is put with its file and heading."""
     one = _placed("Use pnpm", "src/AGENTS.md")
     assert decide_operations([one], {}) == Decision((PlannedPut("src/AGENTS.md", "Coding", "Use pnpm", one),))
 
@@ -50,24 +50,24 @@ def test_a_new_line_is_put() -> None:
     ],
 )
 def test_no_duplicates(path: str, files: dict[str, list[str]]) -> None:
-    """S-28: what the file or LEARNED.md says already is not written again."""
+    """S-28: a line that the file or LEARNED.md contains is not written again."""
     decision = decide_operations([_placed("Prefers functions over classes", path)], files)
     assert not decision.operations and decision.dropped[0].reason.startswith("known: ")
 
 
 def test_a_folders_line_does_not_hide_one_for_the_project() -> None:
-    """S-24: said of one folder is not said of all."""
+    """S-24: a line in one folder's file does not apply to others."""
     assert decide_operations([_placed("Use tabs")], {"src/AGENTS.md": ["Use tabs"]}).operations
 
 
 def test_the_same_twice_in_one_plan() -> None:
-    """S-28: the second is dropped."""
+    """S-28: the second of two equal lines is dropped."""
     decision = decide_operations([_placed("Use tabs"), _placed("use tabs.")], {})
     assert len(decision.operations) == 1 and len(decision.dropped) == 1
 
 
 def test_replaces_swaps_our_own_line() -> None:
-    """S-26: by its exact text."""
+    """S-26: REPLACES names the old line by its exact text."""
     one = _placed("Use pnpm workspaces", replaces="- Use npm")
     decision = decide_operations([one], {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
     assert decision.operations == (
@@ -76,14 +76,14 @@ def test_replaces_swaps_our_own_line() -> None:
 
 
 def test_a_folders_line_replaces_nothing_of_the_projects() -> None:
-    """S-24, S-26: what holds for one folder is put there; what holds for all stays."""
+    """S-24, S-26: a folder's exception is put into its file; the project's rule stays."""
     one = _placed("Use pnpm workspaces", "src/AGENTS.md", replaces="Use npm")
     decision = decide_operations([one], {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
     assert decision.operations == (PlannedPut("src/AGENTS.md", "Coding", "Use pnpm workspaces", one),)
 
 
 def test_a_persons_line_is_never_replaced() -> None:
-    """S-28: what updates it is put beside it."""
+    """S-28: an update of the user's own line is put in addition to it."""
     files = {"LEARNED.md": ["Use npm", "Use 2 spaces"]}
     decision = decide_operations([_placed("Use pnpm", replaces="Use npm"), _placed("Use 4 spaces")], files)
     assert [type(operation) for operation in decision.operations] == [PlannedPut, PlannedPut]
@@ -98,14 +98,14 @@ def test_a_persons_line_is_never_replaced() -> None:
     ],
 )
 def test_a_turned_line_of_ours_is_swapped(old: str, new: str) -> None:
-    """S-26: an update without REPLACES is seen by its words."""
+    """S-26: without REPLACES an update is recognised by its words."""
     decision = decide_operations([_placed(new)], {"LEARNED.md": [old]}, ours={"LEARNED.md": {old}})
     assert [(o.old, o.line) for o in decision.operations if isinstance(o, PlannedSwap)] == [(old, new)]
 
 
 @pytest.mark.parametrize("where", ["LEARNED.md", "src/AGENTS.md"])
 def test_a_line_that_a_person_removed_is_withheld(where: str) -> None:
-    """S-28: not written; offered with the line that was removed."""
+    """S-28: it is withheld, with the line that was removed."""
     one = _placed("Prefers tabs", where)
     decision = decide_operations([one], {}, removed={"LEARNED.md": {"prefers tabs."}})
     assert not decision.operations
@@ -113,7 +113,7 @@ def test_a_line_that_a_person_removed_is_withheld(where: str) -> None:
 
 
 def test_at_most_twenty_lines() -> None:
-    """S-67: the rest is dropped, and said."""
+    """S-67: lines over the limit are dropped, with the reason."""
     decision = decide_operations([_placed(f"Use tool {n} for job {n}") for n in range(25)], {})
     assert len(decision.operations) == LINES_LIMIT and len(decision.dropped) == 5
     assert "over the limit" in decision.dropped[0].reason
