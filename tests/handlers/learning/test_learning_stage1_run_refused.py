@@ -190,7 +190,7 @@ def test_a_restart_writes_nothing_into_a_project_that_was_excluded_meanwhile(ben
 
 
 def test_the_session_end_of_another_project_leaves_the_facts_alone(bench: Bench) -> None:
-    """SPEC S-53: one synthesis at a time for each project."""
+    """SPEC S-53: the end of a session starts the synthesis of its own project only."""
     other = bench.new_project("other")
     bench.type("use pnpm, not npm")
     bench.type("use pnpm, not npm", session="s2", project=other)

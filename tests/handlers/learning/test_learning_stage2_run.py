@@ -1,4 +1,4 @@
-"""Stage 2 on the bench: what waits becomes lines, once, and no byte of a person's is touched."""
+"""Stage 2 on the bench: waiting facts are written as lines once, and the user's bytes are not changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r
 
 
 def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: Bench) -> None:
-    """SPEC S-27, S-32: seed 003's form, then the summary, then no raw and no claimed file."""
+    """SPEC S-27, S-32: the file has seed 003's form; then the summary is written, and raw and claimed files are removed."""
     bench.learn()
     assert bench.learned == f"# Learned Preferences\n\n## Coding\n- {PNPM}\n"
     assert PNPM in bench.files.summary_file.read_text()
@@ -37,7 +37,7 @@ def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: 
 
 
 def test_the_claim_leaves_the_raw_file_to_others(bench: Bench) -> None:
-    """SPEC S-22: what another tool appends during the call stands in a new file and is not lost."""
+    """SPEC S-22: facts that another tool appends during the call are in a new file, and are not lost."""
 
     def say(ask: ModelRequest) -> str:
         assert not bench.files.raw_file.exists() and len(bench.claimed) == 1
@@ -57,7 +57,7 @@ def test_lines_of_other_tools_are_facts_like_ours(bench: Bench) -> None:
 
 
 def test_a_bad_raw_line_is_put_in_quarantine_once_and_stops_nothing(bench: Bench) -> None:
-    """SPEC S-21: kept, said, and over when the next file is clean."""
+    """SPEC S-21: bad lines are kept and shown in `status` until a file without any is handled."""
     bench.put(
         "tmp/learning-raw.jsonl", b'{"facts": 1}\n\xff\xfe\n{"facts": ["Use pnpm, never npm"]}\nnot json'
     )
@@ -82,7 +82,7 @@ def test_a_raw_file_of_bad_lines_only_costs_nothing(bench: Bench) -> None:
 
 
 def test_every_byte_of_a_persons_text_is_kept(bench: Bench) -> None:
-    """SPEC S-28: one line goes in under its heading, in the file's own newlines; all else stays."""
+    """SPEC S-28: one line is put under its heading, with the file's own newlines; all other bytes stay."""
     bench.put("LEARNED.md", PERSONS)
     bench.learn()
     after = bench.files.learned_file.read_bytes()
@@ -90,7 +90,7 @@ def test_every_byte_of_a_persons_text_is_kept(bench: Bench) -> None:
 
 
 def test_the_same_facts_again_change_no_byte(bench: Bench) -> None:
-    """SPEC S-29, issue 'A second pass changes no byte'."""
+    """SPEC S-29: a second pass changes no byte."""
     bench.learn()
     before = {p: p.read_bytes() for p in bench.root.rglob("*") if p.is_file() and ".git" not in p.parts}
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": ["use pnpm and never npm", PNPM]}) + "\n")
@@ -101,7 +101,7 @@ def test_the_same_facts_again_change_no_byte(bench: Bench) -> None:
 
 
 def test_facts_that_are_known_by_now_cost_no_call(bench: Bench) -> None:
-    """SPEC S-06 for lines of other tools, which no extraction has compared; no money for what is known."""
+    """SPEC S-06: lines of other tools are compared with the documents, and known ones are not paid for."""
     bench.put("LEARNED.md", f"- {PNPM}\n")
     bench.put("AGENTS.md", "Always keep answers short.\n")
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, "Always keep answers short"]}) + "\n")
@@ -110,7 +110,7 @@ def test_facts_that_are_known_by_now_cost_no_call(bench: Bench) -> None:
 
 
 def test_a_statement_that_is_no_bullet_counts_as_said(bench: Bench) -> None:
-    """Issue "no duplicate": a person's LEARNED.md may hold sentences."""
+    """SPEC S-06: the user's LEARNED.md may contain sentences."""
     bench.answer((SYNTHESIS, lines("Keep answers short.")), (EXTRACTION, SHORT))
     bench.type("short answers")
     bench.put("LEARNED.md", "Keep answers short. That matters to me.\n")
@@ -119,7 +119,7 @@ def test_a_statement_that_is_no_bullet_counts_as_said(bench: Bench) -> None:
 
 
 def test_nothing_new_leaves_no_file(bench: Bench) -> None:
-    """ANCHORS P13: no file for an empty result; the raw file is done with, and a restart is possible."""
+    """An empty result creates no file; the raw file is removed, and a restart is possible."""
     bench.answer((SYNTHESIS, "NONE"), (EXTRACTION, PNPM))
     bench.learn()
     assert not bench.files.learned_file.exists() and not bench.files.raw_file.exists()
@@ -128,7 +128,7 @@ def test_nothing_new_leaves_no_file(bench: Bench) -> None:
 
 
 def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
-    """SPEC S-53: the first end takes the facts of both, the second finds nothing to do."""
+    """SPEC S-53: the first end handles the facts of both sessions, the second finds none."""
     bench.answer((SYNTHESIS, lines(PNPM, SHORT)), ("pnpm please", PNPM), (EXTRACTION, SHORT))
     bench.type("pnpm please, not npm", session="s1")
     bench.type("short answers", session="s2")
@@ -138,7 +138,7 @@ def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
 
 
 def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
-    """SPEC S-36: said in two sessions, it stands in the prompt with its count."""
+    """SPEC S-36: a fact from two sessions is in the prompt with its count."""
     bench.type("use pnpm, not npm", session="s1")
     bench.type("I said pnpm, not npm", session="s2")
     bench.end("s1")
@@ -148,7 +148,7 @@ def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
 def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "Priorities" 1: a scan of the past leaves hundreds of facts; no line falls under a table."""
+    """DESIGN "Priorities", 1: hundreds of facts after a scan are written without a loss."""
     words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
     monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 4500))
@@ -165,7 +165,7 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
 def test_a_portion_that_was_paid_for_is_not_paid_for_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "Consumers": a later portion without an answer leaves the earlier answers standing."""
+    """DESIGN "Consumers": if a later portion gets no answer, the answers before it are kept and not paid for again."""
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, SHORT]}) + "\n")
     monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 10))
     bench.answer((f"- {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
@@ -178,14 +178,14 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
 @given(facts=st.lists(st.text(max_size=30)), limit=st.integers(1, 500))
 @examples(50)
 def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None:
-    """DESIGN "Priorities" 1; a fact that is too long alone goes alone."""
+    """DESIGN "Priorities", 1: facts are split without a loss; a fact that exceeds the limit is a portion of its own."""
     made = list(split_portions(facts, limit))
     assert [fact for portion in made for fact in portion] == facts
     assert all(len(p) == 1 or sum(len(f.encode()) + ANSWER_OVERHEAD for f in p) <= limit for p in made)
 
 
 def test_the_answer_to_a_portion_is_not_too_long() -> None:
-    """SPEC S-23: two thousand short facts wait (nobody synthesised for a week); what says all of them can be used."""
+    """SPEC S-23: two thousand short facts wait; the answer with all of them is still usable."""
     facts = [f"Prefers amber-{number}" for number in range(2200)]
     for portion in split_portions(facts):
         answer = "\n".join(f"FILE: LEARNED.md\nSECTION: Communication\nFACT: {fact}\n" for fact in portion)
@@ -214,7 +214,7 @@ def test_a_synthesis_does_not_read_the_history_again(bench: Bench, monkeypatch: 
 
 
 def test_replaces_swaps_our_own_line_in_its_place(bench: Bench) -> None:
-    """SPEC S-26: ours is replaced where it stands, and the old one stays in the history."""
+    """SPEC S-26: a line of ours is replaced in place, and the history keeps the old one."""
     bench.put("LEARNED.md", "## Coding\n- mine before\n")
     bench.learn()
     bench.put("LEARNED.md", bench.learned + "- mine after\n")
@@ -227,7 +227,7 @@ def test_replaces_swaps_our_own_line_in_its_place(bench: Bench) -> None:
 
 
 def test_replaces_leaves_a_persons_line_alone(bench: Bench) -> None:
-    """SPEC S-26, S-28: what updates a person's own line is put beside it."""
+    """SPEC S-26, S-28: an update of the user's own line is put in addition to it."""
     bench.put("LEARNED.md", "## Coding\n- Use npm everywhere\n")
     update = "FILE: LEARNED.md\nSECTION: Coding\nFACT: Use pnpm everywhere\nREPLACES: Use npm everywhere"
     bench.answer((SYNTHESIS, update), (EXTRACTION, "Use pnpm everywhere"))
@@ -239,7 +239,7 @@ def test_replaces_leaves_a_persons_line_alone(bench: Bench) -> None:
 
 
 def test_orphans_of_several_projects_are_found_in_one_round(bench: Bench) -> None:
-    """SPEC S-52: each project's synthesis is its own event; a live one, an excluded one and a failing one stop none."""
+    """SPEC S-52: each project's synthesis is its own event; a live, an excluded and a failing project do not stop others."""
     places = [bench.new_project(f"p{n}") for n in range(5)]
     for place in places:
         bench.type("use pnpm, not npm", session=place.root.name, project=place)
@@ -255,7 +255,7 @@ def test_orphans_of_several_projects_are_found_in_one_round(bench: Bench) -> Non
 
 
 def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
-    """SPEC S-52: also where nothing but an earlier commit tells of the project."""
+    """SPEC S-52: it works if the project is known from an earlier commit only."""
     bench.learn()
     bench.put("tmp/learning-raw.0001.processing.jsonl", '{"facts": ["Prefers tabs"]}\n')
     bench.restart()
@@ -266,7 +266,7 @@ def test_a_claimed_file_of_a_dead_daemon_is_an_orphan_too(bench: Bench) -> None:
 
 
 def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> None:
-    """DESIGN "Consumers": `tmp/` is a projection; recovery knows of them from the log."""
+    """DESIGN "Consumers": the raw file is a projection; recovery finds the facts in the log."""
     bench.type("use pnpm, not npm")
     bench.files.raw_file.unlink()
     bench.due("recover")
@@ -276,7 +276,7 @@ def test_facts_of_which_somebody_cleaned_tmp_are_written_again(bench: Bench) -> 
 
 @pytest.mark.parametrize("odd", ["fifo", "link"])
 def test_an_odd_claimed_file_is_not_read(bench: Bench, tmp_path: Path, odd: str) -> None:
-    """DESIGN "Sources": a FIFO or a link under a name of ours hangs nothing and leads nowhere."""
+    """A FIFO or a link under the name of one of our files neither blocks nor leads out of the project."""
     secret = tmp_path / "secret.jsonl"
     secret.write_text('{"facts": ["Never seen"]}\n')
     path = bench.put("tmp/x", "").with_name("learning-raw.0.processing.jsonl")
@@ -286,7 +286,7 @@ def test_an_odd_claimed_file_is_not_read(bench: Bench, tmp_path: Path, odd: str)
 
 
 def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
-    """Issue "tacitd exclude": from that moment on; taken back, they are made lines of."""
+    """An exclusion applies at once; after `--undo` the facts are written as lines."""
     bench.type("use pnpm, not npm")
     bench.modes[bench.root] = "off"
     assert bench.end() == Done() and not bench.asked(SYNTHESIS) and not bench.files.learned_file.exists()
@@ -297,7 +297,7 @@ def test_an_excluded_projects_facts_wait_and_cost_nothing(bench: Bench) -> None:
 
 
 def test_no_line_and_no_batch_is_written_twice_by_a_second_claim_in_the_same_moment(bench: Bench) -> None:
-    """SPEC S-22: a claimed file that waits is not overwritten by the next, whatever the clock says."""
+    """SPEC S-22: a claimed file that waits is not overwritten by the next one, whatever the clock shows."""
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), ("pnpm please", PNPM), (EXTRACTION, SHORT))
     bench.type("pnpm please, not npm")
     bench.end()

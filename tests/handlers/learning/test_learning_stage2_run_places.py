@@ -1,4 +1,4 @@
-"""Stage 2 on the bench: into which file a line goes, and files that are not as they should be."""
+"""Stage 2 on the bench: the file that a line is put into, and files that cannot be edited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacitd.handler import Done, Later
 
 
 def placed(bench: Bench, file: str, *, folders: tuple[str, ...] = ("src/learning",)) -> None:
-    """The model wants a line in this file."""
+    """The model names this file for a line."""
     raw = {"facts": ["The learning module uses the event bus"], "folders": list(folders)}
     bench.put("tmp/learning-raw.jsonl", json.dumps(raw) + "\n")
     bench.answer((SYNTHESIS, lines("Use the event bus for hooks", file=file, section="Architecture")))
@@ -23,7 +23,7 @@ def placed(bench: Bench, file: str, *, folders: tuple[str, ...] = ("src/learning
 
 
 def test_a_modules_fact_stands_in_its_agents_file(bench: Bench) -> None:
-    """SPEC S-24, seed 003: the file is made, with the module's title."""
+    """SPEC S-24, seed 003: the file is created, with the module's title."""
     (bench.root / "src/learning").mkdir(parents=True)
     placed(bench, "src/learning/AGENTS.md")
     made = (bench.root / "src/learning/AGENTS.md").read_text()
@@ -32,7 +32,7 @@ def test_a_modules_fact_stands_in_its_agents_file(bench: Bench) -> None:
 
 
 def test_an_agents_file_that_is_there_is_added_to(bench: Bench) -> None:
-    """Seed 003 story 5: updated, not overwritten; a person's file is not hidden from git."""
+    """Seed 003 story 5: the user's file is updated, not overwritten, and is not hidden from git."""
     bench.put("src/learning/AGENTS.md", "# Mine\n\nwords\n")
     placed(bench, "src/learning/AGENTS.md")
     made = (bench.root / "src/learning/AGENTS.md").read_text()
@@ -41,7 +41,7 @@ def test_an_agents_file_that_is_there_is_added_to(bench: Bench) -> None:
 
 
 def test_a_folder_with_brackets_is_hidden_by_its_own_name(bench: Bench) -> None:
-    """Nothing gets published by accident: `[id]` is a pattern to git, and a folder to Next.js."""
+    """Nothing is published by accident: `[id]` is a pattern for git and a folder for Next.js."""
     (bench.root / "app/[id]").mkdir(parents=True)
     placed(bench, "app/[id]/AGENTS.md", folders=("app/[id]",))
     assert (bench.root / "app/[id]/AGENTS.md").exists()
@@ -50,7 +50,7 @@ def test_a_folder_with_brackets_is_hidden_by_its_own_name(bench: Bench) -> None:
 
 @pytest.mark.parametrize("file", ["nowhere/AGENTS.md", "AGENTS.md", "node_modules/x/AGENTS.md"])
 def test_where_there_is_no_such_module_it_is_the_projects(bench: Bench, file: str) -> None:
-    """SPEC S-24: a missing or vendored folder, and the root's AGENTS.md, mean LEARNED.md."""
+    """SPEC S-24: for a missing or vendored folder and for the root's AGENTS.md, the line is put into LEARNED.md."""
     (bench.root / "node_modules/x").mkdir(parents=True)
     mine = bench.put("AGENTS.md", "mine\n")
     placed(bench, file)
@@ -58,7 +58,7 @@ def test_where_there_is_no_such_module_it_is_the_projects(bench: Bench, file: st
 
 
 def test_ignored_folders_and_submodules_get_no_file(bench: Bench) -> None:
-    """SPEC S-24, with what real git says."""
+    """SPEC S-24, with real git's answers."""
     bench.put(".gitignore", "/out/\n")
     (bench.root / "out").mkdir()
     placed(bench, "out/AGENTS.md", folders=("out",))
@@ -72,7 +72,7 @@ def test_ignored_folders_and_submodules_get_no_file(bench: Bench) -> None:
 
 @pytest.mark.parametrize("link", ["folder", "file"])
 def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str) -> None:
-    """SPEC S-24: it belongs to the person, also under another name."""
+    """SPEC S-24: the root's AGENTS.md belongs to the user, also under another name."""
     mine = bench.put("AGENTS.md", "mine\n")
     if link == "folder":
         (bench.root / "loop").symlink_to(".")
@@ -103,7 +103,7 @@ def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str)
 def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
     bench: Bench, tmp_path: Path, file: str
 ) -> None:
-    """SPEC S-24, RELIABILITY 19: said in `status`, and over with the next good answer."""
+    """SPEC S-24, RELIABILITY 19: `status` shows it until the next answer without a refused place."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (bench.root / "out").symlink_to(outside)
@@ -125,7 +125,7 @@ def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
 
 
 def test_folders_of_a_stranger_in_the_raw_file_open_nothing(bench: Bench) -> None:
-    """RELIABILITY 19: `folders` in the raw file are anybody's words, and must not stop the synthesis."""
+    """RELIABILITY 19: `folders` in the raw file is untrusted, and must not stop the synthesis."""
     raw = {"facts": [PNPM], "folders": ["../../etc", "/etc", "a\0b", "src\nx", ".git", ""]}
     bench.put("tmp/learning-raw.jsonl", json.dumps(raw) + "\n")
     assert isinstance(bench.due("synthesize", bench.project), Done)
@@ -172,7 +172,7 @@ KINDS = ["not utf-8", "utf-16", "conflict", "link out", "directory", "fifo", "lo
 def test_a_learned_file_that_cannot_be_spliced_costs_nothing_and_heals_by_itself(
     bench: Bench, tmp_path: Path, kind: str
 ) -> None:
-    """Bad input: the model is not asked, `status` names the file, and it goes on when the file is mended."""
+    """Bad input: the model is not asked, `status` names the file, and the synthesis continues when it is fixed."""
     outside = tmp_path / "outside.md"
     bench.type("use pnpm, not npm")
     damaged(bench, kind, outside)
@@ -192,7 +192,7 @@ def test_a_learned_file_that_cannot_be_spliced_costs_nothing_and_heals_by_itself
 
 
 def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bad input: whoever took the permission away meant it."""
+    """Bad input: a read-only file is not made writable."""
     bench.put("LEARNED.md", "# x\n")
     real = os.access
     shut = bench.files.learned_file
@@ -207,14 +207,14 @@ def test_a_read_only_learned_file_costs_nothing(bench: Bench, monkeypatch: pytes
 
 
 def test_status_names_a_learned_file_that_is_damaged_later(bench: Bench) -> None:
-    """Bad input: also before the next synthesis meets it."""
+    """Bad input: `status` shows it before the next synthesis too."""
     bench.learn()
     bench.files.learned_file.write_bytes(b"\xff\xfe")
     assert any(str(bench.files.learned_file) in what for what in bench.status["files_refused"])
 
 
 def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) -> None:
-    """Bad input "nothing else stops": what is meant for it stands in LEARNED.md, and `status` says why."""
+    """Bad input: the line is put into LEARNED.md instead, and `status` shows why."""
     bad = bench.put("src/learning/AGENTS.md", b"\xff\xfe\x00bad")
     placed(bench, "src/learning/AGENTS.md")
     assert bench.bullets == ["Use the event bus for hooks"] and bad.read_bytes() == b"\xff\xfe\x00bad"
@@ -227,7 +227,7 @@ def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) 
 
 
 def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(bench: Bench) -> None:
-    """The same where the model names a folder that no session worked in."""
+    """The same if the model names a folder that no session worked in."""
     bench.put("src/learning/AGENTS.md", "<<<<<<< HEAD\n")
     placed(bench, "src/learning/AGENTS.md", folders=())
     assert bench.bullets == ["Use the event bus for hooks"]
@@ -235,7 +235,7 @@ def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(b
 
 @pytest.mark.parametrize("target", [".git/config", ".git/hooks/pre-commit", "sub/.git/config"])
 def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Bench, target: str) -> None:
-    """DESIGN "Where it writes": a repository may bring `LEARNED.md` as a link; git's own files are not documents."""
+    """A repository can contain `LEARNED.md` as a link; files in git's directory are not documents."""
     path = bench.put(target, "[core]\n")
     bench.files.learned_file.symlink_to(target)
     bench.type("use pnpm, not npm")

@@ -1,4 +1,4 @@
-"""Stage 2 on the bench: answers that are none, and words that must not leave the machine."""
+"""Stage 2 on the bench: unusable answers, and text that must not leave the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ECHO = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclau
     "said", ["words, no form", ECHO, "I'm sorry, I can't help.", "FILE: LEARNED.md\n" * 3, "x" * 10_000_000]
 )
 def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Bench, said: str) -> None:
-    """SPEC S-23, S-35: after `synthesis.tries` the facts lie aside, in sight, and are not paid for again."""
+    """SPEC S-23, S-35: after `synthesis.tries` the facts are put aside, shown in `status`, and not paid for again."""
     bench.answer((SYNTHESIS, said), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     assert isinstance(bench.end(), Later) and isinstance(bench.end(), Later)
@@ -37,7 +37,7 @@ def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Be
 
 
 def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
-    """SPEC S-23: facts are never lost; the hint says how, and it works."""
+    """SPEC S-23: facts are never lost; the hint names a command that works."""
     bench.answer((SYNTHESIS, "nonsense"), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     for _ in range(3):
@@ -53,7 +53,7 @@ def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
 
 @pytest.mark.parametrize("why", [Why.ABSENT, Why.LIMIT, Why.BUDGET, Why.LOGGED_OUT, Why.STOPPING])
 def test_a_model_that_is_away_makes_the_facts_wait(bench: Bench, why: Why) -> None:
-    """SPEC S-23: the claimed file is kept, no try is counted, and it goes on."""
+    """SPEC S-23: the claimed file is kept, no try is counted, and the synthesis continues later."""
     bench.answer((SYNTHESIS, NoAnswer(why, "d", "h", 9.0)), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     for _ in range(6):
@@ -65,7 +65,7 @@ def test_a_model_that_is_away_makes_the_facts_wait(bench: Bench, why: Why) -> No
 
 
 def test_a_call_that_was_begun_twice_is_not_begun_a_third_time(bench: Bench) -> None:
-    """RELIABILITY 16: the facts are put aside at once, in sight."""
+    """RELIABILITY 16: the facts are put aside at once and shown in `status`."""
     bench.answer((SYNTHESIS, NoAnswer(Why.REPEATED, "killed")), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     assert isinstance(bench.end(), Rejected) and list(bench.files.tmp_dir.glob("*.dead.jsonl"))
@@ -78,7 +78,7 @@ TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123"
 
 @pytest.mark.parametrize("where", ["LEARNED.md", "src/AGENTS.md", "folder", "fact"])
 def test_no_secret_leaves_the_machine_with_a_synthesis(bench: Bench, where: str) -> None:
-    """ANCHORS P15: whatever text goes along, secrets are blanked; the file itself keeps every byte."""
+    """SPEC S-67: secrets are blanked in every text that is sent; the file itself keeps every byte."""
     folder = f"src/{TOKEN}" if where == "folder" else "src"
     (bench.root / folder).mkdir(parents=True)
     if where.endswith(".md"):
@@ -93,14 +93,14 @@ def test_no_secret_leaves_the_machine_with_a_synthesis(bench: Bench, where: str)
 
 
 def test_a_secret_at_the_cut_is_not_halved(bench: Bench) -> None:
-    """ANCHORS P15: blanked before the file is cut for the prompt."""
+    """SPEC S-67: secrets are blanked before the file is cut for the prompt."""
     bench.put("LEARNED.md", "x" * (synthesis_input.EXISTING_LIMIT - 20) + f" {TOKEN}\n")
     bench.learn()
     assert "ghp_" not in bench.asked(SYNTHESIS)[0]
 
 
 def test_a_blanked_line_that_the_model_says_again_is_not_new(bench: Bench) -> None:
-    """Issue "no duplicate": and a line that cannot be named cannot be replaced either (SPEC S-26)."""
+    """A line that the model cannot name cannot be replaced (SPEC S-26), and is not duplicated."""
     bench.put("LEARNED.md", f"## Coding\n- The token: {TOKEN}\n")
     again = lines("The token: [secret]") + "\n\n" + lines(PNPM) + "\nREPLACES: The token: [secret]"
     bench.answer((SYNTHESIS, again), (EXTRACTION, PNPM))
@@ -109,7 +109,7 @@ def test_a_blanked_line_that_the_model_says_again_is_not_new(bench: Bench) -> No
 
 
 def test_our_line_is_still_replaced(bench: Bench) -> None:
-    """SPEC S-26: blanking leaves the other lines as they are, so REPLACES finds them."""
+    """SPEC S-26: blanking does not change other lines, so REPLACES finds them."""
     bench.learn()
     bench.files.learned_file.write_text(bench.learned + f"- The token: {TOKEN}\n")
     bench.answer(
@@ -120,7 +120,7 @@ def test_our_line_is_still_replaced(bench: Bench) -> None:
 
 
 def test_facts_of_other_tools_with_a_secret_are_counted_once(bench: Bench) -> None:
-    """SPEC S-21, S-67: they vanish, but not without a trace; a retry counts nothing twice."""
+    """SPEC S-21, S-67: facts with a secret are dropped and counted; a retry does not count them twice."""
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [f"Key {TOKEN}", PNPM]}) + "\n")
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")))
     bench.due("synthesize", bench.project)

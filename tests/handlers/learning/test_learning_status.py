@@ -1,4 +1,4 @@
-"""Seeing that it learns: counts, silence, where it writes, how much a line counts; and what survives a restart."""
+"""What `status` shows of learning: counts, silence, projects, confidence; and that it survives a restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = 86_400.0
 
 
 def test_counts_of_today_and_in_all(bench: Bench) -> None:
-    """Issue "Seeing that it learns": seen, put to the model, facts, lines; kept over a restart and a midnight."""
+    """Prompts seen, prompts put to the model, facts and lines; kept over a restart and midnight."""
     bench.learn()
     bench.clock.advance(2 * DAY)
     bench.answer((EXTRACTION, "NONE"))
@@ -29,7 +29,7 @@ def test_counts_of_today_and_in_all(bench: Bench) -> None:
 
 
 def test_fifty_prompts_without_a_fact_are_said_until_there_is_one(bench: Bench) -> None:
-    """ANCHORS P5: silence must not look like health; said again after a restart."""
+    """A long silence is a degradation, because it may be a fault; also after a restart."""
     bench.answer((EXTRACTION, "NONE"))
     for _ in range(4):
         bench.type(*(f"word {n}" for n in range(10)))
@@ -45,7 +45,7 @@ def test_fifty_prompts_without_a_fact_are_said_until_there_is_one(bench: Bench) 
 
 
 def test_a_fact_that_is_known_already_is_no_silence(bench: Bench) -> None:
-    """ANCHORS P5: who repeats what stands there is heard."""
+    """A repeated fact ends the silence."""
     bench.put("LEARNED.md", f"- {PNPM}\n")
     for _ in range(60):
         bench.type("use pnpm, not npm")
@@ -53,8 +53,9 @@ def test_a_fact_that_is_known_already_is_no_silence(bench: Bench) -> None:
 
 
 def test_each_repository_is_named_when_something_is_written_there_first(bench: Bench) -> None:
-    """Issue "names each repository when something is written there for the first time": one line in the log, once; and
-    in `status` for good."""
+    """A project in which something is written for the first time is named in one log line, once, and in `status` from then
+    on.
+    """
     bench.clock.wall = MORNING
     said: list[str] = []
     sink = logger.add(lambda message: said.append(str(message)), level="INFO", format="{message}")
@@ -74,14 +75,14 @@ def test_each_repository_is_named_when_something_is_written_there_first(bench: B
 
 
 def test_a_project_that_was_only_looked_at_is_not_named(bench: Bench) -> None:
-    """The same: nothing was written there."""
+    """A project in which nothing was written is not named."""
     bench.modes[bench.root] = "off"
     bench.type("use pnpm, not npm")
     assert bench.status["projects"] == {}
 
 
 def test_status_is_json_and_says_itself(bench: Bench) -> None:
-    """docs/status.md: `says` are lines for a person."""
+    """docs/status.md: `says` has lines to be read by the user."""
     bench.type("use pnpm, not npm")
     says = bench.status["says"]
     assert says[0] == "today: 1 prompts seen, 1 put to the model, 1 facts, 0 lines written"
@@ -89,7 +90,7 @@ def test_status_is_json_and_says_itself(bench: Bench) -> None:
 
 
 def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
-    """DESIGN "Files": what a newer version wrote is not ours to judge."""
+    """A commit that cannot be read, such as a newer version's, is skipped."""
     bench.learn()
     odd = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "", "o": -1}
     for data in (
@@ -105,7 +106,7 @@ def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
 
 
 def test_a_plan_of_nothing_in_a_fresh_project_can_be_folded(bench: Bench) -> None:
-    """SPEC S-29: a commit without any look at a file; the next start reads it."""
+    """SPEC S-29: a synthesis that wrote no line is restored from its commit at the next start."""
     bench.answer((SYNTHESIS, "NONE"), (EXTRACTION, PNPM))
     bench.learn()
     bench.restart()
@@ -116,7 +117,7 @@ def test_a_plan_of_nothing_in_a_fresh_project_can_be_folded(bench: Bench) -> Non
 
 
 def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
-    """SPEC S-54, P-11 to P-13: first seen, last seen, how often, how sure; by extraction and by synthesis."""
+    """SPEC S-54, P-11 to P-13: first seen, last seen, count and confidence; from extraction and from synthesis."""
     bench.learn()
     first = bench.clock.now()
     bench.clock.advance(30 * DAY)
@@ -130,7 +131,7 @@ def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
 
 
 def test_a_line_fades_by_half_in_thirty_days(bench: Bench) -> None:
-    """SPEC P-13: one repetition after thirty days brings 0.5 + 0.3."""
+    """SPEC P-13: one repetition after thirty days gives 0.5 + 0.3."""
     bench.learn()
     bench.clock.advance(30 * DAY)
     bench.type("pnpm please")
@@ -149,14 +150,14 @@ def test_an_updated_line_goes_on_from_the_old_one(bench: Bench) -> None:
 
 
 def test_a_persons_own_line_has_no_standing(bench: Bench) -> None:
-    """SPEC S-54: for every learned line."""
+    """SPEC S-54: every learned line has a confidence."""
     bench.put("LEARNED.md", f"- {PNPM}\n")
     bench.learn()
     assert state_of(bench.state).line_confidences.get(bench.root, {}) == {}
 
 
 def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
-    """SPEC S-54, S-55: `learned --json`, with in how many projects the line was learned."""
+    """SPEC S-54, S-55: `learned --json`, with the number of projects in which the line was learned."""
     bench.clock.wall = MORNING
     other = bench.new_project("other")
     bench.learn()
@@ -180,7 +181,7 @@ def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
 
 
 def test_the_inventory_is_empty_where_nothing_was_learned(bench: Bench) -> None:
-    """Works without any state at all."""
+    """It works without any state."""
     assert (
         list_learned(bench.root, bench.box / "nowhere") == []
         and list_withheld(bench.root, bench.box / "no") == {}
@@ -191,7 +192,7 @@ def test_the_inventory_is_empty_where_nothing_was_learned(bench: Bench) -> None:
 
 
 def test_events_that_say_nothing_are_done(bench: Bench) -> None:
-    """The contract of a handler: every event has an answer."""
+    """DESIGN "Handlers and events": every event has an outcome."""
     place = bench.project_of("/gone/for/ever")
     path = bench.box / "s.jsonl"
     assert bench.play(SessionStarted("s", path, bench.project, 0.0)) == Done()
@@ -211,14 +212,14 @@ def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Ben
 
 
 def test_the_entry_point_offers_the_slice() -> None:
-    """Issue "handlers found by entry points"."""
+    """DESIGN "Plugins": the handler is found by its entry point."""
     made = entry_point()
     assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis"}
     assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.uses_model
 
 
 def test_status_may_be_asked_while_others_commit(bench: Bench) -> None:
-    """The contract of a handler: `status` is called from another thread, and two projects have two workers."""
+    """DESIGN "Handlers and events": `status` is called from another thread, and two projects have two workers."""
     wrong: list[Exception] = []
     stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What `tacitd status` prints of the learning slice."""
+"""What `tacitd status` prints of the learning plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET = {
 
 
 def test_a_quiet_day_is_two_lines_of_counts() -> None:
-    """DESIGN "Priorities" 3: prompts seen, prompts put to the model, facts, lines, today and in all."""
+    """DESIGN "Priorities", 3: prompts seen, prompts put to the model, facts, lines, today and in total."""
     assert list(format_status_lines(QUIET)) == [
         "today: 3 prompts seen, 2 put to the model, 1 facts, 0 lines written",
         "total: 9 prompts seen, 8 put to the model, 7 facts, 6 lines written",
@@ -26,13 +26,13 @@ def test_a_quiet_day_is_two_lines_of_counts() -> None:
 
 
 def test_each_repository_is_named() -> None:
-    """DESIGN "Where it writes": a repository is named when something is written there for the first time."""
+    """A repository is named when something is written there for the first time."""
     status = QUIET | {"projects": {"/a": "2026-11-20T07:06:11Z"}}
     assert list(format_status_lines(status))[2:] == ["writes in /a since 2026-11-20T07:06:11Z"]
 
 
 def test_many_repositories_are_one_line() -> None:
-    """34 repositories: a count and the first three; up to three have a line each. The JSON document has all."""
+    """Of 34 repositories it prints the number and the first three; up to three have a line each. The JSON document has all."""
     since = {f"/{number}": "2026-11-20T07:06:11Z" for number in range(34)}
     assert list(format_status_lines(QUIET | {"projects": since}))[2:] == [
         "writes in 34 projects: /0, /1, /2 and 31 more"
@@ -42,7 +42,7 @@ def test_many_repositories_are_one_line() -> None:
 
 
 def test_what_wants_something_done_begins_with_a_mark() -> None:
-    """DESIGN "Where it writes": status says where LEARNED.md is referred to by nothing, with the cure."""
+    """`status` names each LEARNED.md that nothing refers to, with the command that fixes it."""
     status = QUIET | {
         "facts_waiting": {"/a": 2},
         "withheld": 1,
@@ -57,7 +57,7 @@ def test_what_wants_something_done_begins_with_a_mark() -> None:
 
 
 def test_what_was_left_out_is_said_with_its_reason() -> None:
-    """Issue "Seeing that it learns": prompts that are seen and not put to the model have a reason."""
+    """Prompts that are seen and not put to the model have a reason."""
     status = QUIET | {"skipped": {"it is the home directory": 2, "looks like a secret": 1}}
     assert list(format_status_lines(status))[2:] == [
         "2 prompts were left out: it is the home directory",

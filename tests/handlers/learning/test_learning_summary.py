@@ -31,7 +31,7 @@ LEARNED = """# Learned Preferences
 
 
 def test_groups_in_order_and_newest_first() -> None:
-    """S-42, S-43: the four groups, then General; within a group the newest line first."""
+    """S-42, S-43: the four groups, then General; within a group the newest lines first."""
     directives = SummarySource(
         "coding-directives.md",
         "# Rules\n\n- Wants tests for every fix\n- prefers functions over classes.\n",
@@ -48,12 +48,12 @@ def test_groups_in_order_and_newest_first() -> None:
 
 @pytest.mark.parametrize("sources", [[], [SummarySource("LEARNED.md", "# Learned Preferences\n", 0)]])
 def test_header_only_when_there_is_nothing(sources: list[SummarySource]) -> None:
-    """S-40: no source, no lines, no call."""
+    """S-40: without a source there are no lines and no call."""
     assert deterministic_summary(sources) == "# Known facts\n"
 
 
 def test_paragraphs_count_where_there_are_no_bullets() -> None:
-    """S-44: a directive in prose is read sentence by sentence."""
+    """S-44: a directive in prose is split into sentences."""
     text = deterministic_summary(
         [SummarySource("coding-directives.md", "Use type hints. Never use\nglobal variables.", 0)]
     )
@@ -61,7 +61,7 @@ def test_paragraphs_count_where_there_are_no_bullets() -> None:
 
 
 def test_secrets_stay_out() -> None:
-    """S-67: neither does the summary repeat one from a document."""
+    """S-67: the summary does not repeat a secret of a document."""
     source = SummarySource(
         "AGENTS.md", "- Use tabs\n- The key is ghp_abcdefghijklmnopqrstuvwxyz0123456789\n", 0
     )
@@ -73,7 +73,7 @@ def test_secrets_stay_out() -> None:
 )
 @examples(50)
 def test_never_more_than_49_lines(documents: list[list[str]]) -> None:
-    """S-41: the cap holds, of whole lines, and the newest are those that stay."""
+    """S-41: the cap applies to whole lines, and the newest ones are kept."""
     sources = [
         SummarySource("AGENTS.md", "\n".join(f"- {word} {rank}.{n}" for n, word in enumerate(words)), rank)
         for rank, words in enumerate(documents)
@@ -102,7 +102,7 @@ def test_never_more_than_49_lines(documents: list[list[str]]) -> None:
     ],
 )
 def test_the_models_answer_in_our_form(answer: str) -> None:
-    """S-41, S-42: grouped and cleaned, whichever way the model wrote its headings."""
+    """S-41, S-42: lines are grouped and cleaned, in whatever form the model wrote its headings."""
     expected = "# Known facts\n\n## Coding\n- Use pnpm\n\n## Testing\n- Use pytest\n"
     assert parse_summary_answer(answer.replace("User use pnpm.", "use pnpm.")) == expected
 
@@ -111,13 +111,13 @@ def test_the_models_answer_in_our_form(answer: str) -> None:
     "statement", ["Testing matters", "Code is typed", "Coding without comments", "Short answers"]
 )
 def test_a_short_statement_is_no_heading(statement: str) -> None:
-    """S-41: only the name of a group, or a few words above a list, is a heading."""
+    """S-41: only a group's name, or a few words above a list, is a heading."""
     text = parse_summary_answer(f"- {statement}\n- Use pnpm")
     assert isinstance(text, str) and statement in summary_lines(text)
 
 
 def test_the_cut_keeps_every_group() -> None:
-    """S-41: a long first group leaves the others their share, and room that they do not need goes to the newest."""
+    """S-41: a long first group leaves the others their share; room that they do not need is given to the newest lines."""
     blocks = [
         f"## {group}\n" + "\n".join(f"- {group} rule {n}" for n in range(size))
         for group, size in (("Coding", 90), ("Testing", 90), ("Communication", 3), ("Architecture", 90))
@@ -132,7 +132,7 @@ def test_the_cut_keeps_every_group() -> None:
 
 
 def test_the_models_answer_is_capped() -> None:
-    """S-41: "keep under 50 lines" does not hang on the model."""
+    """S-41: "keep under 50 lines" is enforced without the model."""
     text = parse_summary_answer("## Coding\n" + "\n".join(f"- Rule {n}" for n in range(90)))
     assert isinstance(text, str) and len(text.splitlines()) == LINES_LIMIT
 
@@ -149,17 +149,17 @@ def test_the_models_answer_is_capped() -> None:
     ],
 )
 def test_what_is_no_summary(answer: str) -> None:
-    """S-35, S-44: the caller falls back to the deterministic one."""
+    """S-35, S-44: the answer is unusable, and the caller uses the deterministic summary."""
     assert isinstance(parse_summary_answer(answer), Unusable)
 
 
 def test_none_is_a_summary() -> None:
-    """S-40: documents that say nothing."""
+    """S-40: documents without statements give an empty summary."""
     assert parse_summary_answer("NONE") == "# Known facts\n"
 
 
 def test_known_lines_are_bullets_paragraphs_and_their_sentences() -> None:
-    """S-06: what a fact may repeat, from any of the documents."""
+    """S-06: the statements of all documents are compared with facts."""
     lines = known_lines(
         "---\ntitle: x\n---\n# Rules\n\nUse tabs. Never use npm.\n\n- Wrap lines\n  at 100. Use ruff.\n",
         "```\n- not said\n```\n<!-- - hidden -->\n1. Use pytest\n\n# Heading\n",
@@ -172,7 +172,7 @@ def test_known_lines_are_bullets_paragraphs_and_their_sentences() -> None:
 
 
 def test_statements_know_their_heading() -> None:
-    """S-42: a line's group is its heading's, where that is one of the four."""
+    """S-42: a line's group is that of its heading if the heading names one of the four."""
     found = parse_statements("## Coding ##\r\n- a\r\n\r\n### **Testing:**\r\nb\r\n")
     assert [(one.text, one.heading, one.is_bullet) for one in found] == [
         ("a", "Coding", True),
@@ -183,5 +183,5 @@ def test_statements_know_their_heading() -> None:
 @given(st.text(alphabet="#-*`~<!>. \nab\r", max_size=80))
 @examples(100)
 def test_any_document_can_be_read(text: str) -> None:
-    """S-44: no document raises, and every statement is one line that says something."""
+    """S-44: no document raises, and every statement is one line that is not empty."""
     assert all(one.text.strip() and "\n" not in one.text for one in parse_statements(text))

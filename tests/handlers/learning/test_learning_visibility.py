@@ -1,4 +1,4 @@
-"""How what was learned reaches the next session, and what git sees of it: nothing, unless somebody wants it to."""
+"""How learned lines reach the next session, and that git does not show them unless the user wants it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def learn(bench: Bench, line: str = PNPM, session: str = "s1") -> None:
 
 
 def test_what_is_created_is_hidden_from_git_once(bench: Bench) -> None:
-    """DESIGN "Where it writes": local excludes for each file that was not there, each exactly once."""
+    """DESIGN "Where it writes": each file that did not exist has one local exclude."""
     learn(bench)
     learn(bench, SHORT, "s2")
     assert bench.excluded() == OURS
@@ -28,20 +28,20 @@ def test_what_is_created_is_hidden_from_git_once(bench: Bench) -> None:
 
 
 def test_git_sees_nothing_at_any_moment(bench: Bench) -> None:
-    """Nothing gets published by accident: not between the extraction and the synthesis either."""
+    """Nothing is published by accident between the extraction and the synthesis either."""
     bench.type("use pnpm, not npm")
     assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
 
 
 def test_facts_are_hidden_where_the_summary_was_there_before(bench: Bench) -> None:
-    """The same where another tool has made the summary."""
+    """The same if another tool has made the summary."""
     bench.put("tmp/known-facts-summary.md", "# Known facts\n")
     bench.type("use pnpm, not npm")
     assert git(bench.root, "status", "--porcelain", "-uall") == ""
 
 
 def test_a_file_of_the_persons_is_not_hidden(bench: Bench) -> None:
-    """What was there is the person's to publish."""
+    """Whether an existing file is published is the user's decision."""
     bench.put("LEARNED.md", "# Mine\n")
     git(bench.root, "add", "LEARNED.md")
     learn(bench)
@@ -49,7 +49,7 @@ def test_a_file_of_the_persons_is_not_hidden(bench: Bench) -> None:
 
 
 def test_shared_hides_temporary_files_only(bench: Bench) -> None:
-    """`projects.write = "shared"`: a team has LEARNED.md through git."""
+    """`projects.write = "shared"`: a team gets LEARNED.md through git."""
     bench.write = "shared"
     learn(bench)
     assert bench.excluded() == OURS[:3]
@@ -66,7 +66,7 @@ def test_off_writes_nothing_anywhere(bench: Bench) -> None:
 
 
 def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
-    """DESIGN "Where it writes": created paths are excluded in a git work tree."""
+    """DESIGN "Where it writes": outside git there is no exclude file."""
     plain = bench.new_project("plain", is_git=False)
     bench.type("use pnpm, not npm", project=plain)
     bench.end(project=plain)
@@ -74,7 +74,7 @@ def test_outside_git_there_is_nothing_to_hide(bench: Bench) -> None:
 
 
 def test_a_linked_worktree_is_hidden_by_the_main_ones_exclude(bench: Bench, tmp_path: Path) -> None:
-    """DESIGN "Where it writes": a linked worktree has the project and the exclude file of the main worktree."""
+    """DESIGN "Where it writes": the project of a linked worktree is the main worktree; its exclude file is the common one."""
     bench.put("a", "a")
     git(bench.root, "add", "a")
     git(bench.root, "commit", "-qm", "a")
@@ -85,7 +85,7 @@ def test_a_linked_worktree_is_hidden_by_the_main_ones_exclude(bench: Bench, tmp_
 
 
 def test_a_submodule_has_an_exclude_file_of_its_own(bench: Bench) -> None:
-    """A `.git` file leads to the directory in which git looks."""
+    """A `.git` file names the directory that git uses."""
     other = bench.new_project("other")
     (other.root / "x").write_text("x")
     git(other.root, "add", "x")
@@ -106,7 +106,7 @@ def test_a_submodule_has_an_exclude_file_of_its_own(bench: Bench) -> None:
 def test_a_link_in_the_git_directory_hides_nothing_and_stops_nothing(
     bench: Bench, tmp_path: Path, linked: str
 ) -> None:
-    """DESIGN "Where it writes": `info` of an unpacked archive may be a link to a person's own directory."""
+    """In an unpacked archive `info` may be a link to the user's own directory."""
     outside = tmp_path / "outside"
     outside.mkdir() if linked == ".git/info" else outside.write_text("mine\n")
     (bench.root / linked).parent.mkdir(exist_ok=True)
@@ -122,7 +122,7 @@ def test_a_link_in_the_git_directory_hides_nothing_and_stops_nothing(
 
 
 def test_an_archive_that_names_another_repository_changes_nothing_there(bench: Bench) -> None:
-    """DESIGN "Where it writes": a project that a foreign directory names gets no lines from prompts typed there."""
+    """Prompts typed in a stranger's directory do not become lines of the project that its `.git` names."""
     victim = bench.new_project("victim")
     stranger = bench.new_project("stranger", is_git=False)
     (stranger.root / "x").mkdir()
@@ -139,7 +139,7 @@ def test_an_archive_that_names_another_repository_changes_nothing_there(bench: B
 
 
 def test_the_pointer_is_made_where_nothing_refers_to_learned(bench: Bench) -> None:
-    """Issue "Reaching the next session": one line, loaded at start by every client from 2.0.76."""
+    """SPEC S-34: the pointer is one line, which every client from 2.0.76 loads at start."""
     learn(bench)
     assert (bench.root / POINTER).read_text() == "@../../LEARNED.md\n"
     assert bench.status["not_referred_to"] == []
@@ -158,7 +158,7 @@ def test_the_pointer_is_made_where_nothing_refers_to_learned(bench: Bench) -> No
     ],
 )
 def test_no_pointer_where_something_refers_to_it(bench: Bench, name: str, words: str) -> None:
-    """DESIGN "Where it writes"; CLAUDE_CODE: imports are relative to the file that contains them."""
+    """SPEC S-34: no pointer if something refers to LEARNED.md; imports are relative to their file (CLAUDE_CODE)."""
     bench.put(name, f"{words}\n")
     learn(bench)
     assert not (bench.root / POINTER).exists() and bench.status["not_referred_to"] == []
@@ -180,7 +180,7 @@ def test_no_pointer_where_something_refers_to_it(bench: Bench, name: str, words:
     ],
 )
 def test_a_mention_is_no_import_and_the_pointer_is_made(bench: Bench, name: str, words: str) -> None:
-    """SPEC S-34, a link is not an import: what was learned must not silently reach nobody."""
+    """SPEC S-34: a link is not an import, so it does not replace the pointer."""
     path = bench.put(name, f"{words}\n")
     learn(bench)
     assert (bench.root / POINTER).exists() and path.read_text() == f"{words}\n"
@@ -198,7 +198,7 @@ def test_agents_md_counts_only_where_no_claude_md_is(bench: Bench, name: str) ->
 
 
 def test_no_pointer_for_a_line_in_a_module_only(bench: Bench) -> None:
-    """DESIGN "Where it writes": when LEARNED.md first gets a line."""
+    """The pointer is created when LEARNED.md gets its first line."""
     (bench.root / "src").mkdir()
     bench.answer((SYNTHESIS, lines(PNPM, file="src/AGENTS.md")), (EXTRACTION, PNPM))
     bench.learn()
@@ -207,7 +207,7 @@ def test_no_pointer_for_a_line_in_a_module_only(bench: Bench) -> None:
 
 @pytest.mark.parametrize("how", ["removed", "emptied"])
 def test_a_pointer_that_a_person_took_away_stays_away(bench: Bench, how: str) -> None:
-    """SPEC X-07: whoever removed or emptied it meant that; `status` says that nothing refers to LEARNED.md."""
+    """SPEC X-07: a pointer that the user removed or emptied is not created again; `status` shows that nothing refers to LEARNED.md."""
     learn(bench)
     path = bench.root / POINTER
     path.unlink() if how == "removed" else path.write_text("")
@@ -218,7 +218,7 @@ def test_a_pointer_that_a_person_took_away_stays_away(bench: Bench, how: str) ->
 
 @pytest.mark.parametrize("odd", ["link out", "file", "dangling"])
 def test_a_place_where_no_pointer_can_be_made_stops_no_line(bench: Bench, tmp_path: Path, odd: str) -> None:
-    """What only helps must not stop what matters: dotfiles that are linked into the project, and the like."""
+    """If the pointer cannot be created, for example with linked dotfiles, the lines are still written."""
     outside = tmp_path / "dotfiles"
     outside.mkdir()
     if odd == "link out":
@@ -233,7 +233,7 @@ def test_a_place_where_no_pointer_can_be_made_stops_no_line(bench: Bench, tmp_pa
 
 
 def test_the_file_behind_a_dangling_link_is_hidden_too(bench: Bench) -> None:
-    """Nothing gets published by accident: the link is the person's, the file that it leads to is made by us."""
+    """Nothing is published by accident: the link is the user's, the file that it leads to is created by us."""
     (bench.root / "notes").mkdir()
     (bench.root / "LEARNED.md").symlink_to("notes/learned.md")
     git(bench.root, "add", "LEARNED.md")
@@ -244,7 +244,7 @@ def test_the_file_behind_a_dangling_link_is_hidden_too(bench: Bench) -> None:
 
 
 def test_what_is_made_behind_a_linked_directory_is_hidden(bench: Bench) -> None:
-    """The same for a directory: git names what it leads to."""
+    """The same for a directory: git shows the file that the link leads to."""
     (bench.root / "dots").mkdir()
     (bench.root / ".claude").symlink_to("dots")
     git(bench.root, "add", ".claude")
@@ -254,7 +254,7 @@ def test_what_is_made_behind_a_linked_directory_is_hidden(bench: Bench) -> None:
 
 
 def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
-    """The same for `tmp/`: facts on their way are nobody's to publish."""
+    """The same for `tmp/`: facts that wait are not published."""
     (bench.root / ".cache").mkdir()
     (bench.root / "tmp").symlink_to(".cache")
     git(bench.root, "add", "tmp")
@@ -265,7 +265,7 @@ def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
 
 
 def test_patterns_are_literal() -> None:
-    """gitignore(5): brackets, stars, question marks and backslashes stand for themselves."""
+    """gitignore(5): brackets, stars, question marks and backslashes are escaped."""
     assert visibility.pattern_of(Path("a/[b]*?\\c/AGENTS.md")) == r"/a/\[b\]\*\?\\c/AGENTS.md"
 
 
@@ -273,7 +273,7 @@ def test_patterns_are_literal() -> None:
 
 
 def test_init_makes_an_empty_learned_file(bench: Bench) -> None:
-    """SPEC S-42: a person asked for it. Hidden, with its pointer, and the first line goes in."""
+    """SPEC S-42: `init` creates it, hidden and with its pointer, and the first line is put into it."""
     bench.due("init", bench.project)
     assert bench.learned == "# Learned Preferences\n"
     assert set(bench.excluded()) == set(OURS) and (bench.root / POINTER).exists()
@@ -291,7 +291,7 @@ def test_init_leaves_a_learned_file_alone(bench: Bench) -> None:
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/rules", ".claude"])
 def test_a_file_outside_the_project_refers_to_nothing(bench: Bench, tmp_path: Path, name: str) -> None:
-    """A link that leads out is not followed; one within the project is."""
+    """A link that leads out of the project is not followed; one within it is."""
     for place in (tmp_path / "outside", bench.root / "inside"):
         (place / "rules").mkdir(parents=True)
         for file in ("CLAUDE.md", "rules/one.md"):

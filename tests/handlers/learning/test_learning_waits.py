@@ -1,4 +1,4 @@
-"""Synthesis while a person has LEARNED.md open: nothing is paid for twice, and nothing is lost (RELIABILITY 11)."""
+"""Synthesis while the user has LEARNED.md open: nothing is paid for twice, and nothing is lost (RELIABILITY 11)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tacitd.model.port import ModelRequest
 
 @pytest.fixture
 def guarded(bench: Bench) -> Bench:
-    """The bench, with the guards that the daemon has."""
+    """The bench, with the daemon's checks for open editors."""
     guards = EditGuards(None, BusyFiles(bench.clock))
     bench.history = History(Log(bench.state / "history.jsonl"), bench.clock, guards=guards)
     return bench
 
 
 def open_in_editor(bench: Bench) -> None:
-    """An Emacs that runs has LEARNED.md open."""
+    """A running Emacs has LEARNED.md open."""
     owner = f"me@{os.uname().nodename}.{os.getpid()}:1"
     (bench.root / ".#LEARNED.md").symlink_to(owner)
 
 
 def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench) -> None:
-    """RELIABILITY 11: lines are made from what the person saves, and come when they close it."""
+    """RELIABILITY 11: lines are made from what the user saves, and are written when the editor closes the file."""
     guarded.put("LEARNED.md", "# Mine\n")
     open_in_editor(guarded)
     guarded.type(PNPM)
@@ -41,7 +41,7 @@ def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench
 
 
 def test_an_answer_is_not_paid_for_again_where_an_editor_opens_meanwhile(guarded: Bench) -> None:
-    """RELIABILITY 16: the transaction is on record; new facts wait until it is finished."""
+    """RELIABILITY 16: the transaction is recorded; new facts wait until it is finished."""
 
     def open_and_answer(ask: ModelRequest) -> str:
         open_in_editor(guarded)

@@ -22,7 +22,7 @@ from tacitd_handlers.shared.prompt_extensions import (
 )
 
 
-def rider(name: str) -> Any:
+def make_extension(name: str) -> Any:
     """Make an extension that takes the lines that begin with its name."""
 
     def split(answer: str) -> tuple[Any | None, str]:
@@ -38,7 +38,7 @@ def rider(name: str) -> Any:
 def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
     """Issue "one call for both is the aim": the prompt itself is not changed."""
     silent: Any = SimpleNamespace(name="x", render_addition=lambda project: " ", extract_finding=None)
-    prompt = extend_prompt("QUESTION", [rider("one"), rider("two")], "/p")
+    prompt = extend_prompt("QUESTION", [make_extension("one"), make_extension("two")], "/p")
     assert prompt == "QUESTION\n\nAlso say one of /p.\n\nAlso say two of /p."
     assert extend_prompt("QUESTION", [silent], "/p") == "QUESTION"
 
@@ -48,7 +48,7 @@ def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
 def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
     """Every line goes to exactly one extension, in order."""
     answer = "\n".join(f"{who}:{what}" for who, what in lines)
-    said = split_answer(answer, [rider("one"), rider("two")])
+    said = split_answer(answer, [make_extension("one"), make_extension("two")])
     for name in ("one", "two"):
         assert said.found.get(name, []) == [what for who, what in lines if who == name]
     assert said.answer == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
