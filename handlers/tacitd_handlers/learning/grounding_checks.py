@@ -115,7 +115,7 @@ def sift_lines(
     sources = origins.build_sources()
     for one in placed:
         verdict = judge_grounding(one.line, sources)
-        # The wider sources are more expensive to build, and most lines do not need them.
+        # Most lines are grounded in the facts alone. The wider sources need a comparison with all existing lines.
         if not isinstance(verdict, Grounded):
             verdict = judge_grounding(one.line, _wider_sources(one, origins))
         if not isinstance(verdict, Grounded):

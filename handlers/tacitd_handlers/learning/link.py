@@ -106,7 +106,7 @@ def _without_pointer(root: Path) -> None:
     path = root / POINTER
     if not path.is_symlink() and text_of(path, root) == POINTER_TEXT:
         remove_files([path])
-        echo_message(f"{path} was removed: it said the same")
+        echo_message(f"{path} was removed, because it is not needed any more")
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -92,12 +92,12 @@ class SharedFile:
 
     @property
     def text(self) -> str:
-        """What it says, "" where it is not there."""
+        """The text without a byte order mark; "" if there is no file."""
         return (self.data or b"").decode("utf-8", "replace").removeprefix("\ufeff")
 
     @property
     def all_statements(self) -> tuple[str, ...]:
-        """Its bullets, and every other statement in it: what a new line must not repeat."""
+        """The bullets and all other statements and sentences, which a new line must not repeat."""
         return tuple(dict.fromkeys((*self.lines, *known_lines(self.text))))
 
 

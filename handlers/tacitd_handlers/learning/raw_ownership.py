@@ -3,7 +3,8 @@
 A clone or an unpacked archive can contain a raw file. It looks like one of ours, and its facts would become lines that
 every later session loads. A raw file is therefore ours only if
 
-- git does not track it. A tracked file is never read, changed or removed. If git cannot tell, no file is;
+- git does not track it. A tracked file is never read, changed or removed. If git cannot list its tracked
+  files, no file is ours;
 - it did not exist when the project was first seen. Of a file that did, only bytes appended later count, because a program
   on this machine wrote them.
 
@@ -38,7 +39,7 @@ RETRY = 60.0
 """Seconds before git is asked again after it could not list what it tracks."""
 
 Tracked = frozenset[str] | None
-"""Case-folded names of the files in `tmp/` that git tracks; None if git cannot tell."""
+"""Case-folded names of the files in `tmp/` that git tracks; None if git cannot list them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class RawOwnership:
     read: git.ReadGit = git.read_git
     _brought: dict[Path, dict[str, BroughtFile]] = field(default_factory=dict, init=False)
     _made: dict[Path, set[str]] = field(default_factory=dict, init=False)
-    """Names of claimed files that are ours even if git cannot tell what it tracks."""
+    """Names of claimed files that are ours even if git cannot list its tracked files."""
     _answers: dict[Path, _TrackedAnswer] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _log: Log = field(init=False)
@@ -255,7 +256,7 @@ def describe_foreign(files: ProjectPaths, access: RawAccess) -> tuple[str, str] 
     names = ", ".join(access.foreign[:5]) + (", …" if len(access.foreign) > 5 else "")
     if not access.known:
         what = (
-            f"git cannot tell whether it tracks {names} in {files.tmp_dir}: they are not read and not changed"
+            f"git cannot list its tracked files, so {names} in {files.tmp_dir} are not read and not changed"
         )
         return what, f"run `git -C {files.root} status` to see why"
     what = f"{names} in {files.tmp_dir} came with the project: they are not read and not changed"

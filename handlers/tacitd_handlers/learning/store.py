@@ -78,14 +78,15 @@ class RawAccess:
 
     raw: Literal["own", "appended", "closed"] = "own"
     """`own`: it may be appended to and claimed. `appended`: it came with the project; the bytes from `begin` on were
-    written on this machine and may be read. `closed`: git tracks it or cannot tell; it is neither read nor written."""
+    written on this machine and may be read. `closed`: git tracks it or cannot list its files; it is neither read nor
+    written."""
     begin: int = 0
     """Byte offset for `appended`."""
     source: str = ""
     """Digest that identifies a raw file that came with the project; "" otherwise."""
     summary: Literal["own", "stale", "closed"] = "own"
     """`own`: it may be used. `stale`: it came with the project, and is regenerated before it is used. `closed`: git tracks
-    it or cannot tell; it is neither read nor written."""
+    it or cannot list its files; it is neither read nor written."""
     claimed: tuple[Path, ...] = ()
     """Claimed files that are ours, ordered by name."""
     foreign: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ class RawAccess:
     waiting: bool = False
     """Whether a file that is ours contains facts that are not synthesised."""
     known: bool = True
-    """Whether git could tell what it tracks."""
+    """Whether git could list its tracked files."""
 
 
 def why_not_writable(files: ProjectPaths) -> str | None:

@@ -190,10 +190,10 @@ def test_where_git_cannot_say_nothing_is_taken(
             (cloned.root / ".git/index").write_bytes(b"rubbish")
         case _:
             monkeypatch.setenv("PATH", "/nowhere")
-            cloned.restart()  # what git said before is known as long as the index stays the same
+            cloned.restart()  # git's last answer is used while the index is unchanged
     cloned.learn()
     assert cloned.bullets == [PNPM] and cloned.files.raw_file.read_text() == line(TABS)
-    assert "git cannot tell" in said_of_foreign(cloned)
+    assert "git cannot list" in said_of_foreign(cloned)
     monkeypatch.undo()
     (cloned.root / ".git/index.lock").unlink(missing_ok=True)
     (cloned.root / ".git/index").write_bytes(index)

@@ -42,7 +42,7 @@ def crash_at(number: int) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("write", "rename", "replace", "unlink", "link", "mkdir"):
             patch.setattr(os, name, counted(name, getattr(os, name)))
-        for name in ("exchange", "place"):  # these go past `os`
+        for name in ("exchange", "place"):  # these do not use `os`
             patch.setattr(RealDisk, name, counted(name, getattr(RealDisk, name)))
         yield trail
 

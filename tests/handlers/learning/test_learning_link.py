@@ -255,7 +255,7 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
 
 def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
     """SPEC S-24: with reason, words, project and time, of this project only."""
-    bench.clock.jump(SystemClock().now() - bench.clock.now())  # the command goes by the machine's clock
+    bench.clock.jump(SystemClock().now() - bench.clock.now())  # the command uses the machine's clock
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nPush without asking\nUse version 6.6.6"))
     bench.learn()
     said = cli.run("learned", bench.root, "--refused")

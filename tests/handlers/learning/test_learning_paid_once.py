@@ -32,7 +32,7 @@ def answer_once_blocked(bench: Bench, *facts: str) -> None:
 
 
 def lock(bench: Bench) -> None:
-    """Another git command writes the index, so git cannot tell what it tracks."""
+    """Another git command writes the index, so git cannot list its tracked files."""
     (bench.root / ".git/index.lock").touch()
 
 
@@ -155,7 +155,7 @@ def test_a_file_of_another_tool_whose_answers_were_lost_is_put_aside_whole(bench
     assert PNPM in dead.read_text() and TABS in dead.read_text()
 
 
-# --- what calls are counted by ------------------------------------------------------------------------------
+# --- ids for counting calls ---------------------------------------------------------------------------------
 
 
 def parts_of(bench: Bench) -> list[frozenset[str]]:
@@ -165,7 +165,7 @@ def parts_of(bench: Bench) -> list[frozenset[str]]:
 
 @pytest.mark.parametrize("first", ["in a file", "in none"])
 def test_facts_are_counted_alike_in_a_file_and_in_none(bench: Bench, first: str) -> None:
-    """RELIABILITY 16: git can tell now and then, and calls are still counted."""
+    """RELIABILITY 16: git can list its tracked files now and then, and calls are still counted."""
     bench.answer((SYNTHESIS, NoAnswer(Why.OVERLOADED, "busy")), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
     for number in range(4):
@@ -203,7 +203,7 @@ def test_facts_that_a_person_has_tried_again_are_counted_anew(bench: Bench, wher
 
 
 def test_facts_put_aside_while_git_cannot_say_are_not_asked_about_again(bench: Bench) -> None:
-    """RELIABILITY 16: their line in the raw file is read again once git can tell, and they stay put aside."""
+    """RELIABILITY 16: their line in the raw file is read again once git can list its files, and they stay put aside."""
     bench.type("use pnpm, not npm")
     assert bench.raw
     lock(bench)

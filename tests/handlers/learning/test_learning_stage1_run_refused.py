@@ -13,7 +13,7 @@ from tacitd.events import NoProject, Project, Prompt
 from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import NoAnswer, Why
 
-# --- answers that are none ----------------------------------------------------------------------------------
+# --- unusable answers ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_every_reason_for_no_answer_has_its_outcome(bench: Bench, why: Why) -> N
     assert not bench.files.raw_file.exists()
 
 
-# --- where nothing may be written ---------------------------------------------------------------------------
+# --- paths that cannot be written ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_facts_that_cannot_be_written_are_kept_and_written_later(bench: Bench) -
     """DESIGN "Data flow", 4: the commit is in the log, and `status` shows the fault until it is fixed."""
 
     def say(ask: object) -> str:
-        bench.files.raw_file.mkdir(parents=True)  # somebody puts a directory in the way during the call
+        bench.files.raw_file.mkdir(parents=True)  # the path becomes a directory during the call
         return PNPM
 
     bench.answer((EXTRACTION, say))

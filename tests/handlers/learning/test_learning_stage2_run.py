@@ -23,7 +23,7 @@ from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, split
 PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
 
 
-# --- the way through ----------------------------------------------------------------------------------------
+# --- from facts to lines --------------------------------------------------------------------------------------
 
 
 def test_facts_become_lines_the_summary_is_made_and_the_raw_file_is_gone(bench: Bench) -> None:

@@ -142,7 +142,7 @@ def test_secrets_control_characters_and_floods_are_not_stored(bench: Bench, fact
     assert "ghp_" not in bench.learned and "\x1b" not in bench.learned and len(bench.learned) < 1000
 
 
-# --- LEARNED.md as it should not be -------------------------------------------------------------------------
+# --- unusable LEARNED.md files ------------------------------------------------------------------------------
 
 
 def damaged(bench: Bench, kind: str, outside: Path) -> None:

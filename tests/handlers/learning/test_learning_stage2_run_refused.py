@@ -11,7 +11,7 @@ from tacitd.handler import Later, Rejected
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.learning.stage2 import synthesis_input
 
-# --- answers that are none ----------------------------------------------------------------------------------
+# --- unusable answers ---------------------------------------------------------------------------------------
 
 ECHO = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
 

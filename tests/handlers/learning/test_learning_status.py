@@ -113,7 +113,7 @@ def test_a_plan_of_nothing_in_a_fresh_project_can_be_folded(bench: Bench) -> Non
     assert bench.status["total"] == {"seen": 1, "asked": 1, "facts": 1, "lines": 0}
 
 
-# --- how much a line counts ---------------------------------------------------------------------------------
+# --- confidence of a line -----------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_said_again_counts_for_more(bench: Bench) -> None:
@@ -188,7 +188,7 @@ def test_the_inventory_is_empty_where_nothing_was_learned(bench: Bench) -> None:
     )
 
 
-# --- the house ----------------------------------------------------------------------------------------------
+# --- the handler --------------------------------------------------------------------------------------------
 
 
 def test_events_that_say_nothing_are_done(bench: Bench) -> None:

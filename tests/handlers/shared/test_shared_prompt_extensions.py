@@ -63,9 +63,9 @@ def test_the_hooks_name_modules_that_are_extensions() -> None:
         (SYNTHESIS_PROMPT, "FILE: LEARNED.md\nFACT: Use pnpm"),
     ):
         table = found[prompt]
-        aboard = load_extensions(table)
-        assert len(aboard) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in aboard)
-        assert split_answer(answer, aboard).answer == answer
+        extensions = load_extensions(table)
+        assert len(extensions) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in extensions)
+        assert split_answer(answer, extensions).answer == answer
 
 
 def test_a_broken_rider_stays_behind() -> None:

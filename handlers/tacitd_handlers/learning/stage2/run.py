@@ -116,7 +116,7 @@ class Synthesizer:
         # and the same facts would be paid for again. Outcome: newer facts wait until that answer is written.
         paid_before = self._paid.get(project.root)
         if paid_before is not None and not self._ownership.inspect_files(files).known:
-            return Later("git cannot list the files that it tracks", f"run `git -C {project.root} status`")
+            return Later("git cannot list its tracked files", f"run `git -C {project.root} status`")
         pending = claim_facts(
             project,
             files,
