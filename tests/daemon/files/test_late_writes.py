@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 from collections.abc import Callable, Iterator
@@ -171,6 +172,45 @@ def test_leaving_keeps_beside_what_cannot_be_added(scene: Scene, monkeypatch: py
     scene.second.close()
     (copy,) = scene.beside
     assert scene.path.read_bytes() == AFTER and copy.read_bytes() == BEFORE + b"- late\n"
+
+
+def test_leaving_keeps_what_has_the_same_length(scene: Scene) -> None:
+    """DESIGN "Priorities", 1: another version of the same size is found by its digest."""
+    scene.swap()
+    late = BEFORE.replace(b"one", b"two")
+    scene.rewrite(late)
+    scene.second.close()
+    (copy,) = scene.beside
+    assert scene.path.read_bytes() == AFTER and copy.read_bytes() == late
+
+
+def test_a_late_write_is_looked_at_again_after_a_second(scene: Scene) -> None:
+    """It may be half written: it is recovered when it is the same at two checks a second apart, not earlier."""
+    scene.swap()
+    scene.append(b"- la")
+    scene.clock.advance(scene.second.next_in() or 0.0)
+    scene.second.check_due()
+    assert scene.second.next_in() == pytest.approx(late_writes.REST)
+    scene.append(b"te\n")
+    scene.clock.advance(late_writes.REST)
+    scene.second.check_due()
+    assert scene.path.read_bytes() == AFTER and scene.second.next_in() == pytest.approx(late_writes.REST)
+    scene.clock.advance(late_writes.REST)
+    scene.second.check_due()
+    assert scene.path.read_bytes() == AFTER + b"- late\n"
+
+
+def test_what_cannot_be_written_now_is_tried_again_in_a_minute(scene: Scene) -> None:
+    """RELIABILITY 3: no loop while the disk is full."""
+    scene.swap()
+    scene.append(b"- late\n")
+    scene.disk.fail_again(1, errno.ENOSPC)
+    scene.disk.lasting = True
+    scene.later()
+    assert scene.path.read_bytes() == AFTER and scene.second.next_in() == KEEP
+    scene.disk.mend()
+    scene.later()
+    assert scene.path.read_bytes() == AFTER + b"- late\n"
 
 
 def test_a_backup_by_hard_links_is_a_file_of_its_own(scene: Scene) -> None:

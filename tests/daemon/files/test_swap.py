@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 from pathlib import Path
 
@@ -10,12 +12,20 @@ import pytest
 from tacitd.files import edit_file, swap
 
 
-@pytest.fixture(params=["system call", "none"])
+def refuse(source: bytes, target: bytes, flag: int) -> int:
+    """The call of a file system that has no such rename."""
+    ctypes.set_errno(errno.EINVAL)
+    return -1
+
+
+@pytest.fixture(params=["system call", "none", "refused"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """A C library that has the call, and one that does not."""
-    if request.param == "none":
-        monkeypatch.setattr(swap, "_system_call", lambda: None)
-    return bool(request.param != "none")
+    """A C library that has the call, one that does not, and a file system that refuses it."""
+    if request.param != "system call":
+        monkeypatch.setattr(
+            swap, "_system_call", {"none": lambda: None, "refused": lambda: refuse}[request.param]
+        )
+    return bool(request.param == "system call")
 
 
 def test_exchange(tmp_path: Path, system: bool) -> None:

@@ -89,3 +89,27 @@ def test_a_git_directory_in_the_project_is_not_written_in(root: Path, target: st
         root, [AppendLine(root / target, "/x")], {}, "named", also=[(root / target).parent]
     )
     assert (root / target).read_text() == "mine\n/x\n"
+
+
+@pytest.mark.parametrize("folder", ["+x", ".claude", ".git ", "git", ".github"])
+def test_folders_with_similar_names_are_no_git_directory(root: Path, folder: str) -> None:
+    """S-24: only `.git` itself, in any case, is refused."""
+    path = root / folder / "a.md"
+    history(root).run_transaction(root, [WriteFile(path, "x")], {}, "k")
+    assert path.read_text() == "x"
+    for name in (".git", ".GIT"):
+        with pytest.raises(FileRefusedError, match="git directory"):
+            history(root).run_transaction(root, [WriteFile(root / name / folder, "x")], {}, name)
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_a_named_place_that_is_a_link_allows_nothing(root: Path, name: str) -> None:
+    """S-24: the link may lead anywhere, before or after its own name in any order."""
+    (root.parent / "m").mkdir()
+    place = root.parent / name
+    place.symlink_to("m")
+    for given in (place / "x", root.parent / "m" / "x"):
+        with pytest.raises(FileRefusedError, match="leads out"):
+            history(root).run_transaction(root, [WriteFile(given, "x")], {}, "k", also=[place])
+    history(root).run_transaction(root, [WriteFile(place / "x", "x")], {}, "k", also=[root.parent / "m"])
+    assert (root.parent / "m" / "x").read_text() == "x"

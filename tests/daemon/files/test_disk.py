@@ -1,0 +1,102 @@
+"""The helpers over single calls: directories and their modes, whole reads and writes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from support_disk import FaultyDisk
+from tacitd.files.disk import RealDisk, make_dirs, mode_within, read_all, write_all
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o775, 0o2770, 0o700])
+def test_a_directory_of_a_project_has_its_parents_mode(tmp_path: Path, mode: int) -> None:
+    """The people who share a project can use what tacitd makes in it, whatever its umask; setgid is inherited."""
+    home = tmp_path / "project"
+    home.mkdir()
+    home.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        make_dirs(home / "a" / "b", FaultyDisk(), private=False)
+    finally:
+        os.umask(before)
+    for made in (home / "a", home / "a" / "b"):
+        assert made.stat().st_mode & 0o7777 == mode
+    assert mode_within(home / "a", FaultyDisk()) == mode & 0o666
+
+
+def test_a_mode_that_is_right_is_not_set(tmp_path: Path) -> None:
+    """Only the calls that are needed, and each new name is synced."""
+    tmp_path.chmod(0o755)
+    before = os.umask(0o022)
+    disk = FaultyDisk()
+    try:
+        make_dirs(tmp_path / "a" / "b", disk, private=False)
+    finally:
+        os.umask(before)
+    assert disk.trail == ["mkdir", "sync_dir"] * 2
+    make_dirs(tmp_path / "a" / "b", disk, private=False)
+    assert len(disk.trail) == 4
+    make_dirs(tmp_path / "c" / "d", disk, private=True)
+    assert [each.stat().st_mode & 0o777 for each in (tmp_path / "c", tmp_path / "c" / "d")] == [0o700] * 2
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """A single writer is still safe without a lock; any other error is one."""
+
+    def flock(fd: int, flag: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    if code == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            RealDisk().lock(0, wait=True)
+        with pytest.raises(OSError, match="Input/output"):
+            RealDisk().unlock(0)
+    else:
+        assert RealDisk().lock(0, wait=False)
+        RealDisk().unlock(0)
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.EIO])
+def test_a_file_system_that_cannot_sync_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """FAT and some network file systems; any other error is one."""
+
+    def fsync(fd: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    if code == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            RealDisk().sync_dir(tmp_path)
+    else:
+        RealDisk().sync_dir(tmp_path)
+
+
+def test_whole_files_and_whole_writes(tmp_path: Path) -> None:
+    """Short reads and writes are continued; a write that takes nothing is an error and not a loop."""
+
+    class Short(FaultyDisk):
+        most = 3
+
+        def pread(self, fd: int, size: int, offset: int) -> bytes:
+            return super().pread(fd, min(size, self.most), offset)
+
+        def write(self, fd: int, data: bytes) -> int:
+            return super().write(fd, data[: self.most])
+
+    disk = Short()
+    fd = disk.open_new(tmp_path / "a", 0o600)
+    write_all(fd, b"0123456789", disk)
+    assert read_all(fd, disk) == b"0123456789"
+    disk.most = 0
+    with pytest.raises(OSError, match="takes no more bytes"):
+        write_all(fd, b"x", disk)
+    disk.close(fd)
