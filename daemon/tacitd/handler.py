@@ -1,8 +1,7 @@
-"""The contract of a handler: what it is given, what it answers, and what a plugin offers to the engine.
+"""The contract of a handler: its events, its outcomes, its tools, and what a plugin offers to the engine.
 
-A handler has one method that matters, `handle(event, tools)`, and answers with one of a closed union. It
-never moves a position, never sleeps, never retries: the engine does, in one place, for all of them.
-`tacitd.testing` holds the fakes with which ours are tested, and yours can be.
+The central method is `handle(event, tools)`. It returns one of the closed union `Outcome`. It never moves a position,
+sleeps or retries: the engine does this for all handlers. `tacitd.testing` contains fakes for tests of handlers.
 """
 
 from __future__ import annotations
@@ -33,40 +32,40 @@ class Done:
     upto: int | None = None
     """Byte offset, at a record's end; None: all that was offered. Ignored for events without records."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """JSON that `open` and `committed` get back. Empty: only the position is kept. What stands under the key `tell`,
-    by the name of another handler, is offered to that one as `Told` once this is durable."""
+    """JSON that `open` and `committed` receive. Empty: only the position is kept. A message under the key `tell` and
+    the name of another handler is offered to that handler as `Told` once the commit is durable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Ordinary gathering: nothing is wrong and no attempt is counted. Offered again after `seconds`, on growth
-    of the transcript, or at once by `sync` (with `due` set)."""
+    """Batching: nothing is wrong, and no attempt is counted. Offered again after `seconds`, when the transcript grows,
+    or at once by `sync` (with `due` set)."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Something is missing. Parked, shown in `status`, tried again with growing pauses."""
+    """Something is missing. The work is parked, listed in `status`, and retried with growing pauses."""
 
     reason: str
     hint: str = ""
     not_before: float | None = None
-    """Seconds since 1970, UTC, where it is known when it can go on."""
+    """When a retry can succeed, if that is known: seconds since 1970, UTC."""
     blame: Literal["world", "work"] = "world"
-    """`work`: the batch itself may be the cause. It is halved after three tries, and the one record that
-    fails alone is rejected. `world`: it waits as long as it takes."""
+    """`work`: the batch itself may be the cause. It is halved after three tries, and a record that fails alone is
+    rejected. `world`: it is retried without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Never. Goes to the dead letters with its reason; the position moves past it."""
+    """The work cannot be done. It becomes a dead letter with its reason; the position moves past it."""
 
     reason: str
     upto: int | None = None
     """Byte offset, at a record's end, up to which it is rejected; None: all that was offered."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """As `Done.data`: what the handler must remember of it. For events without records only."""
+    """As `Done.data`. For events without records only."""
 
 
 Outcome = Done | Wait | Later | Rejected
@@ -74,12 +73,12 @@ Outcome = Done | Wait | Later | Rejected
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A record of the handler's log: what it did, and how far that brought it."""
+    """A record of the handler's log: its data and its position after it."""
 
     at: float
     """Seconds since 1970, UTC."""
     event: str
-    """The class name of the event it answers."""
+    """The class name of the handled event."""
     transcript: str
     """Path of the transcript, "" for events without one."""
     session: str
@@ -90,59 +89,59 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """Something that is not as it should be, until it is. State, not a log line."""
+    """A problem that is reported until it is gone. State, not a log line."""
 
     id: str
-    """Stable: `model.absent`. docs/troubleshooting.md has a section for each."""
+    """Stable, such as `model.absent`. docs/troubleshooting.md has a section for each."""
     what: str
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing that a handler made: a line that it stored, for a person who reads the log or waits. It is logged at
-    INFO, so it is never a person's own words, and not what is only for the person's eyes."""
+    """One thing that a handler made, such as a line that it stored, for a person who reads the log or waits. It is
+    logged at INFO, so it must not contain the person's own text or anything confidential."""
 
     did: str
-    """What was done, in a word or two: `learned`, or `no line` where nothing came of the work."""
+    """What was done, in a word or two: `learned`, or `no line` if the work had no result."""
     text: str
-    """What is stored, as it stands in its file."""
+    """The stored text, as it is in its file."""
     where: str = ""
-    """The file, short: `shop/LEARNED.md`."""
+    """A short name of the file: `shop/LEARNED.md`."""
     about: str = ""
-    """From what, and for how much: `from 2 prompts, $0.01`."""
+    """Its origin and cost: `from 2 prompts, $0.01`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """All that a handler may use of the world. Nothing here lets it reach another handler."""
+    """Everything outside its own code that a handler may use. Nothing here gives access to another handler."""
 
     clock: Clock
     model: Model
     history: History
-    """Transactions over files in projects, and the record of all that was written."""
+    """Transactions over files in projects, and the record of everything that was written."""
     settings: Mapping[str, Any]
     """The plugin's own sections of the configuration: an instance of each model in `Plugin.settings`."""
     home: Path
-    """A private directory of the handler's own, 0700."""
+    """The handler's private directory, 0700."""
     project_of: Callable[[str], Project | NoProject]
     """Given a working directory, the project it belongs to."""
     has_live_session: Callable[[Project], bool]
-    """Whether a session of the project is live: it grew within `session.idle`, or its client runs."""
+    """Whether a session of the project is live: its transcript grew within `session.idle`, or its client is running."""
     degrade: Callable[[Degradation], None]
-    """Say that something is wrong; again with the same id replaces it."""
+    """Report a degradation. One with the same id is replaced."""
     clear: Callable[[str], None]
-    """The degradation with this id is over. Unknown ids are ignored."""
+    """Remove the degradation with this id. Unknown ids are ignored."""
     directives: Sequence[Path] = ()
-    """Documents that hold for every project (`directives`)."""
+    """Documents that apply to every project (`directives`)."""
     write: Literal["local", "shared", "off"] = "local"
-    """How a project's files are treated (`projects.write`)."""
+    """The write mode of projects without a choice of their own (`projects.write`)."""
     write_mode_of: Callable[[Project], Literal["local", "shared", "off"]] | None = None
-    """The same for one project, where `share` or `exclude` said otherwise; None: `write` for all."""
+    """The write mode of a project, as set by `share` or `exclude`; None: `write` for all."""
     disk: Disk | None = None
-    """What changes of files go through; None: the machine's own."""
+    """The disk on which files are changed; None: the machine's."""
     guards: EditGuards | None = None
-    """For `tacitd.files.edit` of files that people edit too; `history` has them already. None: there are none."""
+    """For `tacitd.files.edit_file` of files that people edit too; `history` uses them already. None: no guards."""
     list_sessions: Callable[[], set[str]] = set
     """The sessions that have a transcript now."""
     read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
@@ -152,26 +151,26 @@ class Tools:
     )
     """Given a transcript, ids of tool calls and two byte offsets, the answers between them by call id."""
     post: Callable[[Event], None] = lambda event: None
-    """Have an event without records offered to this handler soon, in the lane of its project: work that was found
-    to be due while another event was handled. Thread-safe."""
+    """Post an event without records to this handler, in the lane of its project: work that was found to be due while
+    another event was handled. Thread-safe."""
 
     announce: Callable[[Notice], None] = lambda notice: None
-    """Tell whoever watches what was made, once it is durable. Thread-safe."""
+    """Publish a notice of something that was made and is durable. Thread-safe."""
     prompt_extensions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The hooks of all plugins' `prompt_extensions`, by the prompt's name."""
 
     def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
-        """How this project's files are treated."""
+        """The write mode of this project."""
         return self.write_mode_of(project) if self.write_mode_of is not None else self.write
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something that a handler does by the clock, as `Due(name)`."""
+    """Work that a handler does at intervals, started with `Due(name)`."""
 
     name: str
     every: float = float("inf")
-    """Seconds; infinite: only when a person asks for it."""
+    """Seconds; infinite: only on request of a person."""
     at_start: bool = False
 
 
@@ -179,33 +178,33 @@ class Handler(Protocol):
     """What a plugin's handler must have. `BaseHandler` has a default for all methods but `handle`."""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Before the first event: everything that was committed with data, oldest first. Build what you need
-        in memory from it, and write again what was committed but never projected into files."""
+        """Called before the first event, with all commits that have data, oldest first. Rebuild the state in memory
+        from them, and write again what was committed but not written to files."""
         ...
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Answer one event. May block on the model. Never called twice at once for one project.
+        """Handle one event. May block on the model. Never runs twice at once for one project.
 
-        FileBusyError, from a file that is being edited, may be let through: it counts as `Wait` for its seconds.
+        FileBusyError, for a file that is being edited, need not be caught: it counts as `Wait` with its seconds.
         """
         ...
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """The commit is durable: project it into files. Must be safe to do twice."""
+        """The commit is durable: write the files that result from it. Must be idempotent."""
         ...
 
     def status(self) -> Mapping[str, Any]:
-        """This plugin's part of `status`: JSON, with times and not with ages, because it is kept until something changes.
+        """The plugin's part of `status`: JSON, with times instead of ages, because it is kept until something changes.
 
         It is called in a thread of its own while `handle` may run: after each outcome of this handler's work, and each
-        minute. It may read files. One key means something to the engine: `waits`, what is gathered for a job that comes by
-        itself, a list of `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`. The engine
-        adds `says`, from the hook `Plugin.status_lines`, and `as_of`, when it asked.
+        minute. It may read files. The engine uses one key, `waits`: what is gathered for a later job, as a list of
+        `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`. It adds `says`, from the
+        hook `Plugin.status_lines`, and `as_of`, the time of the call.
         """
         ...
 
     def sources(self, project: Project) -> Sequence[Path]:
-        """Files whose change this handler wants to hear of as `SourceChanged`."""
+        """Files of a project whose changes are posted to this handler as `SourceChanged`."""
         ...
 
 
@@ -240,15 +239,15 @@ class Footprint:
     """A plugin's files outside the state directory, for `uninstall --purge`. They need not exist."""
 
     removed: Sequence[Path] = ()
-    """What only tacitd needs: locks, marks, what is made again from something else."""
+    """Files that only tacitd needs: locks, marks, and what is derived from other files."""
     kept: Sequence[Path] = ()
-    """What was learned, and what a person or another program reads: files, or directories with all that is in them."""
+    """Learned data, and what a person or another program reads: files, or directories with their whole contents."""
     places: Sequence[Path] = ()
-    """Directories that were written in: temporary files of a crash are removed there."""
+    """Directories in which files were written. Temporary files that a crash left are removed there."""
     own: Sequence[Path] = ()
-    """Directories that tacitd made for itself: removed where they are empty afterwards, the innermost first."""
+    """Directories that tacitd created for itself. Those that are empty afterwards are removed, the innermost first."""
     reasons: Mapping[Path, str] = field(default_factory=dict)
-    """Why a file of `kept` stays, where its name does not say it: a clause for a person, without a full stop."""
+    """Why a file of `kept` stays, if its name does not show it: a clause for a person, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +272,7 @@ class Plugin:
     records only to these handlers. Work waits while the growth breaker is closed. A handler that only reads, or that
     calls the model for its own jobs alone, sets False."""
     lanes: int = 1
-    """How many projects it may be busy with at once."""
+    """The number of projects for which it may run at once."""
     footprint: Callable[[Mapping[str, str]], Footprint] | str | None = None
     """Given the environment, the plugin's files outside the state directory. None: there are none."""
     order: int = 50
