@@ -39,7 +39,7 @@ SHAPES: dict[str, Shape] = {
     "2.1.328": (_MODE, _PERMISSION, _ATIS, _SNAPSHOT),
     "2.1.328 cleared": (_MODE, _ATIS, _TOOLS, _SNAPSHOT),
 }
-"""Interactive sessions, by the client's version. `resumed`: an old session was picked up. `cleared`: after /clear."""
+"""Interactive sessions, by the client's version. `resumed`: an old session was resumed. `cleared`: after /clear."""
 PRINTED: dict[str, Shape] = {
     "2.0.76 -p": (_DEQUEUE,),
     "2.1.63 -p": (_ENQUEUE, _DEQUEUE),
@@ -47,7 +47,7 @@ PRINTED: dict[str, Shape] = {
 }
 """Sessions of `claude -p`: the prompt is in the queue first."""
 RECENT = "2.1.328"
-"""The shape with which transcripts begin where a test asks for no other."""
+"""The shape with which transcripts begin unless a test asks for another."""
 
 
 def beginning(

@@ -1,7 +1,6 @@
-"""Puts the stand-in for Claude Code where a test wants it, and reads what it was asked.
+"""Installs the stand-in for Claude Code for a test, and reads its calls.
 
-Shared by the adapter's tests and the scenarios. What the stand-in can do is written at the top of
-`stand_in/claude`.
+Shared by the adapter's tests and the scenarios. The docstring of `stand_in/claude` describes its rules.
 """
 
 from __future__ import annotations
@@ -47,15 +46,15 @@ class StandIn:
         return [json.loads(line) for line in whole.splitlines()]
 
     def prompts(self) -> list[str]:
-        """What was given on standard input, call by call."""
+        """The standard input of each call."""
         return [str(call["stdin"]) for call in self.calls()]
 
     def grandchild(self) -> int:
-        """The pid of the grandchild that the faults with a family start."""
+        """The pid of the grandchild that some faults start."""
         return int(self.program.with_name(self.program.name + ".grandchild").read_text(encoding="utf-8"))
 
     def hangs(self) -> bool:
-        """Whether a call with a fault that hangs has come so far, deaf by then if it wants to be."""
+        """Whether a call with a hanging fault hangs by now, with SIGTERM ignored if the fault says so."""
         return self.program.with_name(self.program.name + ".hung").exists()
 
 

@@ -1,4 +1,4 @@
-"""Sessions in a box: the handler of continuity in a real engine without threads, and transcripts that are appended to."""
+"""The handler of continuity in a real engine without threads, and transcripts that tests append to."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class World:
         return root
 
     def start(self) -> None:
-        """A daemon on this disk."""
+        """Start a daemon on this disk."""
         one = make()
         self.build(
             FoundPlugins(
@@ -91,7 +91,7 @@ class World:
         )
 
     def build(self, found: FoundPlugins) -> None:
-        """The engine, with these slices."""
+        """The engine, with these plugins."""
         state = self.root / "state"
         places = Paths(self.root, self.root / "claude", state, self.root / "no.toml", state / "s")
         self.app: App = build_app(
@@ -106,7 +106,7 @@ class World:
         self.app.open()
 
     def kill(self) -> None:
-        """Nothing is saved."""
+        """Kill the daemon without saving anything."""
         self.app.engine.follower.stop()
         self.app.lock.release()
 
@@ -115,7 +115,7 @@ class World:
         self.start()
 
     def settle(self, seconds: float = 30.0) -> None:
-        """Let time pass, and turn until nothing more happens."""
+        """Let time pass, and iterate until nothing more happens."""
         self.clock.advance(seconds)
         self._age(seconds)
         engine = self.app.engine
@@ -127,8 +127,8 @@ class World:
         raise AssertionError("it never comes to rest")
 
     def _age(self, seconds: float) -> None:
-        """Make the files of the sessions older: the clock of the file system cannot be set, and a file that was cut short
-        a moment ago is waited for."""
+        """Make the sessions' files older. The file system's clock cannot be set, and the handler waits for a file that
+        was truncated a moment ago."""
         for path in (self.root / "memory" / "sessions").glob("*"):
             if path.is_file() and not path.is_symlink():
                 at = path.stat().st_mtime_ns - round(seconds * 1e9)
@@ -152,7 +152,7 @@ class World:
         os.utime(self.transcript(session), (self.clock.wall, self.clock.wall))
 
     def copy(self, source: Path, *changes: tuple[str, str]) -> Path:
-        """A transcript of somebody else's, as if it had just been written."""
+        """Copy a transcript as if it had just been written."""
         text = source.read_text(encoding="utf-8")
         for old, new in changes:
             text = text.replace(old, new)
@@ -161,7 +161,7 @@ class World:
         return path
 
     def fixture(self, version: str) -> Path:
-        """What the real client wrote when it was told to use its task tools, as if a person had typed the prompt."""
+        """What the real client wrote when it used its task tools, as if a person had typed the prompt."""
         human = (('"entrypoint":"sdk-cli"', '"entrypoint":"cli"'), ('"promptSource":"sdk"', '"promptSource":"typed"'),
                  ('"turnOrigin":"sdk"', '"turnOrigin":"human"'))  # fmt: skip
         return self.copy(FIXTURES / f"tasks-{version}.jsonl", *human)
@@ -190,7 +190,7 @@ class World:
         error: bool = False,
         data: Any = None,
     ) -> str:
-        """A tool is used, and answers; None: it does not answer yet."""
+        """Write the use of a tool and its result; None: no result yet."""
         id = f"toolu_{self.number}"
         self.append(
             session,
@@ -247,7 +247,7 @@ class World:
         return [why.reason for _, why in self.app.engine.dispatcher.work_queue.list_parked()]
 
     def forget(self) -> None:
-        """What tacitd knows apart from the files is gone."""
+        """Remove everything that tacitd knows, except the sessions' files."""
         shutil.rmtree(
             self.root / "state" / "handlers" / "continuity" / self.store._beside.name, ignore_errors=True
         )

@@ -1,8 +1,8 @@
-"""A real tacitd in a home of its own, and a person who types into it. For the scenarios.
+"""A real tacitd in a home of its own, and a person who types into sessions. For the scenarios.
 
 `Daemon` makes the home, the project, the stand-in for Claude Code and the environment; starts, kills and stops the
-process; types; waits for a state of things, never for a time. What must hold after every scenario (no process left,
-no torn line in a log, private modes, no traceback) is checked by `finish`.
+process; types; waits for a condition, never for a time. After every scenario `finish` checks that no process is left,
+no log has a torn line, the modes are private, and the log has no traceback.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ SETTINGS = {
 }
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
 ECHO_FACTS = {"match": EXTRACTION, "each": r"What the person wrote:\n```\n(.*?)\n```", "reply": r"\g<1>"}
-"""Every message comes back as one fact in its own words."""
+"""The stand-in answers each message with one fact that has its text."""
 ECHO_LINES = {
     "match": SYNTHESIS,
     "each": r"^- (Prefers [^\n]+)$",
     "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n",
 }
-"""Every fact that begins with `Prefers` comes back as one line for LEARNED.md."""
+"""The stand-in answers each fact that begins with `Prefers` with one line for LEARNED.md."""
 LEARNING = (ECHO_FACTS, ECHO_LINES)
 
 
 class Daemon:
-    """A home with one project, and the daemon that watches it. Not started."""
+    """A home with one project, and a daemon that is not started yet."""
 
     def __init__(
         self,
@@ -88,11 +88,11 @@ class Daemon:
         self.claude = install_stand_in(self.bin, rules) if claude else StandIn(self.bin / "claude")
         self.process: subprocess.Popen[bytes] | None = None
         self.before: list[str] = []
-        """What goes before the program, as `support_rights.bound` gives it."""
+        """The words before the program, from `support_rights.bound`."""
         self.begins = RECENT
         """The shape with which each session begins, one of `support_beginnings.SHAPES`."""
         self.faults_expected = False
-        """Whether a scenario provokes a traceback in the log."""
+        """Whether the scenario causes a traceback in the log."""
 
     # the world
 
@@ -105,11 +105,11 @@ class Daemon:
         return project
 
     def install_claude(self, rules: Sequence[Mapping[str, Any]] = LEARNING) -> None:
-        """The client appears on PATH."""
+        """Put the client on PATH."""
         self.claude = install_stand_in(self.bin, rules)
 
     def git(self, *arguments: str) -> str:
-        """What git says in the project."""
+        """Run git in the project and return its output."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.project,
@@ -138,7 +138,7 @@ class Daemon:
         until(answers, PATIENCE, self.said)
 
     def spawn(self, *arguments: str, output: str = "output") -> subprocess.Popen[bytes]:
-        """Start the program and do not wait for it; what it says goes to a file."""
+        """Start the program without waiting for it. Its output goes to a file."""
         with (self.root / output).open("ab") as file:
             return subprocess.Popen(
                 [*self.before, *PROGRAM, *arguments],
@@ -162,7 +162,7 @@ class Daemon:
         )
 
     def said(self) -> str:
-        """What the daemon said on its terminal so far."""
+        """The daemon's output so far."""
         return (self.root / "output").read_text(encoding="utf-8", errors="replace")
 
     def kill9(self) -> None:
@@ -176,7 +176,7 @@ class Daemon:
         return time.monotonic() - started
 
     def restart(self, **settings: str) -> None:
-        """Stop and start, maybe with other settings."""
+        """Stop and start, with other settings if they are given."""
         self.stop()
         self.start(**settings)
 
@@ -195,11 +195,11 @@ class Daemon:
 
     @property
     def socket(self) -> Path:
-        """Where it answers."""
+        """The path of its socket."""
         return Paths.from_env(self.environ).socket
 
     def call(self, method: str, /, timeout: float = PATIENCE, **params: Any) -> Any:
-        """Ask the daemon. Raises TacitdError."""
+        """Call a method of the daemon. Raises TacitdError."""
         return call_daemon(self.socket, method, params, timeout)
 
     def status(self) -> dict[str, Any]:
@@ -207,13 +207,13 @@ class Daemon:
         return dict(self.call("status"))
 
     def sync(self) -> list[dict[str, Any]]:
-        """Have everything handled; return what is parked."""
+        """Wait until everything is handled, and return what is parked."""
         said = self.call("sync")
         assert said["done"]
         return list(said["parked"])
 
     def synthesize(self, project: Path | None = None) -> list[dict[str, Any]]:
-        """Have lines made of all facts now; return what is parked."""
+        """Make lines of all facts now, and return what is parked."""
         self.sync()
         self.call("due", job="synthesize", project=str(project or self.project))
         return self.sync()
@@ -221,7 +221,7 @@ class Daemon:
     def wait_until(
         self, condition: Callable[[dict[str, Any]], object], what: str = "", seconds: float = PATIENCE
     ) -> dict[str, Any]:
-        """Return the first status of which the condition holds."""
+        """Wait until the condition is true of the status, and return the status."""
         last: dict[str, Any] = {}
 
         def holds() -> bool:
@@ -235,13 +235,13 @@ class Daemon:
     # the person
 
     def transcript(self, session: str, project: Path | None = None) -> Path:
-        """Where the client writes this session."""
+        """The path of a session's transcript."""
         folder = self.projects / re.sub(r"[^A-Za-z0-9]", "-", str(project or self.project))
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{session}.jsonl"
 
     def begin(self, session: str, project: Path | None = None) -> Path:
-        """Open a session as the client does: a write of its own, before anything is typed. Nothing where it is open."""
+        """Open a session as the client does: one write before anything is typed. No effect if it is open."""
         path = self.transcript(session, project)
         if is_new(path):
             append(path, opening(session, self.begins, stamp(time.time())))
@@ -262,7 +262,7 @@ class Daemon:
         return bullets(self.project / "LEARNED.md")
 
     def wait_for_lines(self, *lines: str) -> None:
-        """Return when LEARNED.md holds these lines, with the synthesis finished."""
+        """Wait until LEARNED.md has these lines and the synthesis is finished."""
 
         def there(status: dict[str, Any]) -> bool:
             handled = set(lines) <= set(self.learned) and not raw_files(self.project)
@@ -275,11 +275,11 @@ class Daemon:
         return [text for text in self.claude.prompts() if EXTRACTION in text]
 
     def put_to_model(self) -> list[str]:
-        """Every message that stood in a prompt of stage 1, in order."""
+        """Every message in the prompts of stage 1, in order."""
         return [words for text in self.extractions() for words in messages(text)]
 
     def snapshot(self, project: Path | None = None) -> dict[str, bytes]:
-        """Every file of a project with its bytes, but for git's objects."""
+        """Every file of a project with its bytes, except git's objects."""
         root = project or self.project
         files = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
         return {str(path.relative_to(root)): path.read_bytes() for path in files}
@@ -287,7 +287,7 @@ class Daemon:
     # after every scenario
 
     def finish(self) -> None:
-        """Stop what runs, and check what must always hold."""
+        """Stop the daemon, and check what must be true after every scenario."""
         if self.process is not None:
             self.stop()
         left = leftovers(self.home)
@@ -304,13 +304,13 @@ class Daemon:
             assert "Traceback" not in self.terminal(), self.terminal()[-4000:]
 
     def terminal(self) -> str:
-        """Everything that our processes said, of all starts."""
+        """The output of all starts."""
         found = self.root.glob("output*")
         return "".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 
 def noon() -> str:
-    """A time zone in which it is about noon, as TZ has it: the day of the budget does not end during a scenario."""
+    """A time zone for TZ in which it is about noon, so that the budget's day does not end during a scenario."""
     return f"<noon>{time.gmtime().tm_hour - 12}"
 
 
@@ -344,7 +344,7 @@ def prompt_record(session: str, words: str, cwd: str, **fields: Any) -> dict[str
 
 
 def tool_record(session: str, path: Path, cwd: str) -> dict[str, Any]:
-    """What it writes when the assistant edits a file."""
+    """What Claude Code writes when the assistant edits a file."""
     use = {
         "type": "tool_use",
         "id": f"toolu_{uuid.uuid4().hex}",
@@ -375,7 +375,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def append(path: Path, data: bytes) -> None:
-    """One write at the end of a file, as the client does it."""
+    """Append to a file with one write, as the client does."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         assert os.write(descriptor, data) == len(data)
@@ -390,18 +390,18 @@ def messages(prompt: str) -> list[str]:
 
 
 def bullets(path: Path) -> list[str]:
-    """The lines that a Markdown file lists; none where there is no file."""
+    """The bullets of a Markdown file; none if it does not exist."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     return [one.removeprefix("- ") for one in text.splitlines() if one.startswith("- ")]
 
 
 def raw_files(project: Path) -> list[str]:
-    """The names of raw and claimed files that are there."""
+    """The names of the raw and claimed files that exist."""
     return sorted(path.name for path in (project / "tmp").glob("learning-raw*"))
 
 
 def until(condition: Callable[[], bool], seconds: float, explain: Callable[[], str]) -> None:
-    """Return when the condition holds; fail with the explanation after so many seconds."""
+    """Wait until the condition is true; fail with the explanation after the given seconds."""
     last = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > last:

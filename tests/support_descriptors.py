@@ -1,8 +1,8 @@
 """The descriptors that a test leaves open.
 
-A daemon keeps its logs and its lock open as long as it runs, and the kernel closes them when the process ends. In a test
-the process goes on: a scene that is dropped is a daemon that was killed. So what the test opened through the product's
-disk is closed when the test ends, and what it opened in another way has to be closed by the test.
+A daemon has its logs and its lock open as long as it runs, and the kernel closes them when the process ends. In a test
+the process continues after the daemon was killed. So descriptors that were opened through tacitd's disk are closed
+after the test. The test itself must close what it opened in another way.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import pytest
 from tacitd.files.disk import RealDisk
 
 MANY = 64
-"""A process that ran tests may have so many descriptors open at its end: some 15 are those of pytest and its workers."""
+"""Maximum descriptors that are open when a process ends: about 15 belong to pytest and its workers."""
 
 
 class Descriptors:
-    """What the product's disks have open in this process."""
+    """The descriptors that tacitd's disks have open in this process."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Follow what every disk opens and closes while the block runs."""
+        """Record what every disk opens and closes while the block runs."""
         with pytest.MonkeyPatch.context() as patch:
             for name in ("open_read", "open_append", "open_new"):
                 patch.setattr(RealDisk, name, self._noting(getattr(RealDisk, name)))
@@ -44,7 +44,7 @@ class Descriptors:
 
     @contextmanager
     def given_back(self) -> Iterator[None]:
-        """Close what was opened in the block and is open at its end."""
+        """Close what was opened in the block and is still open at its end."""
         before = set(self._open)
         yield
         for fd in self._open - before:
@@ -61,7 +61,7 @@ class Descriptors:
 
 
 def list_open() -> list[str]:
-    """What the open descriptors of this process are: paths, sockets, pipes."""
+    """The paths, sockets and pipes of this process's open descriptors."""
     names = []
     for name in os.listdir("/dev/fd"):
         try:

@@ -1,7 +1,6 @@
-"""A hostile person: saves a text file in every way in which editors and shells do, and remembers what it must hold.
+"""A person who saves a text file in every way in which editors and shells do, and what the file must contain then.
 
-Nothing of tacitd is imported here: what an editor does and what must be found afterwards is stated a second time, in the
-words of the system calls.
+This module imports nothing of tacitd: it describes an editor's saves independently, as system calls.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 OURS = "- tacitd-"
-"""How the lines begin that are not the person's."""
+"""The beginning of lines that are not the person's."""
 LONGEST_PAUSE = 0.03
 """Seconds between two system calls of one save."""
 Save = Callable[["Person", bytes], None]
 
 
 class Person:
-    """Somebody who edits one file. The buffer is what was saved last; lines of others in it are overwritten."""
+    """A person who edits one file. The buffer is the last saved text; other lines in the file are overwritten."""
 
     def __init__(self, path: Path, chance: random.Random) -> None:
         self.path = path
@@ -33,7 +32,7 @@ class Person:
         self.count = 0
 
     def edit(self, way: str) -> None:
-        """Add a line and save it; before that, sometimes load what others wrote."""
+        """Add a line and save it. Before that, sometimes load the file."""
         self.count += 1
         if self.chance.random() < 0.5:
             self.load()
@@ -47,7 +46,7 @@ class Person:
         WAYS[way](self, self.buffer.encode())
 
     def load(self) -> None:
-        """Take what is in the file, if it is a newer version of the buffer: nobody loads a file that lacks their words."""
+        """Load the file if it is a newer version of the buffer: a person does not load a file that lacks their text."""
         try:
             found = self.path.read_text()
         except FileNotFoundError:
@@ -56,7 +55,7 @@ class Person:
             self.buffer = found
 
     def pause(self) -> None:
-        """Between two system calls."""
+        """Pause between two system calls."""
         time.sleep(self.chance.uniform(0.0, LONGEST_PAUSE))
 
 
@@ -153,7 +152,7 @@ def append(person: Person, line: bytes) -> None:
 
 
 def add_by_sed(person: Person, line: bytes) -> None:
-    """`sed -i`: reads what is there, and renames a new file over it."""
+    """`sed -i`: reads the file, and renames a new one over it."""
     script = f"$a\\\n{line.decode().rstrip()}"
     subprocess.run(["sed", "-i", script, str(person.path)], check=True)
 
@@ -172,4 +171,4 @@ WAYS: dict[str, Save] = {
 }
 """By name: saves that write the whole buffer."""
 ADDING: dict[str, Save] = {"append": append, "sed": add_by_sed}
-"""By name: saves that add a line to whatever is there."""
+"""By name: saves that append a line to the file."""

@@ -1,11 +1,11 @@
-"""An engine in a test's hands: a fake clock, handlers that follow a script, real transcripts, and no thread at all.
+"""An engine for tests: a fake clock, handlers that follow a script, real transcripts, and no threads.
 
     scene = Scene(tmp_path)
     scene.type("s1", "use pnpm")      # appends to a real transcript
-    scene.settle()                    # turns until nothing more happens
+    scene.settle()                    # iterates until nothing more happens
     assert scene.handler.words == [["use pnpm"]]
 
-`Scene(held=True)` gives handlers no thread until `scene.work()` says so: that is how two things overlap.
+With `Scene(held=True)` handlers only run in `scene.work()`, so that a test can let two things overlap.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Script = Callable[[Event], Any]
 
 @dataclass(slots=True)
 class Scripted:
-    """A handler that answers by a function, and remembers all that it was told."""
+    """A handler whose outcomes come from a function, and that records its events."""
 
     answer: Script = lambda event: Done(data={"did": prompts_of(event)} if prompts_of(event) else {})
     events: list[Event] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Scripted:
 
     @property
     def words(self) -> list[list[str]]:
-        """What each offer held, in order."""
+        """The prompts of each offered batch, in order."""
         return [said for event in self.events if (said := words_of(event))]
 
     @property
@@ -77,12 +77,12 @@ class Scripted:
 
     @property
     def did(self) -> list[str]:
-        """Every word whose handling was committed, in order: what must be exactly once."""
+        """The text of every committed prompt, in order. Each must occur exactly once."""
         return [word for commit in [*self.opened, *self.commits] for word in commit.data.get("did", ())]
 
 
 def words_of(event: Event) -> list[str]:
-    """What a person said in the records of an event."""
+    """The texts of the prompts in an event's records."""
     return [p.text for p in offered(event)]
 
 
@@ -96,27 +96,27 @@ def offered(event: Event) -> list[Prompt]:
 
 
 def done(event: Event, upto: int | None = None, only: int | None = None) -> Done:
-    """Everything that was offered was done; or only so much of it."""
+    """`Done` up to the offset `upto`, with the event's prompts as data; with `only`, at most so many of them."""
     return Done(upto, {"did": prompts_of(event)[:only]})
 
 
 def grew(answer: Callable[[TranscriptGrew], Any]) -> Scripted:
-    """A handler that answers growth by a function, and is done with all else."""
+    """A handler whose outcome for growth comes from a function. Its outcome for other events is `Done`."""
     return Scripted(lambda event: answer(event) if isinstance(event, TranscriptGrew) else Done())
 
 
 def grew_due() -> Scripted:
-    """A handler that gathers until it is told that it is time."""
+    """A handler that waits for more prompts until the event is due."""
     return Scripted(lambda e: Wait(1e5) if isinstance(e, TranscriptGrew) and not e.due else done(e))
 
 
 def ids(scene: Scene, number: int = 0) -> list[str]:
-    """The words that a handler has done."""
+    """The texts that a handler has handled."""
     return [str(word) for word in scene.handlers[number].did]
 
 
 class Inline:
-    """Works at once, in the engine's thread."""
+    """A pool that runs work at once, in the engine's thread."""
 
     def __init__(self) -> None:
         self.works: deque[Work] = deque()
@@ -133,7 +133,7 @@ class Inline:
 
 
 class Scene:
-    """A home, projects, an app with its engine, and the person who types."""
+    """A home, projects, an app with its engine, and a person who types."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Scene:
     # the daemon
 
     def start(self, *handlers: Scripted) -> None:
-        """A new daemon on the same disk."""
+        """Start a new daemon on the same disk."""
         self.handlers = handlers
         self.pool = Inline()
         self.pool.held = self.held
@@ -195,12 +195,12 @@ class Scene:
         return Plugin("abc"[number], lambda: handler, lanes=self.lanes, uses_model=pays, jobs=self.jobs)
 
     def restart(self, *handlers: Scripted) -> None:
-        """Kill it, as kill -9 would, and start anew. Without handlers: with ones that answer as these did."""
+        """Kill the daemon and start it again. Without handlers: with new ones that have the same functions."""
         self.kill()
         self.start(*handlers or [Scripted(h.answer) for h in self.handlers])
 
     def kill(self) -> None:
-        """Nothing is saved."""
+        """Kill the daemon without saving anything."""
         self.app.engine.follower.stop()
         self.app.lock.release()
 
@@ -215,7 +215,7 @@ class Scene:
     # time
 
     def settle(self, seconds: float = 2.0) -> None:
-        """Let time pass, look at everything, and turn until nothing more happens."""
+        """Let time pass, and iterate until nothing more happens."""
         self.clock.advance(seconds)
         self.engine._poll_files(full=True)
         for _ in range(300):
@@ -226,12 +226,12 @@ class Scene:
         raise AssertionError("it never comes to rest")
 
     def work(self, count: int = 1) -> None:
-        """Let handlers do what they were given."""
+        """Let handlers run the work that was assigned to them."""
         for _ in range(min(count, len(self.pool.works))):
             self.pool.works.popleft()()
 
     def sync(self) -> Any:
-        """Begin a sync, and turn until nothing more happens: its future."""
+        """Begin a sync, iterate until nothing more happens, and return the sync's future."""
         future = self.engine._begin_sync().future
         self.settle(0)
         return future
@@ -252,13 +252,13 @@ class Scene:
         return self.folder / f"{session}.jsonl"
 
     def begin(self, session: str, path: Path | None = None) -> Path:
-        """A session is opened, and nothing was typed into it yet."""
+        """Open a session without typing into it."""
         return self.append(session, path=path)
 
     def type(
         self, session: str, *words: str, cwd: Path | None = None, age: float = 0.0
     ) -> list[dict[str, Any]]:
-        """A person types: one record for each text."""
+        """Type: one record for each text."""
         made = [self.typed(session, text, cwd=cwd, age=age) for text in words]
         self.append(session, *made)
         return made
@@ -271,7 +271,7 @@ class Scene:
         return self._record("assistant", session, {"role": "assistant", "content": blocks}, cwd, age)
 
     def title(self, session: str) -> dict[str, Any]:
-        """A record in which nobody says anything."""
+        """Write a record without text."""
         return {"type": "ai-title", "sessionId": session, "aiTitle": "x" * 20}
 
     def queued(self, session: str, text: str, operation: str = "enqueue") -> dict[str, Any]:

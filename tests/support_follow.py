@@ -1,4 +1,4 @@
-"""A follower in the hands of a test: its root, its clock and its hints."""
+"""A follower for tests, with its root, clock and hints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Hand:
 
 
 class Told:
-    """A watcher that says what the test tells it to say."""
+    """A watcher whose hints and problems come from the test."""
 
     def __init__(self) -> None:
         self.hints: set[Path] = set()
@@ -61,13 +61,13 @@ class Told:
 
 
 class Scene:
-    """A root with one project folder, a follower that has polled once, and its clock and hints in hand."""
+    """A root with one project folder, a follower that has polled once, and its clock and hints."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.told = root, Told()
         self.folder = root / "projects" / "a"
         self.folder.mkdir(parents=True)
-        # The follower compares the clock with the times of files, which are the kernel's whatever the process's clock says.
+        # The follower compares the clock with the times of files, which come from the kernel's clock.
         self.clock = Hand(self.folder.stat().st_mtime)
         self.follower = Follower(ClaudeCode(root), self.clock, self.told, lambda: None)
         self.follower.start()

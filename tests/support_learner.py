@@ -1,4 +1,4 @@
-"""A learner's two files in a box of their own, and somebody who records, edits and looks.
+"""A learner's two files in a temporary directory, and helpers that record problems, edit and read the files.
 
 desk = Desk(tmp_path)
 desk.record("two-sum", gaps="edge:empty_input")      # a day later each time
@@ -28,7 +28,7 @@ VERDICT = {"recall": "pass", "learning": "solved_independently"}
 
 
 def stamp(days: float = 0, minutes: int = 0) -> str:
-    """A stamp so long after 2026-02-19T14:30."""
+    """A stamp at the given time after 2026-02-19T14:30."""
     return (START + timedelta(days=days, minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
 
 
@@ -39,7 +39,7 @@ def read_about(profile: LearnerProfile) -> str:
 
 
 def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> LedgerRow:
-    """A ledger row with what a test does not care about filled in."""
+    """A ledger row; fields that a test does not name have defaults."""
     given = {
         "session": f"s{days}",
         "pattern": "hash_map",
@@ -51,7 +51,7 @@ def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) 
 
 
 class Desk:
-    """The two files, and tacitd's memory of them."""
+    """The two files, and tacitd's state about them."""
 
     def __init__(self, tmp: Path) -> None:
         self.home = tmp / "home"
@@ -61,7 +61,7 @@ class Desk:
         self.where.profile.parent.mkdir(parents=True)
 
     def store(self, disk: Disk | None = None) -> LearnerStore:
-        """A new process."""
+        """Open the files as a new process would."""
         return LearnerStore(self.where, self.clock, settle=0.0, disk=disk or FaultyDisk())
 
     def record(
@@ -88,7 +88,7 @@ class Desk:
         return made
 
     def look(self, *, first: bool = False, force: bool = True) -> SyncResult:
-        """The daemon looks."""
+        """Let the daemon check the files."""
         store = self.store()
         with store.locked():
             done = store.sync_files(force=force, first=first)
@@ -124,20 +124,20 @@ class Desk:
         return found.entry
 
     def edit(self, old: str, new: str) -> None:
-        """A person, or Claude, edits the profile."""
+        """Edit the profile as a person or Claude would."""
         text = self.text
         assert old in text, f"{old!r} does not stand there"
         self.where.profile.write_text(text.replace(old, new, 1))
 
     def take_out(self, label: str) -> None:
-        """A person removes a weakness."""
+        """Remove a weakness as a person would."""
         placed = self.placed(label)
         assert placed is not None
         lines = self.profile.lines
         self.where.profile.write_text("".join(lines[: placed.span.start] + lines[placed.span.end :]))
 
     def write_rows(self, *rows: LedgerRow) -> None:
-        """Somebody else writes the ledger."""
+        """Write the ledger as another program would."""
         head = "" if self.ledger else HEADER.decode()
         with self.where.ledger.open("a") as file:
             file.write(head + "".join(format_row(one) + "\n" for one in rows))

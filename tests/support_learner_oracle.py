@@ -1,7 +1,7 @@
 """A second computation of the learner's weaknesses, from the ledger's text alone, by the rules of SPEC L.
 
-Written without looking at how tacitd does it, in another way on purpose: whole history in loops and dictionaries,
-nothing shared with the code under test. Slow and plain.
+It was written independently of tacitd's code and shares nothing with it: loops and dictionaries over the whole history.
+Slow and simple.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Course:
 
 @dataclass
 class World:
-    """What should stand in the profile."""
+    """The expected entries of the profile."""
 
     courses: dict[str, Course] = field(default_factory=dict)
     active: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class World:
 
 
 def table(text: str) -> list[list[str]]:
-    """The rows of a ledger, in the order of time, then of the file; without the ones that a crash tore."""
+    """The rows of a ledger, ordered by time and then as in the file, without torn rows."""
     whole = [line for line in text.splitlines() if line.startswith("| 2") and line.endswith(" |")]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in whole]
     return sorted((row for row in rows if len(row) == 8), key=lambda row: row[0])
@@ -62,7 +62,7 @@ def minutes(stamp: str) -> datetime:
 
 
 def four_weeks(course: Course, rows: list[list[str]], tag: str) -> bool:
-    """L-24, L-25: three clean sessions, 28 days between the first and the last of them, and the ledger says so."""
+    """L-24, L-25: three clean sessions with 28 days between the first and the last, according to the ledger."""
     if course.clean < 3 or not course.streak:
         return False
     if minutes(course.tested) - minutes(course.streak) < timedelta(days=28):
@@ -74,7 +74,7 @@ def four_weeks(course: Course, rows: list[list[str]], tag: str) -> bool:
 
 
 def world(text: str, tested: dict[tuple[str, str, str, str], list[str]] | None = None) -> World:
-    """Everything that the ledger says, row by row. `tested`: what sessions said they tested, by their keys."""
+    """The fold of the ledger, row by row. `tested`: what sessions report as tested, by their keys."""
     w = World()
     rows = table(text)
     past: list[list[str]] = []
@@ -170,7 +170,7 @@ def leave(w: World) -> None:
 def disagreements(
     profile: str, ledger: str, tested: dict[tuple[str, str, str, str], list[str]] | None = None
 ) -> list[str]:
-    """What is wrong with a profile, by the ledger. Empty: nothing."""
+    """The differences between a profile and the ledger. Empty: none."""
     wrong: list[str] = []
     head, _, history = profile.partition("## Session History")
     open_part, _, closed_part = head.partition("## Known Weaknesses")[2].partition("### Resolved")

@@ -1,7 +1,7 @@
-"""A bench for the learning handler: real files, real git, a real history; a clock and a model that do as they are told.
+"""A bench for the learning handler: real files, real git, a real history, a fake clock and a scripted model.
 
-`Bench` plays events as the engine does: what the handler answers with `Done` becomes a record in a log, and then
-`committed` is called. `restart` makes a new handler out of that log, as after a crash.
+`Bench` offers events as the engine does: a `Done` becomes a record in a log, and then `committed` is called. `restart`
+makes a new handler from that log, as after a crash.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "follo
 EXTENSIONS = find_plugins().collect_prompt_extensions()
 """What the other plugins add to the prompts."""
 MORNING = 1_795_149_000.0
-"""2026-11-20T04:30:00Z, for tests that look at a written date."""
+"""2026-11-20T04:30:00Z, for tests that check a written date."""
 PNPM = "Use pnpm, never npm"
 SHORT = "Prefers short answers"
 
@@ -57,7 +57,7 @@ def lines(*facts: str, file: str = "LEARNED.md", section: str = "Coding") -> str
 
 
 def git(directory: Path, *arguments: str) -> str:
-    """Real git, as a person whose name is Dev."""
+    """Run real git, as a person named Dev."""
     who = ["-c", "user.name=Dev", "-c", "user.email=dev@example.org", "-c", "init.defaultBranch=main"]
     done = subprocess.run(
         ["git", *who, *arguments], cwd=directory, capture_output=True, text=True, check=True
@@ -71,7 +71,7 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 
 
 def init(root: Path) -> None:
-    """What `git init --template=` makes, at a hundredth of its cost."""
+    """Create what `git init --template=` creates, in a hundredth of its time."""
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
         (root / ".git" / name).mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -81,7 +81,7 @@ def init(root: Path) -> None:
 def list_tracked_without_git(
     root: Path, directory: Path, pattern: str, read: ReadGit = read_git
 ) -> frozenset[str] | None:
-    """What `git.list_tracked` returns, without a process where `init` made the repository and nothing was added to it."""
+    """The result of `git.list_tracked`, without a process if `init` made the repository and nothing was added."""
     here = root / ".git"
     plain = read is read_git and os.environ.get("PATH") == PATH and here.is_dir()
     if plain and MADE <= set(os.listdir(here)) <= MADE | {"info"}:
@@ -137,14 +137,14 @@ class Bench:
         return ProjectPaths(self.project.root)
 
     def put(self, name: str, text: str | bytes = "") -> Path:
-        """A file of the person's in the project."""
+        """Write a file of the person's into the project."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
 
     def tools(self) -> Tools:
-        """What the handler is given."""
+        """The tools for the handler."""
         modes: Any = lambda project: self.modes.get(project.root, self.write)  # noqa: E731
         return Tools(
             clock=self.clock,
@@ -179,7 +179,7 @@ class Bench:
         self.handler.open(list(self.commits()), self.tools())
 
     def restart(self) -> None:
-        """The daemon was killed and started again: nothing is known but what was written."""
+        """Kill the daemon and start it again: only what was written is known."""
         self.history = History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk)
         self.degraded.clear()
         self.posted.clear()
@@ -193,7 +193,7 @@ class Bench:
                 yield Commit(*(record[key] for key in ("at", "ev", "t", "s", "o", "d")))
 
     def play(self, event: Event) -> Outcome:
-        """Offer an event and settle the answer, as the engine does."""
+        """Offer an event and apply the outcome, as the engine does."""
         try:
             outcome = self.handler.handle(event, self.tools())
         except FileBusyError as busy:
@@ -216,7 +216,7 @@ class Bench:
         self.handler.committed(Commit(self.clock.now(), kind, *where, upto, data), self.tools())
 
     def play_posted(self) -> list[Outcome]:
-        """What the handler wanted offered."""
+        """Offer the events that the handler posted."""
         posted, self.posted = self.posted, []
         return [self.play(event) for event in posted]
 
@@ -260,36 +260,36 @@ class Bench:
         return TranscriptGrew(path, session, project or self.project, records, start, end, due)
 
     def type(self, *words: str, session: str = "s1", project: Project | None = None) -> Outcome:
-        """The person typed this, and the time of quiet is over."""
+        """Type a text and let the quiet period pass."""
         place = project or self.project
         records = [self.record(text, session=session, cwd=place.root) for text in words]
         return self.play(self.grew(*records, project=place))
 
     def see(self, project: Project, session: str = "s0") -> Outcome:
-        """A session begins in the project: what lies in it by now came with it."""
+        """Begin a session in the project. Files that exist in it now count as not tacitd's."""
         path = self.box / f"{session}.jsonl"
         return self.play(SessionStarted(session, path, project, self.clock.now()))
 
     def begin(self, session: str = "s1", project: Project | None = None) -> Outcome:
-        """A session is known to work in a project."""
+        """Note a session of a project."""
         path = self.box / f"{session}.jsonl"
         return self.play(SessionStarted(session, path, project or self.project, self.clock.now()))
 
     def end(self, session: str = "s1", project: Project | None = None) -> Outcome:
-        """The session ended."""
+        """End the session."""
         path = self.box / f"{session}.jsonl"
         return self.play(SessionEnded(session, path, project or self.project, self.clock.now(), "idle"))
 
     def due(self, job: str, project: Project | None = None) -> Outcome:
-        """A job is due."""
+        """Run a job."""
         return self.play(Due(job, project))
 
     def changed(self, path: Path) -> Outcome:
-        """The engine noticed that a source changed."""
+        """Offer the change of a source."""
         return self.play(SourceChanged(self.project, path))
 
     def learn(self, *words: str, session: str = "s1") -> Outcome:
-        """Typed, extracted, and made lines of."""
+        """Type a text, extract its facts, and make lines of them."""
         self.type(*(words or ("use pnpm, not npm",)), session=session)
         return self.end(session)
 
@@ -319,15 +319,15 @@ class Bench:
         return {**part, "says": list(format_status_lines(part))}
 
     def asked(self, about: str) -> list[str]:
-        """The prompts of calls that were about this."""
+        """The prompts of calls with this purpose."""
         return [prompt for prompt in self.model.prompts if about in prompt]
 
     def excluded(self) -> list[str]:
-        """What tacitd hid from git in this clone."""
+        """The local git excludes that tacitd added."""
         path = self.root / ".git/info/exclude"
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         return [line for line in text.splitlines() if line and not line.startswith("#")]
 
     def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]]) -> None:
-        """The model answers otherwise from now on."""
+        """Change the model's answers from now on."""
         self.model.rules = list(rules)

@@ -1,4 +1,4 @@
-"""What a scenario may not leave behind: processes, torn lines, files that others may read."""
+"""What a scenario must not leave: processes, torn lines, files that others can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support_waiting import PATIENCE
 
 
 def leftovers(home: Path) -> list[int]:
-    """Processes whose HOME is this one (Linux; nothing is known elsewhere). One that is just ending is given time."""
+    """Processes with this HOME (on Linux; empty elsewhere). Waits for one that is ending."""
     mark = f"HOME={home}".encode()
     last = time.monotonic() + PATIENCE
     while found := [pid for pid in _pids() if mark in _environment(pid)]:
@@ -34,7 +34,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def torn_lines(state: Path) -> list[str]:
-    """Every line of every log that is no JSON object."""
+    """Every line of every log that is not a JSON object."""
     return [
         f"{path.name}: {text[:80]!r}"
         for path in state.rglob("*.jsonl")
@@ -51,6 +51,6 @@ def _is_object(text: bytes) -> bool:
 
 
 def too_open(state: Path) -> list[str]:
-    """Everything in the state directory that others may look into."""
+    """Everything in the state directory that others can read."""
     every = [state, *state.rglob("*")] if state.exists() else []
     return [str(path) for path in every if stat.S_IMODE(path.lstat().st_mode) & 0o077]

@@ -20,7 +20,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "lessons"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a command ended, and what it printed."""
+    """A command's exit code and output."""
 
     code: int
     out: str
@@ -44,7 +44,7 @@ class Lessons:
         monkeypatch.setenv("TACITD_STATE_DIR", str(home / "state"))
 
     def given(self, fixture: str) -> Lessons:
-        """Put a fixture's log in its place."""
+        """Use a fixture as the log."""
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.copy(FIXTURES / f"{fixture}.jsonl", self.log)
         return self
@@ -59,7 +59,7 @@ class Lessons:
         return Said(code if isinstance(code, int) else 0, said.out, said.err)
 
     def out(self, *arguments: str) -> str:
-        """What a command that must end well prints on stdout."""
+        """The standard output of a command that must succeed."""
         said = self.run(*arguments)
         assert said.code == 0, said
         return said.out
@@ -72,7 +72,7 @@ class Lessons:
 
     @property
     def store(self) -> LessonStore:
-        """The lessons themselves."""
+        """The lessons' store."""
         return LessonStore.from_environ(os.environ)
 
     def records(self) -> list[dict[str, Any]]:

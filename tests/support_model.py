@@ -1,4 +1,4 @@
-"""The adapter of the model with everything around it, and the stand-in for the client."""
+"""The model's adapter with its parts, and the stand-in for the client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacitd.model.process import run_process
 
 @dataclass
 class House:
-    """An adapter with everything around it in one temporary directory."""
+    """An adapter with all its parts in one temporary directory."""
 
     root: Path
     stand_in: StandIn
@@ -39,7 +39,7 @@ class House:
         clock: Clock | None = None,
         **settings: Any,
     ) -> ClaudeModel:
-        """The adapter; what is not said has its default, but the pauses take no time."""
+        """The adapter. Settings that are not given have their defaults, but pauses take no time."""
         clock = clock or SystemClock()
         home = {
             "HOME": str(self.root / "home"),

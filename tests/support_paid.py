@@ -1,4 +1,4 @@
-"""A handler that asks a model whose calls are recorded in the real budget: what is paid for, and how often."""
+"""A handler that calls a model with the real budget, for tests of what is paid for and how often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 
 @dataclass
 class Paid:
-    """A model whose calls stand in the real budget."""
+    """A model whose calls are recorded in the real budget."""
 
     budget: Budget
 
@@ -31,7 +31,7 @@ def paid(config: Config, budget: Budget) -> Model:
 
 
 class Asking(Scripted):
-    """Asks for each prompt, then does as its script says; what was begun twice it rejects."""
+    """Calls the model for each prompt and follows its script. Rejects a prompt whose call was begun twice."""
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         if not isinstance(event, TranscriptGrew):

@@ -1,4 +1,4 @@
-"""A profile in a box: a store with a clock that moves when told to, and the handler beside it."""
+"""A profile in a temporary directory: a store with a fake clock, and the handler."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Box:
 
     @property
     def store(self) -> ProfileStore:
-        """As another process would open it."""
+        """Open the store as another process would."""
         return ProfileStore.from_environ(self.env, self.clock)
 
     # what is said
 
     def learn(self, id: str = "", session: str = "abc123", **values: Any) -> ProfilePlan | None:
-        """Something was said: `work__languages=("Go",)`."""
+        """Learn a finding: `work__languages=("Go",)`."""
         self.clock.advance(0.001)
         said = PartialProfile({name.replace("__", "."): value for name, value in values.items()})
         return self.store.learn_finding(said, session, id or f"id-{self.clock.wall}")
@@ -73,7 +73,7 @@ class Box:
     # what stands there
 
     def put(self, name: str, document: Any) -> Path:
-        """A person's own doing."""
+        """Change the profile as a person does with a command."""
         path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(
@@ -107,7 +107,7 @@ class Box:
 
     @property
     def changelog(self) -> list[dict[str, Any]]:
-        """Its entries; lines that a crash tore are nobody's."""
+        """Its entries, without torn lines."""
         return changelog.read_entries(self.directory / "changelog.jsonl")
 
     # the handler
@@ -131,13 +131,13 @@ class Box:
         self.degraded.pop(id, None)
 
     def start(self) -> ProfileHandler:
-        """A new daemon."""
+        """Start a new daemon."""
         self.handler = ProfileHandler(self.env)
         self.handler.open(list(self.commits), self.tools())
         return self.handler
 
     def play(self, event: Event) -> Outcome:
-        """Offer an event, and commit the answer as the engine does."""
+        """Offer an event, and commit the outcome as the engine does."""
         outcome = self.handler.handle(event, self.tools())
         if isinstance(outcome, Done) and outcome.data:
             session = getattr(event, "session", "")

@@ -1,7 +1,7 @@
-"""Commands that permission bits bind, also where the tests run as root.
+"""Commands that obey permission bits, also if the tests run as root.
 
-Another user may not be able to read the interpreter and the checkout, so root stays root, and goes without the rights
-that let it pass over the bits.
+Another user may not be able to read the interpreter and the checkout. So the command runs as root, without the
+capabilities that override the bits.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _WITHOUT = ("setpriv", "--bounding-set", "-all")
 
 
 def bound() -> list[str]:
-    """What goes before a command so that it may read and write what its owner's bits say, and no more.
+    """The words before a command that make it obey its owner's permission bits.
 
-    Skips the test where root cannot be bound.
+    Skips the test if that is not possible.
     """
     if os.geteuid() != 0:
         return []

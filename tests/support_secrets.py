@@ -1,7 +1,7 @@
-"""Samples of secrets, made while a test runs, and sentences that only speak of them.
+"""Samples of secrets, generated while a test runs, and sentences that only mention secrets.
 
-Nothing here has a secret's shape as it is written: values come from a seeded generator or from a rule's own pattern,
-so that no scanner takes the tests for a leak. `<aN>`, `<xN>`, `<bN>` and `<dN>` in a template become N random letters and
+The source contains nothing with a secret's shape, so that no scanner reports the tests as a leak: values come from a
+seeded generator or from a rule's pattern. `<aN>`, `<xN>`, `<bN>` and `<dN>` in a template become N random letters and
 digits, hexadecimal digits, base64 characters, digits.
 """
 
@@ -27,7 +27,7 @@ _FIELD = re.compile(r"<([axbdu])(\d+)>")
 
 
 def random_token(rng: random.Random, kind: str, length: int) -> str:
-    """Random characters; of those of letters and digits each kind occurs, as in nearly all real ones."""
+    """Random characters. Of letters and digits each kind occurs, as in nearly all real secrets."""
     while True:
         made = "".join(rng.choices(_ALPHABETS[kind], k=length))
         if length < 6 or kind in "xdu" or re.search(r"\d.*[a-zA-Z]|[a-zA-Z].*\d", made):
@@ -40,7 +40,7 @@ def fill(template: str, rng: random.Random) -> str:
 
 
 def sample(pattern: re.Pattern[str], rng: random.Random) -> str:
-    """A random text that the pattern matches; repeats are short, classes are drawn from printable ASCII."""
+    """A random text that the pattern matches, with short repeats and printable ASCII."""
     while True:
         made = _draw(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE), rng, {})
         if pattern.search(made):
@@ -104,7 +104,7 @@ def _members(given: Any) -> str:
 
 
 def make_card(prefix: str, length: int, rng: random.Random) -> str:
-    """A number with a card's beginning, length and checksum."""
+    """A number with the prefix, length and checksum of a card."""
     body = prefix + "".join(rng.choices(string.digits, k=length - len(prefix) - 1))
     total = sum(int(d) if at % 2 else sum(divmod(int(d) * 2, 10)) for at, d in enumerate(reversed(body)))
     return f"{body}{-total % 10}"
@@ -118,7 +118,7 @@ def make_iban(country: str, length: int, rng: random.Random) -> str:
 
 
 def make_login(rng: random.Random) -> str:
-    """What docker stores: user and password in base64."""
+    """User and password in base64, as docker stores them."""
     return base64.b64encode(fill("robot:<a14>", rng).encode()).decode()
 
 
@@ -234,7 +234,7 @@ WRITTEN = (
     "webhook secret: s<a14>4",
     "twilio auth token is <x32>",
 )
-"""How people write: what is in the fields, or the last word without any, must go."""
+"""Sentences with secrets. The fields must be removed; without fields, the last word."""
 
 PLAIN = """
 the password must have 12 characters|a password needs at least 8 characters, one digit and one sign|token bucket|use a token bucket with 100 tokens per second
@@ -277,4 +277,4 @@ handlers/tacitd_handlers/learning/extraction2/Prompt2Builder|UserAuthenticationS
 the password policy changed in 2023|password auth is deprecated since 2021|token v2 replaces token v1|passwords, 3 of them, were reset|secret santa on 12/24|key 1 and key 2 are equal
 """
 SENTENCES = tuple(one for line in PLAIN.strip().splitlines() for one in re.split(r"(?<!\\)\|", line) if one)
-"""What people write about passwords, tokens, keys, hashes and numbers, without any secret in it."""
+"""Sentences about passwords, tokens, keys, hashes and numbers, without a secret."""

@@ -1,4 +1,4 @@
-"""Lines as Claude Code writes them, and a transcript made of them: for the tests of the reader."""
+"""Lines as Claude Code writes them, and transcripts made of them, for the tests of the reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMON = {
 
 
 BEGUN = opening("s1")
-"""What `write` begins a transcript with."""
+"""The shape with which `write` begins a transcript."""
 
 
 def raw(**fields: Any) -> bytes:
@@ -56,7 +56,7 @@ def attached(text: str, uuid: str, **attachment: Any) -> bytes:
 
 
 def write(path: Path, *lines: bytes) -> None:
-    """Write lines; the first ones of a transcript come after what the client begins it with."""
+    """Write lines. In a new transcript they follow the records with which the client begins it."""
     begun = BEGUN if is_new(path) else b""
     with path.open("ab") as out:
         out.write(begun + b"".join(lines))

@@ -1,7 +1,6 @@
-"""Waiting for what other threads and processes do: for a state of things, as long as a busy machine may need.
+"""Waiting until other threads and processes have reached a condition, as long as a busy machine may need.
 
-`PATIENCE` only bounds a test that fails. What a test wants to happen after a while happens by a clock that the
-test moves.
+`PATIENCE` only limits a test that fails. Time that a test depends on is a clock that the test moves.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PATIENCE = 60.0
 
 
 def until(condition: Callable[[], object], what: str = "it did not happen") -> None:
-    """Return when the condition holds; looked at in small steps of an event that nobody sets."""
+    """Wait until the condition is true. It is checked in small steps, by waiting for an event that is never set."""
     never, last = threading.Event(), time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < last, f"{what} within {PATIENCE:g} s"
@@ -25,7 +24,7 @@ def until(condition: Callable[[], object], what: str = "it did not happen") -> N
 
 
 def starts_when(ready: Callable[[], object]) -> Callable[[], float]:
-    """A monotonic clock that stands still until `ready`: a deadline does not pass while a child is only starting."""
+    """A monotonic clock that does not move until `ready`, so that no deadline passes while a child is starting."""
     began: float | None = None
 
     def monotonic() -> float:
@@ -40,7 +39,7 @@ def starts_when(ready: Callable[[], object]) -> Callable[[], float]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether no process has this pid, but for one that only waits to be reaped by init."""
+    """Whether no process has this pid, except one that only waits to be reaped by init."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -1,4 +1,4 @@
-"""A commit stands in a handler's log once, however often it had to be tried."""
+"""A commit is in a handler's log once, however often it was tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacitd.handler import Done
 
 
 def failing(log: Any, times: int) -> None:
-    """The next syncs of this log fail, though what was written stands in the file."""
+    """Let the next syncs of this log fail, although the written records are in the file."""
     real, left = log._disk.sync_data, [times]
 
     def sync(fd: int) -> None:
@@ -27,7 +27,7 @@ def failing(log: Any, times: int) -> None:
 
 
 def test_a_commit_whose_sync_failed_is_not_done_twice_after_a_restart(tmp_path: Path) -> None:
-    """RELIABILITY row 3: a failed fsync, then a success: 0 lost, 0 twice, also in what `open` is handed."""
+    """RELIABILITY row 3: after a failed fsync and a success, no commit is lost or repeated, also not for `open`."""
     scene = Scene(tmp_path)
     scene.settle()
     failing(scene.engine.consumers["a"].log, 1)
@@ -43,7 +43,7 @@ def test_a_commit_whose_sync_failed_is_not_done_twice_after_a_restart(tmp_path: 
 
 
 def test_the_same_is_true_of_an_event_without_records(tmp_path: Path) -> None:
-    """RELIABILITY row 3, for the end of a session; one that is told later is a commit of its own."""
+    """RELIABILITY row 3, for the end of a session. A later end is a commit of its own."""
     scene = Scene(
         tmp_path, Scripted(lambda event: Done(data={"did": ["x"]} if "Ended" in str(type(event)) else {}))
     )
@@ -60,7 +60,7 @@ def test_the_same_is_true_of_an_event_without_records(tmp_path: Path) -> None:
 
 
 def test_what_was_not_written_is_written(tmp_path: Path) -> None:
-    """Only what stands in the log is left out; two commits that are alike are two."""
+    """Only a record that is already in the log is left out: two equal commits are two records."""
     log, commits = Log(tmp_path / "log.jsonl"), Commits()
     record = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "job", "o": -1, "d": {"n": 1}}
     failing(log, 1)

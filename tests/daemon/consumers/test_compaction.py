@@ -1,4 +1,4 @@
-"""Making a long log short."""
+"""Compaction of a handler's log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _commit(consumer: Consumer, path: Path, first: int, count: int = 1) -> None:
 
 
 def test_a_short_log_is_left_alone(tmp_path: Path) -> None:
-    """Only a log of more than 8 MB is worth it."""
+    """Only a log of more than 8 MB is compacted."""
     consumer = _consumer(tmp_path, FakeClock())
     _commit(consumer, Path("/a"), 1)
     before = consumer.log.path.read_bytes()
@@ -60,7 +60,7 @@ def test_it_becomes_short_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_transcripts_that_are_long_gone_are_forgotten(tmp_path: Path) -> None:
-    """What still exists, or was touched within 60 days, is kept."""
+    """The positions in transcripts that exist, or were logged within 60 days, are kept."""
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
     for name in ("/there", "/gone"):

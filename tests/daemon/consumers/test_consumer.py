@@ -1,4 +1,4 @@
-"""A handler's log: what it says is what was so, wherever the daemon was killed."""
+"""A handler's log: after a restart the state is as it was, wherever the daemon was killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _consumer(
 
 
 def _known(consumer: Consumer) -> Mapping[str, Any]:
-    """Everything that the fold must bring back."""
+    """The state that the fold must restore."""
     streams = {
         path: (
             s.offset,
@@ -134,7 +134,7 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
 @given(STEPS)
 @examples(25)
 def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]) -> None:
-    """RELIABILITY row 1: what was committed is known after a restart at any point, and nothing else is."""
+    """RELIABILITY row 1: after a restart at any point, exactly the committed state is known."""
     with tempfile.TemporaryDirectory() as folder:
         clock = FakeClock()
         consumer = _consumer(Path(folder), clock)
@@ -163,7 +163,7 @@ def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]
 
 
 def test_without_save_a_crash_only_means_reading_again(tmp_path: Path) -> None:
-    """DESIGN "Consumers": a crash costs nothing but reading again."""
+    """DESIGN "Consumers": a crash costs only reading again."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     consumer.commit(stream, Position(100, 1), [_prompt(1)], {"n": 1})
@@ -173,7 +173,7 @@ def test_without_save_a_crash_only_means_reading_again(tmp_path: Path) -> None:
 
 
 def test_first_start_is_complete_or_none(tmp_path: Path) -> None:
-    """Issue "Reading": a crash within the first start must not make the past look new."""
+    """DESIGN "Sources": a crash during the first start does not make old records count as new."""
     consumer = _consumer(tmp_path)
     consumer.record_first_start({Path(f"/t/{i}.jsonl"): Position(i, i) for i in range(1200)})
     lines = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
@@ -186,7 +186,7 @@ def test_first_start_is_complete_or_none(tmp_path: Path) -> None:
 
 
 def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> None:
-    """DESIGN "Sources": with some grace, because a record bears the time at which Enter was pressed."""
+    """DESIGN "Sources": with a minute of grace, because a record has the time at which Enter was pressed."""
     consumer, free = _consumer(tmp_path / "a"), _consumer(tmp_path / "b", pays=False)
     for one in (consumer, free):
         one.record_first_start({})
@@ -202,7 +202,7 @@ def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> N
 
 
 def test_scan_sets_back_and_the_larger_wish_stays(tmp_path: Path) -> None:
-    """Issue "Reading": `tacitd scan` goes back, and a later shorter one takes nothing away."""
+    """DESIGN "Sources": `tacitd scan` asks for older prompts; a later scan of a shorter time keeps them."""
     consumer = _consumer(tmp_path)
     consumer.record_first_start({PATHS[0]: Position(500, 1)})
     stream = consumer.get_cursor(PATHS[0])
@@ -228,7 +228,7 @@ def test_paths_are_bytes(raw: bytes) -> None:
 
 
 def test_records_of_a_newer_version_and_broken_ones_are_left_alone(tmp_path: Path) -> None:
-    """A downgrade must start; what a newer version wrote survives a compaction."""
+    """After a downgrade the daemon starts, and records of the newer version survive a compaction."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     consumer.commit(stream, Position(10, 1), [_prompt(1)], {"n": 1})
@@ -259,7 +259,7 @@ def test_nothing_changes_where_the_commit_cannot_be_written(tmp_path: Path) -> N
 
 
 def test_an_answer_to_what_was_set_back_keeps_its_data_and_moves_nothing(tmp_path: Path) -> None:
-    """A transcript was rewritten while a handler worked on the old one: nothing of the new one may be skipped."""
+    """If a transcript is rewritten while a handler works on the old one, nothing of the new one is skipped."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     epoch = stream.epoch
@@ -269,7 +269,7 @@ def test_an_answer_to_what_was_set_back_keeps_its_data_and_moves_nothing(tmp_pat
 
 
 def test_the_end_is_of_what_was_done_when_it_was_told(tmp_path: Path) -> None:
-    """Issue "Reading": a session that was resumed while its end was handled ends once more."""
+    """SPEC S-32: a session that was resumed while its end was handled ends once more."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     consumer.commit(stream, Position(10, 1), [_prompt(1)], {})
@@ -283,7 +283,7 @@ def test_the_end_is_of_what_was_done_when_it_was_told(tmp_path: Path) -> None:
 
 
 def test_what_a_person_dropped_stays_dropped_whatever_its_id_looks_like(tmp_path: Path) -> None:
-    """Issue "Command line": `tacitd rescue drop`; an id is what a transcript, or a person, says it is."""
+    """`tacitd rescue drop`: an id from a transcript or a person may be any text."""
     ids = ["u1", "~nothing", "=zz", "", "~a~b~c"]
     consumer = _consumer(tmp_path)
     consumer.drop_prompts(ids)
@@ -292,7 +292,7 @@ def test_what_a_person_dropped_stays_dropped_whatever_its_id_looks_like(tmp_path
 
 
 def test_a_first_start_that_cannot_be_written_down_holds_all_the_same(tmp_path: Path) -> None:
-    """RELIABILITY rows 4 and 12: the clock is set back while the disk is full; what is typed then is not passed by."""
+    """RELIABILITY rows 4 and 12: prompts are not skipped if the clock is set back while the disk is full."""
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
     consumer.record_first_start({})

@@ -1,4 +1,4 @@
-"""Which words stand in the rescue log, and that they do not stay there a moment too long. Its own rules: test_state_logs.py."""
+"""Which prompts are in the rescue log, and when they are removed. The rules of the log itself: test_state_logs.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAY = 86400.0
 
 
 def parking(open_: list[bool]) -> Scripted:
-    """A handler that has no model until it is let."""
+    """A handler without a model until the test allows it."""
 
     def answer(event: Event) -> Outcome:
         if words_of(event) and not open_[0]:
@@ -27,7 +27,7 @@ def kept(scene: Scene) -> list[str]:
 
 
 def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
-    """DESIGN "Consumers": the text "leaves it when it was handled", also where the daemon died in between."""
+    """DESIGN "Consumers": a prompt is removed when it was handled, also if the daemon was killed in between."""
     open_ = [False]
     scene = Scene(tmp_path, parking(open_))
     scene.type("s", "one")
@@ -44,18 +44,18 @@ def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
 
 
 def test_what_was_rejected_stays_over_a_restart(tmp_path: Path) -> None:
-    """DESIGN "Consumers": a rejected prompt's position moved past it; its words are all that is left."""
+    """DESIGN "Consumers": the position has moved past a rejected prompt, so its text is kept."""
     scene = Scene(tmp_path, Scripted(lambda event: Rejected("never") if words_of(event) else Done()))
     scene.type("s", "one")
     scene.settle()
-    scene.dispatcher.dead_letters.append({"handler": [], "prompts": 5})  # what nobody wrote stops nothing
+    scene.dispatcher.dead_letters.append({"handler": [], "prompts": 5})  # malformed
     scene.restart()
     scene.settle(3700)
     assert kept(scene) == ["one"] and scene.handler.words == []
 
 
 def test_words_that_nobody_asked_to_read_are_not_copied(tmp_path: Path) -> None:
-    """Issue "Reading": `scan` of one project reads no other's past, and so nothing of it waits, or is kept."""
+    """A `scan` of one project offers no old prompts of another, so none of those waits or is kept."""
     open_ = [True]
     scene = Scene(tmp_path, parking(open_))
     other = scene.project("other")
