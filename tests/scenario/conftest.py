@@ -1,4 +1,4 @@
-"""The fixture of the scenarios: daemons that are stopped and looked over at the end."""
+"""The fixture of the scenarios: daemons that are stopped and checked at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support_daemon import Daemon, MakeDaemon
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[MakeDaemon]:
-    """Make a `Daemon`; not started, so that a test can prepare its world."""
+    """Make a `Daemon` that is not started yet, so that a test can prepare its files."""
     with ExitStack() as stack:
 
         def one(*args: Any, **options: Any) -> Daemon:

@@ -1,10 +1,10 @@
-"""tacitd's writer as a process: puts lines into files as it is told to on stdin, with the guards that the daemon has.
+"""tacitd's writer as a process: writes lines into files as commands on stdin ask, with the daemon's guards.
 
-With `rushes` in place of `waits` it does not wait for files that are being edited, so that it meets each save in the
-middle, as the daemon does at the end of its patience.
+With `rushes` instead of `waits` it does not wait for files that are being edited, so that it writes in the middle of
+each save, as the daemon does after its longest wait.
 
-    put PATH LINE      put a line under `## Facts`, after {"begun": LINE}
-    settle             answer when all of them are written and all that was swapped out was looked at: one JSON line
+    put PATH LINE      put a line under `## Facts`, after printing {"begun": LINE}
+    settle             print one JSON line when all lines are written and all swapped-out files were checked
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What test_scenario_systemd.py runs beside a user manager of systemd. Each part says `ok <step>` as it goes."""
+"""The parts of test_scenario_systemd.py that run beside a user manager of systemd. They print `ok <step>` for each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CONFIG = HOME / ".config/tacitd/config.toml"
 
 
 def say(text: str) -> None:
-    """To the test."""
+    """Print a line for the test."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def tacitd(*arguments: str, code: int = 0) -> str:
-    """Run a command; it must end with this code."""
+    """Run a command that must end with this code."""
     done = subprocess.run(
         [*PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -38,7 +38,7 @@ def tacitd(*arguments: str, code: int = 0) -> str:
 
 
 def systemctl(*arguments: str) -> str:
-    """Ask the manager."""
+    """Run `systemctl --user`."""
     done = subprocess.run(["systemctl", "--user", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (arguments, done)
     return done.stdout
@@ -50,7 +50,7 @@ def show(name: str) -> str:
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for a state of things."""
+    """Wait until a condition is true."""
     last = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < last, (what, systemctl("show", "tacitd"))
@@ -79,7 +79,7 @@ def learn(words: str) -> None:
 
 
 def life() -> None:
-    """Everything that a service goes through."""
+    """The whole life of the service."""
     printed = tacitd("service", "install", "--dry-run")
     assert not UNIT.exists() and "Type=notify" in printed
     drop_in = UNIT.with_name("tacitd.service.d") / "watchdog.conf"
@@ -112,7 +112,7 @@ def life() -> None:
 
 
 def reloads() -> None:
-    """By signal and by command, whole or not at all."""
+    """A reload by signal and by command, all or nothing."""
     pid = show("MainPID")
     good = CONFIG.read_text()
     CONFIG.write_text(good + "[budget]\ncalls_per_day = 77\n")
@@ -128,7 +128,7 @@ def reloads() -> None:
 
 
 def wedged() -> None:
-    """A loop that comes round no more is found by the watchdog, and what was typed meanwhile is learned."""
+    """The watchdog detects a blocked loop, and what was typed meanwhile is learned."""
     from tacitd.control.client import call_daemon
     from tacitd.state.paths import Paths
 
@@ -142,10 +142,10 @@ def wedged() -> None:
 
 
 def refused() -> None:
-    """What a restart would not mend is not tried again."""
+    """A failure that a restart cannot fix causes no restart."""
     CONFIG.write_text("[budget]\ncalls_per_day = -1\n")
     said = tacitd("service", "install", code=78)
-    assert "calls_per_day" in said and not UNIT.exists()  # nothing half done
+    assert "calls_per_day" in said and not UNIT.exists()  # all or nothing
     CONFIG.unlink()
     tacitd("start")
     assert "is running already" in tacitd("service", "install", code=69) and not UNIT.exists()

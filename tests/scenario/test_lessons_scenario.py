@@ -1,4 +1,4 @@
-"""A correction becomes a lesson with its origin, and a lesson that a person marked wrong stays away."""
+"""A correction becomes a lesson with its origin, and a lesson that a person marked wrong does not come back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRAFTS = (ECHO_FACTS, {"match": SYNTHESIS, "reply": f"LESSON: {PATTERN}\nSCOPE: 
 
 
 def shown(daemon: Any, id: str) -> dict[str, Any]:
-    """What `lesson show` says of a lesson."""
+    """The output of `lesson show`."""
     said = daemon.cli("lesson", "show", id, "--json")
     assert said.returncode == 0, said.stderr
     document: dict[str, Any] = json.loads(said.stdout)
@@ -25,13 +25,13 @@ def shown(daemon: Any, id: str) -> dict[str, Any]:
 
 
 def loaded(daemon: Any) -> str:
-    """What an agent is told."""
+    """The lessons that an agent loads."""
     return str(daemon.cli("lesson", "load", "--scope=tmux").stdout)
 
 
 def test_a_correction_becomes_a_lesson_and_a_wrong_one_stays_away(make: MakeDaemon) -> None:
-    """SPEC E-30, E-32: `show` names the session and the person's words; a second session with the same correction
-    brings nothing back once a person marked it wrong."""
+    """SPEC E-30, E-32: `show` names the session and the person's words; after a person marked the lesson wrong, a
+    second session with the same correction does not restore it."""
     daemon = make(DRAFTS)
     daemon.start()
     daemon.type_("s1", WORDS)

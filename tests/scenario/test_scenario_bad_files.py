@@ -1,4 +1,4 @@
-"""Files as they should not be: one clear line in `status` each, nothing else stops, nothing is lost."""
+"""Bad files: each has one clear line in `status`, other work continues, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEGABYTE = 1 << 20
 
 
 def degraded(daemon: Daemon) -> dict[str, str]:
-    """What `status` says is not as it should be, by id."""
+    """The degradations in `status`, by id."""
     return {one["id"]: one["what"] for one in daemon.status()["degraded"]}
 
 
@@ -34,7 +34,7 @@ def goes_on(daemon: Daemon) -> None:
 
 
 def test_what_is_only_named_like_a_transcript_is_left_alone(make: MakeDaemon) -> None:
-    """Bad input: a FIFO hangs nobody, a link is not followed, a directory is no file; each is named."""
+    """Bad input: a FIFO does not block, a link is not followed, a directory is not read; each is named."""
     daemon = make()
     folder = daemon.transcript("x").parent
     secret = daemon.home / "elsewhere.jsonl"
@@ -57,7 +57,7 @@ def test_what_is_only_named_like_a_transcript_is_left_alone(make: MakeDaemon) ->
 
 
 def test_an_unreadable_transcript_is_named_and_read_when_it_can_be(make: MakeDaemon) -> None:
-    """Bad input: unreadable; the cure is in the line, and nothing is lost."""
+    """Bad input: an unreadable file; the line has the fix, and nothing is lost."""
     daemon = make()
     daemon.before = bound()
     daemon.start()
@@ -102,7 +102,7 @@ def test_damaged_and_enormous_lines_hide_no_whole_record(make: MakeDaemon) -> No
 
 
 def _peak_memory(daemon: Daemon) -> int:
-    """Bytes; 0 where the system does not say."""
+    """Bytes; 0 if the system does not report them."""
     assert daemon.process is not None
     status = Path(f"/proc/{daemon.process.pid}/status")
     found = (
@@ -147,7 +147,7 @@ def test_shrunken_rewritten_and_vanished_transcripts(make: MakeDaemon) -> None:
 
 
 def test_words_typed_in_a_directory_that_is_gone_wait_for_it(make: MakeDaemon) -> None:
-    """Bad input: a `cwd` that does not exist any more; the words wait in sight and are learned when it is back."""
+    """Bad input: a `cwd` that no longer exists; the prompts are parked and listed, and learned when it exists again."""
     daemon = make()
     gone = daemon.new_project("gone", git=False)
     daemon.start()
@@ -165,7 +165,7 @@ def test_words_typed_in_a_directory_that_is_gone_wait_for_it(make: MakeDaemon) -
 
 
 def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
-    """DESIGN "Where it writes": nothing is written in it, nothing is paid for, and `status` says why."""
+    """DESIGN "Where it writes": nothing is written in it, nothing is paid for, and `status` has the reason."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1", daemon.home)
@@ -215,10 +215,10 @@ def test_a_learned_file_that_cannot_be_spliced_waits(
 
 
 def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon) -> None:
-    """SPEC S-21: other tools write into the raw file; bad lines are quarantined, good ones are facts like ours."""
+    """SPEC S-21: other tools write into the raw file; bad lines are quarantined, good lines count as facts."""
     daemon = make()
     daemon.start()
-    daemon.type_("s1", "hello")  # what lies in a project before it is first seen came with it
+    daemon.type_("s1", "hello")  # files that exist before the project is first seen are not tacitd's
     daemon.sync()
     tmp = daemon.project / "tmp"
     tmp.mkdir(exist_ok=True)
@@ -236,7 +236,7 @@ def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon
 
 
 def test_a_read_only_project_waits_before_money_is_spent(make: MakeDaemon) -> None:
-    """Bad input: a read-only project; asked before the model is paid."""
+    """Bad input: a read-only project; this is checked before the model is called."""
     daemon = make()
     daemon.before = bound()
     daemon.start()
@@ -298,7 +298,7 @@ def test_a_log_of_ours_that_cannot_be_read_stops_one_handler_and_is_named(make: 
 
 
 def test_a_start_that_fails_says_why_to_who_asked_for_it(make: MakeDaemon) -> None:
-    """Issue "`tacitd start`": what the detached process found is said by the one that waits for it."""
+    """DESIGN "Service": `tacitd start` prints the error that the detached process found."""
     daemon = make()
     (daemon.state / "lock").mkdir(0o700, parents=True)
     daemon.state.chmod(0o700)

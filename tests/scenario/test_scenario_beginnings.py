@@ -1,4 +1,4 @@
-"""Sessions as the client begins them, before a real daemon: records that name no directory first, words later."""
+"""Sessions as the client begins them, with a real daemon: first records that name no directory, later prompts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_session(daemon: Daemon, session: str, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", ["2.1.328", "2.1.328 cleared", "2.1.197", "2.0.76"])
 def test_a_line_that_a_person_deleted_is_no_longer_known(make: MakeDaemon, shape: str) -> None:
-    """SPEC S-41, S-43: the project is watched, so that the same words are not dropped as known."""
+    """SPEC S-41, S-43: the project is watched, so a fact whose line was removed is not dropped as known."""
     assert shape in SHAPES
     daemon = make()
     daemon.start()
@@ -42,14 +42,12 @@ def test_a_line_that_a_person_deleted_is_no_longer_known(make: MakeDaemon, shape
 
 
 def test_a_session_of_a_second_ends_two_minutes_later(make: MakeDaemon) -> None:
-    """CLAUDE_CODE fact 18: its client is seen when its transcript first grows, and `status` says when its lines come."""
+    """CLAUDE_CODE fact 18: its client is found when its transcript first grows; `status` names the time of its lines."""
     daemon = make()
     daemon.start()
     folder = daemon.home / ".claude" / "sessions"
     folder.mkdir()
-    daemon.type_(
-        "other", "Prefers basalt-2"
-    )  # one that is open already: the session files were just looked at
+    daemon.type_("other", "Prefers basalt-2")  # open already: the files were just read
     daemon.wait_until(lambda status: len(status["sessions"]) == 1)
     client = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
@@ -72,7 +70,7 @@ def test_a_session_of_a_second_ends_two_minutes_later(make: MakeDaemon) -> None:
 
 
 def test_a_hundred_sessions_in_a_hundred_directories_wait_until_a_person_says_so(make: MakeDaemon) -> None:
-    """RELIABILITY 16: nothing is paid for; one line says why; `tacitd resume` lets it go on."""
+    """RELIABILITY 16: nothing is paid for; one line has the reason; `tacitd resume` continues the work."""
     daemon = make(BUDGET__CALLS_PER_DAY="5000", BUDGET__USD_PER_DAY="100", BUDGET__USD_PER_MONTH="100")
     daemon.start()
     before = len(daemon.put_to_model())

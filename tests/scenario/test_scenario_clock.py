@@ -1,4 +1,4 @@
-"""A real daemon whose wall clock is set: from 2006 to now, back, and forward again."""
+"""A real daemon whose wall clock is set from 2006 to now, back, and forward again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support_daemon import Daemon, MakeDaemon
 pytestmark = pytest.mark.scenario
 
 JOBS = ("continuity.sessions", "learner.retests", "lessons.tidy", "profile.changelog", "profile.fade")
-"""The jobs whose runs are in their handler's log: those of an hour and longer."""
+"""The jobs whose runs are in their handler's log: those with an interval of an hour or more."""
 YEAR_2006 = 1_136_073_600.0
 # The kernel's clock cannot be set by a test, so the daemon's process is started with one that the test moves by a FIFO.
 MOVED = """
@@ -37,8 +37,8 @@ main()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells CPU and memory")
 def test_a_clock_set_20_years_ahead_costs_one_run_of_each_job(make: MakeDaemon) -> None:
-    """RELIABILITY row 12, on a real daemon with all jobs of the shipped handlers. Listing what was missed since 2006
-    would take 392 MB for the job of a minute."""
+    """RELIABILITY row 12, on a real daemon with all jobs of the shipped handlers. A list of the runs that the job of a
+    minute missed since 2006 would take 392 MB."""
     daemon = make()
     fifo = daemon.root / "clock"
     os.mkfifo(fifo)
@@ -67,7 +67,7 @@ def _set_clock(fifo: Path, to: float) -> None:
 
 
 def _turn(daemon: Daemon) -> None:
-    """Return when the engine has looked at the clock and handled what was due."""
+    """Return when the engine has read the clock and handled the due jobs."""
     for _ in range(2):
         daemon.sync()
 
@@ -77,7 +77,7 @@ def _wait_for_runs(daemon: Daemon, wanted: dict[str, int]) -> None:
 
 
 def _runs(daemon: Daemon) -> Counter[str]:
-    """How often each job was run, as the handlers' logs have it."""
+    """The number of runs of each job in the handlers' logs."""
     found: Counter[str] = Counter()
     for path in (daemon.state / "handlers").glob("*/log.jsonl"):
         for text in path.read_text().splitlines():

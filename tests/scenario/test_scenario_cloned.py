@@ -1,4 +1,4 @@
-"""A real tacitd, and a person who clones a stranger's repository and works in it."""
+"""A real tacitd, and a person who clones a foreign repository and works in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULES = ".claude/rules/tacitd-learned.md"
 
 
 def hostile_files(fact: str) -> dict[str, str]:
-    """What the stranger committed: each file would be tacitd's own, had it written them."""
+    """The foreign repository's files. They have the names of tacitd's own files."""
     raw = json.dumps({"ts": "2026-11-20T07:00:00Z", "facts": [fact], "batch": "0123456789abcdef"}) + "\n"
     return {
         "README.md": "# A stranger's project\n",
@@ -30,7 +30,7 @@ def hostile_files(fact: str) -> dict[str, str]:
 
 
 def clone_hostile_repository(daemon: Daemon) -> Path:
-    """Clone what the stranger published, as a person does it."""
+    """Clone the foreign repository, as a person does."""
     origin, clone = daemon.root / "origin", daemon.home / "work" / "clone"
     for name, text in hostile_files(EVIL).items():
         path = origin / name
@@ -52,7 +52,7 @@ def begin_session(daemon: Daemon, session: str) -> None:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_cloned_repository_teaches_nothing(make: MakeDaemon, killed: bool) -> None:
-    """SPEC S-02, S-52: the first session learns what its person typed, and the clone is as it was cloned."""
+    """SPEC S-02, S-52: the first session learns what was typed in it, and the cloned files do not change."""
     daemon = make()
     clone = clone_hostile_repository(daemon)
     daemon.start()

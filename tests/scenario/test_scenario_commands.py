@@ -1,4 +1,4 @@
-"""Commands as a person runs them: real processes, a stand-in for claude, with a daemon and without one."""
+"""Commands as a person runs them: real processes and a stand-in for claude, with and without a daemon."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.scenario
 
 
 def long_ago(daemon: Daemon, session: str = "s1", seconds: float = 7200.0) -> None:
-    """Nobody has worked in the session since then, as a daemon that starts now must see it."""
+    """Make the session look idle since then to a daemon that starts now."""
     at = time.time() - seconds
     os.utime(daemon.transcript(session), (at, at))
 
 
 def test_run_once_does_all_that_waits_and_leaves(make: MakeDaemon) -> None:
-    """Issue "`run --once` (all pending work including the synthesis of ended sessions, then exit)"."""
+    """`run --once` does all pending work, including the synthesis of ended sessions, and exits."""
     daemon = make()
     assert daemon.cli("run", "--once").returncode == 0
     daemon.type_("s1", "Prefers amber-1")
@@ -42,12 +42,12 @@ def test_run_once_does_all_that_waits_and_leaves(make: MakeDaemon) -> None:
 
 
 def test_run_once_finds_orphans(make: MakeDaemon) -> None:
-    """SPEC S-52: the facts of a session whose daemon is gone, and of another tool."""
+    """SPEC S-52: the facts of a session whose daemon was killed, and those of another tool."""
     daemon = make()
     daemon.cli("run", "--once")
     daemon.type_("s1", "Prefers amber-2")
     assert daemon.cli("run", "--once").returncode == 0
-    assert daemon.learned == []  # somebody may still be working in that session
+    assert daemon.learned == []  # that session may still be live
     long_ago(daemon)
     with (daemon.project / "tmp/learning-raw.jsonl").open("a") as file:
         file.write('{"facts": ["Prefers amber-3"]}\n')
@@ -56,7 +56,7 @@ def test_run_once_finds_orphans(make: MakeDaemon) -> None:
 
 
 def test_run_once_with_something_parked_ends_with_75(make: MakeDaemon) -> None:
-    """Exit code 75, what is parked and why, on stderr; later it goes on."""
+    """Exit code 75, with the parked work and its reason on stderr; later the work continues."""
     daemon = make([{"match": ".", "fault": "usage-limit"}])
     daemon.cli("run", "--once")
     daemon.type_("s1", "Prefers amber-4")
@@ -79,7 +79,7 @@ def test_a_second_engine_is_refused(make: MakeDaemon) -> None:
 
 @pytest.mark.parametrize("running", [True, False])
 def test_init_and_synthesize_with_and_without_a_daemon(make: MakeDaemon, running: bool) -> None:
-    """Issue: both ask the daemon, and do it themselves where none runs."""
+    """Both commands call the daemon, and do the work themselves if none runs."""
     daemon = make()
     (daemon.project / "AGENTS.md").write_text("- Test first\n")
     if running:
@@ -96,7 +96,7 @@ def test_init_and_synthesize_with_and_without_a_daemon(make: MakeDaemon, running
 
 
 def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
-    """Exit code 2, with the reason, through the socket and without it; an excluded one is said as well."""
+    """Exit code 2 with the reason, with and without a daemon, also for an excluded directory."""
     daemon = make()
     for _ in range(2):
         for where in (daemon.home, daemon.root / "nowhere"):
@@ -112,7 +112,7 @@ def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
 
 
 def test_exclude_holds_from_that_moment_and_undo_gives_it_back(make: MakeDaemon) -> None:
-    """Issue "`exclude DIR` stops writing there": nothing of it goes to the model any more; no restart is needed."""
+    """DESIGN "Where it writes": `exclude DIR` stops writing there and model calls for it, without a restart."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-6")
@@ -127,7 +127,7 @@ def test_exclude_holds_from_that_moment_and_undo_gives_it_back(make: MakeDaemon)
 
 
 def test_sync_says_what_waits_and_write_does_it(make: MakeDaemon) -> None:
-    """A fact that waits for its session's end is not `all handled`; `--write` makes its line, and says which."""
+    """While a fact waits for its session's end, `sync` prints no `all handled`; `--write` writes and names its line."""
     daemon = make()
     daemon.start()
     assert daemon.cli("sync").stderr == "all handled\n"
@@ -150,7 +150,7 @@ def test_sync_says_what_waits_and_write_does_it(make: MakeDaemon) -> None:
 
 @pytest.mark.parametrize("running", [True, False])
 def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
-    """Lines, or why there is none."""
+    """The output has the lines, or the reason why there is none."""
     daemon = make()
     daemon.start()
     if not running:
@@ -170,7 +170,7 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
         assert said.stderr == f"1 fact made no new line in {daemon.project}: {why}\n", said.stderr
     daemon.claude.rules(LEARNING)
     lock = daemon.project / ".#LEARNED.md"
-    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # an Emacs that runs has it open
+    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # a running Emacs has it open
     daemon.type_("s3", "Prefers amber-3")
     said = daemon.cli("synthesize", str(daemon.project))
     assert said.returncode == 75 and f"1 fact still waits in {daemon.project}\n" in said.stderr, said.stderr
@@ -195,7 +195,7 @@ def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
 
 @pytest.mark.parametrize("running", [True, False])
 def test_scan_learns_the_past_when_it_is_asked_to(make: MakeDaemon, running: bool) -> None:
-    """Issue "First start": the past costs nothing unasked; `scan --yes` goes back, once."""
+    """DESIGN "Sources": old prompts are not paid for unless a person asks; `scan --yes` learns from them, once."""
     daemon = make()
     daemon.type_("s1", "Prefers amber-8")
     if running:
@@ -213,7 +213,7 @@ def test_scan_learns_the_past_when_it_is_asked_to(make: MakeDaemon, running: boo
 
 
 def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) -> None:
-    """Issue "says what is parked and why (75)"; as JSON too."""
+    """It names what is parked and why, and ends with 75; also as JSON."""
     daemon = make([{"match": ".", "fault": "logged-out"}])
     daemon.start()
     daemon.type_("s1", "Prefers amber-9")
@@ -225,7 +225,7 @@ def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) 
 
 
 def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
-    """DESIGN "Consumers": words that were rejected are kept until somebody lets go of them."""
+    """DESIGN "Consumers": the text of rejected prompts is kept until a person drops it."""
     daemon = make([{"match": "poison", "reply": "x" * 9000}, {"match": ".", "reply": "NONE"}])
     daemon.start(DISPATCH__FIRST_PAUSE="50ms")
     daemon.type_("s1", "poison-10")
@@ -240,7 +240,7 @@ def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
 
 
 def test_pause_and_resume(make: MakeDaemon) -> None:
-    """Issue "`pause`, `resume` (all, `--project DIR`, `--session ID`)"."""
+    """`pause` and `resume`: everything, `--project DIR`, `--session ID`."""
     daemon = make()
     daemon.start()
     assert daemon.cli("pause", "--project", "a", "--session", "b").returncode == 2
@@ -258,7 +258,7 @@ def test_pause_and_resume(make: MakeDaemon) -> None:
 
 
 def test_output_in_a_pipe_has_no_colour(make: MakeDaemon) -> None:
-    """STYLE: colour and tables for a terminal only; data on stdout, talk on stderr."""
+    """DESIGN "Control": colour and tables only on a terminal; data on stdout, messages on stderr."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-14")
@@ -282,13 +282,13 @@ def _held(pipe: int) -> int:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.Signals) -> None:
-    """Issue "`tacitd demo` … leaves nothing behind", however it ends."""
+    """`tacitd demo` leaves nothing behind, however it ends."""
     place = tmp_path / "t"
     place.mkdir()
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(place), "LANG": "C.UTF-8"}
     out, into = os.pipe()
     room = fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
-    filled = os.write(into, b"." * (room - 128))  # room for the first line only: the demo waits behind it
+    filled = os.write(into, b"." * (room - 128))  # room for the first line only: the demo blocks after it
     with (
         os.fdopen(out, "rb") as shown,
         subprocess.Popen([*PROGRAM, "demo"], env=environ, stdout=into, stderr=subprocess.PIPE) as process,

@@ -1,4 +1,4 @@
-"""A person saves in every way that there is while tacitd writes into the same files: real processes, real files.
+"""A person saves in many ways while tacitd writes into the same files: real processes, real files.
 
 RELIABILITY row 11, shortened: 300 edits instead of 10,000. `TACITD_EDITS=10000` is a full run.
 """
@@ -31,13 +31,13 @@ SEED = int(os.environ.get("TACITD_SEED", "11"))
 EACH = 5
 """Edits of one file."""
 AT_ONCE = 120
-"""Files between two looks at what became of them; fewer where fewer edits are asked for."""
+"""Files between two checks of the results; fewer if fewer edits are asked for."""
 WRITER = Path(__file__).parent / "editing_writer.py"
 
 
 @dataclass
 class Found:
-    """What became of the edits."""
+    """The results of the edits."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
@@ -57,13 +57,13 @@ class Writer:
         self._reader.start()
 
     def put(self, path: Path, line: str) -> None:
-        """Have a line put into a file; returns when that begins."""
+        """Let the writer put a line into a file. Returns when it begins."""
         self.begun[line] = threading.Event()
         self._tell(f"put {path} {line}")
         assert self.begun[line].wait(60), f"{line} was never begun"
 
     def settle(self) -> dict[str, Any]:
-        """Wait until all is written and looked at; what the writer says then."""
+        """Wait until everything is written and checked, and return the writer's answer."""
         self._tell("settle")
         return self.settled.get(timeout=240)
 
@@ -92,7 +92,7 @@ class Writer:
 
 
 def edit_all(people: list[Person], writer: Writer, chance: random.Random) -> None:
-    """Each file is saved some times, each time while the writer puts a line into it."""
+    """Save each file several times, each time while the writer puts a line into it."""
     ways = [*WAYS, *ADDING]
     planned = [(p, [(chance.choice(ways), chance.uniform(0.0, 0.03)) for _ in range(EACH)]) for p in people]
 
@@ -118,7 +118,7 @@ def judge(person: Person, copies: list[Path], found: Found) -> None:
     found.counts["lines of ours in the file"] += text.count(OURS)
     found.counts["lines of ours"] += EACH
     missing = [line for line in wanted if line not in kept and line not in beside]
-    # `>>` onto a file that ended in the middle of a line: its words are there, at the end of that line.
+    # `>>` onto a file without a last newline: the text is at the end of that line.
     glued = [line for line in missing if line in text]
     found.counts["glued"] += len(glued)
     found.lost += [f"{person.path.name}: {line}" for line in missing if line not in glued]

@@ -1,4 +1,4 @@
-"""A disk that is really full: a small tmpfs in a mount namespace of its own, filled and freed under a running daemon."""
+"""A full disk: a small tmpfs in a mount namespace of its own, filled and freed while a daemon runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = "No space left on device"
 
 
 class SmallDisk:
-    """A directory that is a disk of 2 MB for whoever enters."""
+    """A directory that is a disk of 2 MB for processes in its mount namespace."""
 
     def __init__(self, place: Path) -> None:
         place.mkdir()
@@ -39,7 +39,7 @@ class SmallDisk:
         self._fill = Path(f"/proc/{self._holder.pid}/root{place}/fill")
 
     def fill(self) -> None:
-        """Not one more byte."""
+        """Fill the disk to its last byte."""
         with self._fill.open("ab", buffering=0) as file:
             for size in (4096, 1):
                 try:
@@ -49,11 +49,11 @@ class SmallDisk:
                     assert error.errno == errno.ENOSPC
 
     def free(self) -> None:
-        """There is room again."""
+        """Free space."""
         self._fill.unlink()
 
     def close(self) -> None:
-        """The disk is gone with everything on it."""
+        """Remove the disk with everything on it."""
         self._holder.communicate()
 
 
@@ -71,7 +71,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 def daemon(
     make: MakeDaemon, disk: SmallDisk, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Daemon:
-    """Its state is on the small disk."""
+    """A daemon whose state is on the small disk."""
     made = make(SOCKET=str(tmp_path_factory.mktemp("s") / "s"), BUDGET__CALLS_PER_MINUTE="1000")
     made.state = tmp_path.resolve() / "disk" / "state"
     made.environ["TACITD_STATE_DIR"] = str(made.state)
@@ -80,7 +80,7 @@ def daemon(
 
 
 def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk) -> None:
-    """RELIABILITY 4: what cannot be written waits in sight with its cure, the daemon goes on, and nothing is lost."""
+    """RELIABILITY 4: what cannot be written waits, listed with its fix; the daemon runs on, and nothing is lost."""
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     assert daemon.sync() == []
@@ -100,7 +100,7 @@ def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk)
 
 
 def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon, disk: SmallDisk) -> None:
-    """RELIABILITY 4, no crash loop: a service manager that starts it again finds it running, not failing five times."""
+    """RELIABILITY 4, no crash loop: after a restart by a service manager the daemon runs."""
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     assert daemon.sync() == []

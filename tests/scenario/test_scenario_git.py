@@ -1,4 +1,4 @@
-"""What git sees of all this, and what a person decides about it."""
+"""What git shows of tacitd's files, and a person's decisions about it: `share`, `exclude`, removed lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOTH = {
 
 
 def learn(daemon: Daemon, words: str) -> None:
-    """A session that works in `src`, to its end."""
+    """Run a session in `src` to its end."""
     folder = daemon.project / "src"
     folder.mkdir(exist_ok=True)
     append(daemon.begin("s1"), line(tool_record("s1", folder / "main.py", str(daemon.project))))
@@ -43,7 +43,7 @@ def test_nothing_is_published_until_it_is_shared(make: MakeDaemon) -> None:
 
 
 def test_an_excluded_project_is_left_alone_at_once(make: MakeDaemon) -> None:
-    """`tacitd exclude`: nothing is written there and nothing is asked, also while a daemon runs; `--undo` ends it."""
+    """`tacitd exclude`: no writing and no model calls there, also while a daemon runs; `--undo` ends it."""
     daemon = make()
     daemon.start()
     assert daemon.cli("exclude", str(daemon.project)).returncode == 0
@@ -59,7 +59,7 @@ def test_an_excluded_project_is_left_alone_at_once(make: MakeDaemon) -> None:
 
 
 def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
-    """SPEC S-28: every byte of a person's text survives; a line that they took out is not written again, and counted."""
+    """SPEC S-28: a person's text is kept byte for byte; a line that they removed is counted and not written again."""
     daemon = make()
     mine = "# My notes\r\n\r\nSome *prose*.\r\n\r\n## Testing\r\n- never sleep in tests\r\n"
     (daemon.project / "LEARNED.md").write_bytes(mine.encode())

@@ -1,4 +1,4 @@
-"""`kill -9` at random moments of a real daemon while a person types: nothing lost, nothing twice, nothing torn.
+"""`kill -9` at random moments of a real daemon while a person types: nothing is lost, repeated or torn.
 
 RELIABILITY row 1, shortened: 10 kills with one seed instead of 2,000 over five. `TACITD_KILLS=300 TACITD_SEED=1` tries more
 (not many more with one seed: the stand-in repeats what LEARNED.md says, and its answers become too long to be taken).
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.scenario
 KILLS = int(os.environ.get("TACITD_KILLS", "10"))
 SEED = int(os.environ.get("TACITD_SEED", "20261120"))
 NEW = 0.15 * min(1.0, 25 / KILLS)
-"""How often a session begins."""
+"""The share of prompts that begin a new session."""
 MOST = 25
-"""Sessions in all: with 30 an hour in one directory the growth breaker takes the person for a program."""
+"""Maximum number of sessions: at 30 an hour in one directory the growth breaker would close it."""
 RICH = {"BUDGET__CALLS_PER_DAY": "100000", "BUDGET__USD_PER_DAY": "1000", "BUDGET__USD_PER_MONTH": "1000"}
 RULES = (
     {
@@ -55,7 +55,7 @@ RULES = (
 
 @dataclass
 class Person:
-    """Somebody who types into a few sessions, some of them in folders that are new. Keeps what was typed."""
+    """A person who types into a few sessions, some of them in new folders. Records what was typed."""
 
     daemon: Daemon
     chance: random.Random
@@ -64,7 +64,7 @@ class Person:
     sessions: int = 0
 
     def transcript(self) -> Path:
-        """One of the newest sessions, or a new one: sometimes in a nested folder that was not there."""
+        """One of the newest sessions, or a new one, sometimes in a new nested folder."""
         if not self.sessions or (self.sessions < MOST and self.chance.random() < NEW):
             self.sessions += 1
         session = f"s{max(1, self.sessions - self.chance.randrange(2))}"
@@ -75,7 +75,7 @@ class Person:
         return folder / f"{session}.jsonl"
 
     def type_(self) -> None:
-        """One prompt; one write in five is torn, and finished at some later time."""
+        """Type one prompt. One write in five is torn and completed later."""
         path = self.transcript()
         whole = line(self._record(path)) if path not in self.unfinished else b""
         data = self.unfinished.pop(path, b"") + whole
@@ -100,7 +100,7 @@ class Person:
 
 @pytest.mark.timeout(600 + 10 * KILLS)
 def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDaemon) -> None:
-    """RELIABILITY 1 and 16, factor 1/200: every fact once or in sight, no prompt paid for more than twice."""
+    """RELIABILITY 1 and 16, factor 1/200: every fact occurs once or is listed; no prompt is paid for over twice."""
     daemon = make(RULES, EXTRACTION__SETTLE="0s", SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1s", **RICH)
     chance = random.Random(SEED)
     person = Person(daemon, chance)
@@ -123,7 +123,7 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDae
 
 
 def check(daemon: Daemon, person: Person) -> None:
-    """Against what was typed."""
+    """Compare with what was typed."""
     typed, lines, put = person.typed, Counter(daemon.learned), Counter(daemon.put_to_model())
     kept = Counter(str(one["text"]) for one in daemon.call("rescued")["kept"])
     assert set(lines.values()) == {1}, "a fact stands twice"
@@ -137,14 +137,14 @@ def check(daemon: Daemon, person: Person) -> None:
 
 
 def begun(daemon: Daemon, prompt: str) -> int:
-    """How often a call with this prompt was put on record before it was made: a kill may come before its child was
-    started."""
+    """The number of recorded calls with this prompt. A call is recorded before its child is started, so a kill may come
+    in between."""
     records = map(json.loads, (daemon.state / "budget.jsonl").read_text().splitlines())
     return sum(prompt in record.get("parts", ()) for record in records)
 
 
 def dead_letters(daemon: Daemon) -> list[dict[str, list[str]]]:
-    """What was given up, and never for another reason than two kills during its call."""
+    """The rejected prompts. The only reason may be two kills during their calls."""
     log = daemon.state / "dead.jsonl"
     letters = [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []
     assert all("killed twice" in letter["reason"] for letter in letters), letters

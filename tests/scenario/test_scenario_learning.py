@@ -1,4 +1,4 @@
-"""The learning handler inside a real daemon: what its unit tests play by hand, the engine does here."""
+"""The learning handler in a real daemon, with the real engine in place of the unit tests' bench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.scenario
 
 
 def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_hand(make: MakeDaemon) -> None:
-    """SPEC S-23: kept and retried, then a dead letter that `status` shows; nobody pays for it again unasked."""
+    """SPEC S-23: kept and retried, then a dead letter in `status`; it is not paid for again unless a person asks."""
     daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": "no form at all"}])
     daemon.start(SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="50ms")
     daemon.type_("s1", "Prefers amber-1")
@@ -39,7 +39,7 @@ def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_han
 
 
 def test_orphans_of_many_projects_are_found_at_the_start(make: MakeDaemon) -> None:
-    """SPEC S-52: for every project known to the daemon, in one round; one that cannot be written stops no other."""
+    """SPEC S-52: for every known project in one run; one that cannot be written does not stop the others."""
     daemon = make()
     daemon.start()
     places = [daemon.new_project(f"p{number}") for number in range(4)]
@@ -66,7 +66,7 @@ def test_orphans_of_many_projects_are_found_at_the_start(make: MakeDaemon) -> No
 
 
 def test_each_project_is_named_once_when_it_is_first_written_in(make: MakeDaemon) -> None:
-    """Issue "names each repository when something is written there for the first time"."""
+    """The log names each repository when something is written there for the first time."""
     daemon = make()
     daemon.start()
     other = daemon.new_project("other")
@@ -101,7 +101,7 @@ def test_what_was_learned_in_two_projects_says_so(make: MakeDaemon) -> None:
 
 
 def test_links_in_a_strangers_repository_lead_nowhere(make: MakeDaemon, tmp_path: Path) -> None:
-    """RELIABILITY 19: a clone may hold links under every name of ours; no file of the person's is touched."""
+    """RELIABILITY 19: a clone may contain links under every name of tacitd's files; no file of the person's changes."""
     daemon = make()
     mine = tmp_path / "bashrc"
     mine.write_text("mine\n")

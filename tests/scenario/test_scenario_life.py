@@ -1,4 +1,4 @@
-"""The process itself: one at a time, leaving in time, answering whoever asks."""
+"""The process: one at a time, timely stops, and answers on the socket."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from support_daemon import EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, le
 pytestmark = pytest.mark.scenario
 STARTS = int(os.environ.get("TACITD_TEST_STARTS", "20"))
 LINE = b'{"jsonrpc":"2.0","id":1,"method":"status"}\n'
-"""What the README tells people to send."""
+"""The request in the README."""
 
 
 @pytest.mark.timeout(900)
 def test_of_many_simultaneous_starts_exactly_one_survives(make: MakeDaemon) -> None:
-    """RELIABILITY 13, factor 1/5 unless TACITD_TEST_STARTS says 100: the others end with 69 and a sentence; the one that runs is not disturbed."""
+    """RELIABILITY 13, factor 1/5 unless TACITD_TEST_STARTS is 100: the others end with 69 and a message; the one that
+    runs is not disturbed."""
     daemon = make()
     starting = {number: daemon.spawn("run", output=f"output-{number}") for number in range(STARTS)}
     try:
@@ -55,7 +56,7 @@ def test_it_leaves_within_two_seconds_when_idle(make: MakeDaemon) -> None:
     """RELIABILITY 14: SIGTERM ends it with 0; so does `tacitd stop`; a second start finds everything in place."""
     daemon = make()
     took = [60.0]
-    while min(took) >= 2.0 and len(took) < 8:  # the best of some: the machine may be busy with other tests
+    while min(took) >= 2.0 and len(took) < 8:  # the best of several: the machine may be busy with other tests
         daemon.start()
         took.append(daemon.stop())
         assert not daemon.socket.exists()
@@ -69,9 +70,9 @@ def test_it_leaves_within_two_seconds_when_idle(make: MakeDaemon) -> None:
 
 
 def test_it_leaves_within_fifteen_seconds_with_a_call_in_flight(make: MakeDaemon) -> None:
-    """RELIABILITY 14: no orphan process, and the words that were on their way are learned at the next start.
+    """RELIABILITY 14: no orphan process, and prompts that were in flight are learned after the next start.
 
-    One daemon for each way to hang. They end at the same time, because each gives its call eight seconds to finish.
+    One daemon for each way to hang. They stop at the same time, because each gives its call eight seconds to finish.
     """
     daemons: dict[str, Daemon] = {}
     for fault in ("hang", "hang-family", "hang-deaf"):
@@ -91,7 +92,7 @@ def test_it_leaves_within_fifteen_seconds_with_a_call_in_flight(make: MakeDaemon
 
 
 def test_what_a_killed_daemon_left_running_is_ended_by_the_next(make: MakeDaemon) -> None:
-    """SPEC S-65: a child of the model that outlives a killed daemon, and what it started, are found and ended."""
+    """SPEC S-65: a model's child that outlives a killed daemon is ended, with the processes that it started."""
     daemon = make(
         [{"match": EXTRACTION, "fault": "hang-family", "times": 1}, *LEARNING], EXTRACTION__SETTLE="0s"
     )
@@ -151,9 +152,9 @@ def _ask(daemon: Daemon, data: bytes) -> dict[str, dict[str, object]]:
 
 
 def test_once_leaves_nothing_behind_when_it_is_told_to_end(make: MakeDaemon) -> None:
-    """RELIABILITY 14, for `run --once` under cron or `timeout`: no orphan process, a sentence, 128 and the signal.
+    """RELIABILITY 14, for `run --once` under cron or `timeout`: no orphan process, a message, and 128 plus the signal.
 
-    One process for each signal. They end at the same time, because each gives its call eight seconds to finish.
+    One process for each signal. They stop at the same time, because each gives its call eight seconds to finish.
     """
     running: dict[signal.Signals, tuple[Daemon, subprocess.Popen[str]]] = {}
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -191,7 +192,7 @@ def test_a_command_with_another_environment_finds_the_daemon(make: MakeDaemon, t
 
 
 def test_a_status_is_there_from_the_first_moment(make: MakeDaemon) -> None:
-    """Issue "Command line": where no daemon runs, `status` prints what the files say, also after kill -9 at once."""
+    """DESIGN "Control": without a daemon `status` prints the document in the files, also right after kill -9."""
     daemon = make(LEARNING)
     daemon.start()
     daemon.kill9()
@@ -200,7 +201,7 @@ def test_a_status_is_there_from_the_first_moment(make: MakeDaemon) -> None:
 
 
 def test_it_runs_with_its_standard_streams_closed(make: MakeDaemon) -> None:
-    """Some supervisors start programs so: nothing that it opens may get their numbers."""
+    """Some supervisors start programs with closed standard streams. No opened file may get their numbers."""
     daemon = make()
     command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *PROGRAM, "run"]
     daemon.process = subprocess.Popen(command, env=daemon.environ, cwd=daemon.root)
@@ -212,7 +213,8 @@ def test_it_runs_with_its_standard_streams_closed(make: MakeDaemon) -> None:
 
 
 def test_more_callers_than_it_takes_are_told_that_it_is_busy(make: MakeDaemon) -> None:
-    """RELIABILITY 17, factor 1/10: a hundred silent connections; reading goes on, and nobody hears "no daemon runs"."""
+    """RELIABILITY 17, factor 1/10: with a hundred silent connections reading continues, and no caller gets "no daemon
+    runs"."""
     daemon = make()
     daemon.start()
     silent = [socket.socket(socket.AF_UNIX) for _ in range(100)]
@@ -248,7 +250,7 @@ except OSError:
 
 
 def test_another_user_is_refused(make: MakeDaemon) -> None:
-    """RELIABILITY 17: the directory's mode keeps others out, and where it does not, the peer's uid does."""
+    """RELIABILITY 17: the directory's mode keeps other users out, otherwise the check of the peer's uid."""
     if os.geteuid() != 0:
         pytest.skip("only root can be two users")
     with TemporaryDirectory() as place:

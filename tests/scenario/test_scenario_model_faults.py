@@ -1,4 +1,4 @@
-"""A model that is slow, broken, hostile or out of reach: one clear line in `status`, and nothing lost."""
+"""A model that is slow, broken, hostile or not reachable: one clear line in `status`, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ FAULTS = {
     "no-such-model": "selected model",
     "credit": "Credit balance is too low",
 }
-"""What the stand-in does, and what `status` says of it."""
+"""The stand-in's fault, and the text in `status`."""
 
 
 def failing(fault: str, words: str) -> dict[str, object]:
-    """A rule by which the extraction of these words fails."""
+    """A rule that makes the extraction of this text fail."""
     return {"match": f"{EXTRACTION}.*{words}", "fault": fault}
 
 
 def outside(daemon: Daemon) -> set[str]:
-    """Every path in the home that is neither in a project nor one that docs/files.md names as ours."""
+    """Every path in the home that is neither in a project nor in docs/files.md."""
     ours = [
         daemon.home / "work",
         daemon.home / ".claude" / "user-memory",
@@ -87,7 +87,7 @@ def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> Non
 
 
 def test_a_client_that_hangs_is_one_line_too(make: MakeDaemon) -> None:
-    """RELIABILITY 15, DESIGN "Model": ended after its time, said, and asked again when it answers."""
+    """RELIABILITY 15, DESIGN "Model": a hung call is ended at its deadline, reported, and repeated."""
     daemon = make(
         [{"match": EXTRACTION, "fault": HANGS[0], "times": 1}, {"match": EXTRACTION, "fault": HANGS[1]}],
         CLAUDE__TIMEOUT="1s",
@@ -110,7 +110,7 @@ def test_a_client_that_hangs_is_one_line_too(make: MakeDaemon) -> None:
 
 
 def test_a_usage_limit_parks_until_its_reset(make: MakeDaemon) -> None:
-    """CLAUDE_CODE 3.4: the reset time that the client names is shown and waited for; a restart looks again."""
+    """CLAUDE_CODE 3.4: the reset time that the client names is shown and waited for; a restart tries at once."""
     daemon = make(DISPATCH__FIRST_PAUSE="1h", EXTRACTION__SETTLE="0s")
     resets = int(time.time()) + 1000
     daemon.claude.rules([{**failing("usage-limit", "amber"), "times": 1, "resets_at": resets}, *LEARNING])
@@ -128,7 +128,7 @@ def test_a_usage_limit_parks_until_its_reset(make: MakeDaemon) -> None:
 
 
 def test_a_lost_login_says_how_to_log_in_and_is_one_degradation(make: MakeDaemon) -> None:
-    """DESIGN "Model": `status` says what waits and for what; after the login everything that waited is learned."""
+    """DESIGN "Model": `status` lists what waits and for what; after the login everything that waited is learned."""
     daemon = make(DISPATCH__FIRST_PAUSE="1h")
     other = daemon.new_project("other")
     daemon.claude.rules([{"fault": "logged-out"}])
@@ -146,7 +146,7 @@ def test_a_lost_login_says_how_to_log_in_and_is_one_degradation(make: MakeDaemon
 
 
 def test_an_overload_is_tried_again_and_passes(make: MakeDaemon) -> None:
-    """CLAUDE_CODE 3.4: the retry layer is our own; a short overload is not even parked."""
+    """CLAUDE_CODE 3.4: tacitd retries calls itself; after a short overload nothing is parked."""
     daemon = make([{"match": EXTRACTION, "fault": "overloaded", "times": 1}, *LEARNING])
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -207,7 +207,7 @@ FACT: Prefers amber-1
 
 
 def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> None:
-    """SPEC S-24, RELIABILITY 19: each refused, said in `status`, nothing of it stored; what is sound is written."""
+    """SPEC S-24, RELIABILITY 19: each is refused, listed in `status` and not stored; valid lines are written."""
     daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": HOSTILE}])
     elsewhere = daemon.home / "elsewhere"
     elsewhere.mkdir()
@@ -230,7 +230,7 @@ def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> 
 
 
 def test_an_echo_of_the_example_is_refused_and_the_facts_are_put_aside_in_sight(make: MakeDaemon) -> None:
-    """SPEC S-23, S-35: the prompt's own example is no answer; after some tries the facts are kept aside and named."""
+    """SPEC S-23, S-35: the prompt's example is not an answer; after several tries the facts are set aside and named."""
     echo = {"match": SYNTHESIS, "reply": "FILE: LEARNED.md\nFACT: Prefers functions over classes"}
     daemon = make([ECHO_FACTS, echo], SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="1h")
     daemon.start()
@@ -261,7 +261,7 @@ def test_a_failed_synthesis_keeps_the_facts_over_a_restart(make: MakeDaemon) -> 
 
 
 def test_the_cap_on_calls_parks_and_a_higher_one_goes_on(make: MakeDaemon) -> None:
-    """RELIABILITY 16: `budget.calls_per_day` is looked at before each call; over it words wait, positions stay."""
+    """RELIABILITY 16: `budget.calls_per_day` is checked before each call; over it, prompts wait and positions stay."""
     daemon = make(BUDGET__CALLS_PER_DAY="2", EXTRACTION__SETTLE="0s")
     daemon.start()
     for number in range(3):
@@ -282,7 +282,7 @@ def test_the_cap_on_calls_parks_and_a_higher_one_goes_on(make: MakeDaemon) -> No
 
 
 def test_the_cap_on_money_is_passed_by_the_call_in_flight_at_most(make: MakeDaemon) -> None:
-    """RELIABILITY 16: dollars as the client reports them."""
+    """RELIABILITY 16: the cap in dollars, with the cost that the client reports."""
     daemon = make([{**ECHO_FACTS, "usd": 0.4}, {**ECHO_LINES, "usd": 0.4}], EXTRACTION__SETTLE="0s")
     daemon.start()
     for number in range(5):

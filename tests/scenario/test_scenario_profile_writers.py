@@ -65,7 +65,7 @@ print(count)
 def test_two_writers_and_a_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    """The issue, "It must show" 4: nothing is lost, of either writer or of the hand; every change is in the changelog."""
+    """No change of a process or of the person is lost, and every change is in the changelog."""
     monkeypatch.setattr(json_document, "PATIENCE", 0.0)
     box = Box(tmp_path)
     box.put("profile.json", {"bio": "mine"})

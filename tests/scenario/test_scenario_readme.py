@@ -1,4 +1,4 @@
-"""The README's first command, as it stands there: a fresh home, a fresh virtual environment, no claude."""
+"""The README's first command, byte for byte: a fresh home, a fresh virtual environment, no claude."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INHERITED = ("PIP_", "HTTP", "http", "SSL_", "NO_PROXY", "no_proxy")
 
 
 def command(name: str) -> str:
-    """What stands between the marks of this name in the README."""
+    """The text between the marks of this name in the README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(rf"<!-- {name} -->\n((?: {{4}}.+\n)+)<!-- /{name} -->", text)
     assert found is not None, name
@@ -29,8 +29,8 @@ def command(name: str) -> str:
 
 
 def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
-    """README: one line installs tacitd into a virtual environment of its own and runs it in the foreground; it says at
-    once what it watches, what it may cost and what is missing. `tacitd status` answers, `tacitd stop` ends it;
+    """README: one line installs tacitd into a virtual environment of its own and runs it in the foreground. It prints
+    what it watches, what it may cost and what is missing. `tacitd status` answers, and `tacitd stop` stops it.
     `lesson` is on the same path, because agents call it by that name."""
     passed = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
     path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/bin", "/bin"))

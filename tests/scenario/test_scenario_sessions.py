@@ -1,4 +1,4 @@
-"""Sessions of a person from their first word to their last: when lines are written, what is paid for, what is paused."""
+"""Whole sessions of a person: when lines are written, what is paid for, what is paused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A_WEEK = 7 * 86400.0
 
 
 def test_an_idle_session_is_synthesised_by_itself_and_again_when_it_was_resumed(make: MakeDaemon) -> None:
-    """SPEC S-20, S-32: nobody calls `sync`; a resumed session ends again and its new facts join the old lines."""
+    """SPEC S-20, S-32: without `sync`; a resumed session ends again, and its new facts join the old lines."""
     daemon = make(SESSION__IDLE="1s")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -41,7 +41,7 @@ def test_an_idle_session_is_synthesised_by_itself_and_again_when_it_was_resumed(
 
 
 def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> None:
-    """SPEC S-01: after the quiet of `extraction.settle`, in the order in which they were typed, with no `sync`."""
+    """SPEC S-01: after the quiet time `extraction.settle`, in the order in which they were typed, without `sync`."""
     daemon = make(EXTRACTION__SETTLE="1s")
     daemon.start()
     records = [prompt_record("s1", f"Prefers amber-{number}", str(daemon.project)) for number in range(4)]
@@ -57,7 +57,7 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
 
 
 def test_ten_prompts_go_out_at_once(make: MakeDaemon) -> None:
-    """SPEC S-01: `extraction.max_prompts` prompts wait for no quiet; the eleventh waits for its own."""
+    """SPEC S-01: `extraction.max_prompts` prompts go out without a quiet time; the eleventh waits for one."""
     daemon = make()
     daemon.start()
     for number in range(11):
@@ -89,7 +89,7 @@ def test_two_sessions_of_one_project_are_merged(make: MakeDaemon) -> None:
 
 
 def test_once_does_all_that_waits_and_ends(make: MakeDaemon) -> None:
-    """`run --once`: syntheses of ended sessions too; 0, and 75 where something is parked."""
+    """`run --once`: also syntheses of ended sessions; exit code 0, or 75 if something is parked."""
     daemon = make(SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1h")
     first = daemon.cli("run", "--once")
     assert first.returncode == 0, first.stderr
@@ -111,7 +111,7 @@ def test_once_does_all_that_waits_and_ends(make: MakeDaemon) -> None:
 
 
 def test_once_beside_a_daemon_says_so(make: MakeDaemon) -> None:
-    """Exit codes: 69 where another daemon runs."""
+    """Exit code 69 if another daemon runs."""
     daemon = make()
     daemon.start()
     refused = daemon.cli("run", "--once")
@@ -121,7 +121,7 @@ def test_once_beside_a_daemon_says_so(make: MakeDaemon) -> None:
 
 @pytest.mark.parametrize("scope", ["project", "session", "all"])
 def test_what_is_paused_waits_over_a_restart_and_is_learned_after(make: MakeDaemon, scope: str) -> None:
-    """`pause` and `resume`: of a project, of a session, of everything; nothing is asked meanwhile, nothing is lost."""
+    """`pause` and `resume` of a project, a session and everything: no model calls meanwhile, and nothing is lost."""
     daemon = make()
     other = daemon.new_project("other")
     daemon.start()
@@ -149,7 +149,7 @@ def test_what_is_paused_waits_over_a_restart_and_is_learned_after(make: MakeDaem
 
 
 def test_the_past_is_not_paid_for_unasked(make: MakeDaemon) -> None:
-    """First start: what is there is taken as read; older records in new files are not paid for either, forks, restores."""
+    """First start: existing records count as read. Older records in new files (forks, restores) are not paid for."""
     daemon = make()
     old = stamp(time.time() - A_WEEK)
     daemon.type_("s0", "Prefers amber-0", timestamp=old)
@@ -169,7 +169,7 @@ def test_the_past_is_not_paid_for_unasked(make: MakeDaemon) -> None:
 
 @pytest.mark.parametrize("running", [True, False], ids=["daemon", "alone"])
 def test_scan_goes_back_when_asked_and_only_once(make: MakeDaemon, running: bool) -> None:
-    """`scan`: says prompts, calls and money first; then learns; a second one finds nothing that is not handled."""
+    """`scan` first prints prompts, calls and cost, then learns; a second scan finds nothing unhandled."""
     daemon = make()
     for number in range(3):
         daemon.type_("s0", f"Prefers amber-{number}", timestamp=stamp(time.time() - A_WEEK + number))
@@ -194,7 +194,7 @@ def test_scan_goes_back_when_asked_and_only_once(make: MakeDaemon, running: bool
 
 
 def test_own_calls_are_never_learned_from(make: MakeDaemon) -> None:
-    """SPEC S-60, S-61, DESIGN "Model": each guard alone, should a client ever write our calls down."""
+    """SPEC S-60, S-61, DESIGN "Model": each guard works alone, in case a client records our calls."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -214,7 +214,7 @@ def test_own_calls_are_never_learned_from(make: MakeDaemon) -> None:
 
 
 def test_a_loop_of_sessions_made_by_a_program_is_stopped(make: MakeDaemon) -> None:
-    """RELIABILITY 16: the growth breaker closes the directory, says so, and loses nothing; other projects go on."""
+    """RELIABILITY 16: the growth breaker closes the directory, reports it and loses nothing; other projects run on."""
     daemon = make()
     other = daemon.new_project("other")
     daemon.start()

@@ -1,4 +1,4 @@
-"""Starting: why it failed, and what signals do at every moment of a start."""
+"""Starts: the reason of a failure, and signals at every moment of a start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.scenario, pytest.mark.timeout(300)]
 
 
 def block_socket(daemon: Daemon) -> str:
-    """An ordinary file where the socket belongs."""
+    """Put an ordinary file in the socket's place."""
     daemon.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     daemon.socket.write_text("mine")
     daemon.socket.chmod(0o600)
@@ -32,7 +32,7 @@ def block_socket(daemon: Daemon) -> str:
 
 
 def test_run_prints_no_banner_where_it_cannot_answer(make: MakeDaemon) -> None:
-    """An ordinary file is where the socket belongs: the error alone, not that it answers there."""
+    """With an ordinary file in the socket's place, the error is printed, and not that the daemon answers there."""
     daemon = make()
     reason = block_socket(daemon)
     done = daemon.cli("run")
@@ -41,20 +41,20 @@ def test_run_prints_no_banner_where_it_cannot_answer(make: MakeDaemon) -> None:
 
 
 def break_configuration(daemon: Daemon) -> str:
-    """A value that is not allowed."""
+    """Configure a value that is not allowed."""
     daemon.environ["TACITD_BUDGET__USD_PER_DAY"] = "much"
     return "budget.usd_per_day"
 
 
 def block_schema(daemon: Daemon) -> str:
-    """A directory where a file of the daemon's own belongs, met after the child has detached."""
+    """Put a directory in the place of a state file, which the child finds after it has detached."""
     (daemon.state / "schema.json").mkdir(mode=0o700, parents=True)
     daemon.state.chmod(0o700)
     return "schema.json"
 
 
 def block_lock(daemon: Daemon) -> str:
-    """A directory where the lock belongs: an error of the system."""
+    """Put a directory in the lock's place, which causes an error of the system."""
     (daemon.state / "lock").mkdir(mode=0o700, parents=True)
     daemon.state.chmod(0o700)
     return "lock"
@@ -62,7 +62,7 @@ def block_lock(daemon: Daemon) -> str:
 
 @pytest.mark.parametrize("prepare", [block_socket, break_configuration, block_schema, block_lock])
 def test_start_says_why_the_child_ended(make: MakeDaemon, prepare: Callable[[Daemon], str]) -> None:
-    """The sentence and the hint that `tacitd run` would have printed, on the terminal of whoever started it."""
+    """`tacitd start` prints the message and the hint that `tacitd run` prints."""
     daemon = make()
     reason = prepare(daemon)
     daemon.faults_expected = True
@@ -87,13 +87,13 @@ def signals_of(pid: int, field: str) -> int:
 
 
 def is_prepared(pid: int) -> bool:
-    """Whether the program has come to its first line: SIGUSR1 does not have the system's action any more."""
+    """Whether the program has reached its first line: SIGUSR1 no longer has the default action."""
     bit = 1 << (signal.SIGUSR1 - 1)
     return bool((signals_of(pid, "SigCgt") | signals_of(pid, "SigIgn")) & bit)
 
 
 def spawn_prepared(daemon: Daemon, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start the program and return at its first line: what comes before is the interpreter's own start."""
+    """Start the program and return at its first line, after the interpreter's start."""
     process = daemon.spawn(*arguments)
     while process.poll() is None and not is_prepared(process.pid):
         time.sleep(0.0005)
@@ -102,7 +102,7 @@ def spawn_prepared(daemon: Daemon, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def spread_over_start(daemon: Daemon, moments: int) -> list[float]:
-    """Seconds after the first line at which to send a signal, over the whole of a start and a little more."""
+    """Seconds after the first line at which to send a signal: over a whole start and a little more."""
     process = spawn_prepared(daemon, "run", "--service")
     began = time.monotonic()
     until(lambda: daemon.socket.exists(), 60, daemon.said)
@@ -113,7 +113,7 @@ def spread_over_start(daemon: Daemon, moments: int) -> list[float]:
 
 
 def pid_of(daemon: Daemon) -> int | None:
-    """The process that answers; None while none does: the socket has its name before it listens."""
+    """The process that answers on the socket; None if none does. The socket's name exists before it listens."""
     try:
         return int(daemon.call("ping")["pid"])
     except TacitdError:
@@ -123,7 +123,7 @@ def pid_of(daemon: Daemon) -> int | None:
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGHUP])
 def test_a_question_during_the_start_does_no_harm(make: MakeDaemon, number: signal.Signals) -> None:
-    """DESIGN "Service": SIGUSR1 asks for stacks and SIGHUP for the configuration, at whatever moment they come."""
+    """DESIGN "Service": SIGUSR1 logs stacks and SIGHUP reloads, at every moment of a start."""
     daemon = make()
     for moment in spread_over_start(daemon, MOMENTS):
         process = spawn_prepared(daemon, "run", "--service")
@@ -142,7 +142,7 @@ def test_a_question_during_the_start_does_no_harm(make: MakeDaemon, number: sign
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ending_it_during_the_start_does_no_harm(make: MakeDaemon, number: signal.Signals) -> None:
-    """Ctrl-C at any moment: it ends within the time of a stop, without a trace, and the next start finds all in order."""
+    """Ctrl-C at any moment: the daemon stops in time, without a traceback, and the next start succeeds."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -163,7 +163,7 @@ def test_ending_it_during_the_start_does_no_harm(make: MakeDaemon, number: signa
 
 
 def test_a_second_interrupt_does_not_cut_the_closing_short(make: MakeDaemon) -> None:
-    """People press Ctrl-C more than once: the child of the model is ended all the same, and the exit code is 0."""
+    """After Ctrl-C was pressed several times, the model's child is ended, and the exit code is 0."""
     daemon = make([{"match": "opinion mining", "fault": "hang-family"}], EXTRACTION__SETTLE="0s")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
@@ -180,7 +180,7 @@ def test_a_second_interrupt_does_not_cut_the_closing_short(make: MakeDaemon) -> 
 
 
 def test_signals_are_prepared_before_anything_is_imported() -> None:
-    """The program's first module brings in nothing of the command line: importing that takes most of a start."""
+    """The program's first module imports nothing of the command line, because that import takes most of a start."""
     first = "import sys; import tacitd_handlers.entry_point; print([n for n in %r if n in sys.modules])"
     heavy = ("click", "loguru", "pydantic", "tacitd.cli", "tacitd.app", "tacitd.cli.plugin_table")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The service under a real user manager of systemd: installed, kept alive, asked, reloaded, taken away."""
+"""The service under a real user manager of systemd: install, restarts, calls, reload, uninstall."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSIDE = Path(__file__).with_name("inside_systemd.py")
 
 
 def _why_not() -> str:
-    """Why this cannot run here."""
+    """The reason why these tests cannot run here."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return "needs Linux and root"
     missing = [tool for tool in NEEDS if shutil.which(tool) is None]
@@ -61,7 +61,7 @@ class World:
         }
 
     def run(self, part: str) -> str:
-        """Run one part of `inside_systemd.py` beside a manager; return what it said."""
+        """Run one part of `inside_systemd.py` beside a manager, and return its output."""
         done = subprocess.run(
             [str(WITH_SYSTEMD), sys.executable, str(INSIDE), part],
             env=self.environ,
@@ -78,8 +78,8 @@ class World:
 @needs_systemd
 @pytest.mark.timeout(240)
 def test_the_life_of_a_service(tmp_path: Path) -> None:
-    """DESIGN "Service", RELIABILITY 20: installed, active with its line, learns, is restarted after `kill -9`
-    and when it is wedged, reloads whole or not at all, stops by itself, and leaves nothing."""
+    """DESIGN "Service", RELIABILITY 20: it is installed, becomes active, learns, is restarted after `kill -9` and when
+    its loop is blocked, reloads all or nothing, stops, and leaves nothing."""
     world = World(tmp_path)
     said = world.run("life")
     for step in ("installed", "learned", "killed", "reloaded", "wedged", "stopped", "gone"):
@@ -92,14 +92,14 @@ def test_the_life_of_a_service(tmp_path: Path) -> None:
 @needs_systemd
 @pytest.mark.timeout(240)
 def test_a_wrong_configuration_ends_without_a_loop(tmp_path: Path) -> None:
-    """RestartPreventExitStatus: 78 is not tried again; neither is a newer schema of the state directory."""
+    """RestartPreventExitStatus: no restart after exit code 78, also for a newer schema of the state directory."""
     world = World(tmp_path)
     assert "ok refused" in world.run("refused")
 
 
 @needs_systemd
 def test_the_unit_is_clean(tmp_path: Path) -> None:
-    """`systemd-analyze --user verify` finds nothing; docs/security.md tells the figure of `security`."""
+    """`systemd-analyze --user verify` finds nothing, and docs/security.md has the figure of `security`."""
     world = World(tmp_path)
     said = world.run("verify")
     figure = said.split("figure ")[1].split()[0]
@@ -111,7 +111,7 @@ def test_the_unit_is_clean(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_start_kill_start(tmp_path: Path) -> None:
-    """SPEC "It must show" 4, factor 1/20: five rounds of start, `kill -9`, start; always up, never two, files 0600."""
+    """DESIGN "Service": five rounds of start, `kill -9`, start: it always runs, never twice, and files are 0600."""
     world = World(tmp_path)
 
     def tacitd(*arguments: str) -> subprocess.CompletedProcess[str]:

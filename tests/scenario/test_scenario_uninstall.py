@@ -1,4 +1,4 @@
-"""RELIABILITY 20: after `uninstall --purge` no file of tacitd is left but those that docs/files.md lists as kept."""
+"""RELIABILITY 20: after `uninstall --purge` the only files of tacitd are those that docs/files.md lists as kept."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LESSON = [PROGRAM[0], "-c", "from tacitd_handlers.lessons.cli import main; main(
 
 
 def kept_by_the_page() -> list[str]:
-    """The patterns of the page's table of what stays."""
+    """The patterns in the page's table of kept files."""
     table = FILES.read_text().partition("| kept | why |\n|---|---|\n")[2].partition("\n\n")[0]
     return [name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
-    """Every file below, links left out; not those of the machinery of the test."""
+    """Every file below, without links and without the test's own files."""
     found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
 def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
-    """A day with every system, then `uninstall --purge`: what stays is in the list with its bytes, and is named."""
+    """After a day with every plugin and `uninstall --purge`, kept files are unchanged, named, and in the list."""
     daemon = make()
     mine = {
         daemon.home / ".claude" / "CLAUDE.md": "mine",
@@ -68,7 +68,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     daemon.cli("sync")
     (daemon.home / ".claude" / "user-memory" / ".processed_turns").write_text(
         "s1:3\n"
-    )  # published now and then
+    )  # written at intervals
     before = snapshot(daemon.root)
     said = daemon.cli("uninstall", "--purge", "--yes")
     assert said.returncode == 0, said.stderr
@@ -101,7 +101,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
 
 
 def test_the_page_lists_what_is_removed_from_the_state_directory() -> None:
-    """Code and page name the same files."""
+    """The code and the page name the same files."""
     part = FILES.read_text().partition("## In the state directory")[2].partition("\n### ")[0]
     listed = {
         name

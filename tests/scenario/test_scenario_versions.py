@@ -1,4 +1,4 @@
-"""What the real client wrote, in every version, into a running daemon: the typed words reach the model, and only they.
+"""Transcripts of the real client, in every version, with a running daemon: exactly the typed prompts reach the model.
 
 The expectations below were written by hand from what was typed when the transcripts were made (where the client kept
 a `history.jsonl`, from that), not from what tacitd finds in them.
@@ -39,7 +39,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures" / "client"
 
 TWO = ["RUNTASK", "second prompt"]
 TYPED: dict[str, list[str]] = {
-    # 1.0.24 and 1.0.83 copy the history into the resumed session with new uuids: said once all the same.
+    # 1.0.24 and 1.0.83 copy the history into the resumed session with new uuids. It still counts once.
     "1.0.24": TWO,
     "1.0.83": TWO,
     "1.0.128": TWO,
@@ -47,7 +47,7 @@ TYPED: dict[str, list[str]] = {
     "2.0.76": TWO,
     "2.1.20": TWO,
     "2.1.63": TWO,
-    # From here on `claude -p` says that it is a program: nothing was typed.
+    # From here on `claude -p` marks its records as a program's: nothing was typed.
     "2.1.110": [],
     "2.1.150": [],
     "2.1.250": [],
@@ -59,7 +59,7 @@ TYPED: dict[str, list[str]] = {
     "resume_328": ["typed after resume", "typed after rewind"],
     "big_328": [
         "typed prompt one",
-        "the thing",  # /zap the thing; the `!` command after it is no preference, and /cost has no words
+        "the thing",  # /zap the thing; the `!` command after it is not a preference, and /cost has no arguments
         "look at @CLAUDE.md now",
         "SLOWLY one",
         "SLOWLY two",
@@ -86,19 +86,19 @@ RULES = (
 
 
 def versions() -> list[str]:
-    """The fixtures that are there."""
+    """The existing fixtures."""
     return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
 
 
 def test_every_version_that_is_there_has_an_expectation() -> None:
-    """A fixture that nobody wrote an expectation for would test nothing."""
+    """Every fixture has an expectation."""
     assert set(versions()) <= set(TYPED)
     assert {"1.0.24", "2.1.250", "big_328"} <= set(versions())
 
 
 @pytest.mark.timeout(600)
 def test_typed_words_of_every_version_are_learned_once(make: MakeDaemon) -> None:
-    """CLAUDE_CODE section 6, SPEC S-01 to S-32; S-29: the same bytes again, in the same files and in forks, do nothing."""
+    """CLAUDE_CODE section 6, SPEC S-01 to S-32; S-29: the same bytes again, also in forks, have no effect."""
     daemon = make(
         [dict(rule, match=f"(?m){rule['match']}") for rule in RULES],
         SESSION__IDLE="2s",
@@ -119,7 +119,7 @@ def test_typed_words_of_every_version_are_learned_once(make: MakeDaemon) -> None
 
 
 def check_words(daemon: Daemon, projects: dict[str, Path]) -> None:
-    """Exactly the typed words stood in the prompts of stage 1, each once."""
+    """The prompts of stage 1 contained exactly the typed texts, each once."""
     put = Counter(daemon.put_to_model())
     typed = Counter(
         [*(words for name in projects for words in TYPED[name]), "amber-1, but argon-2 in src/auth"]
@@ -128,7 +128,7 @@ def check_words(daemon: Daemon, projects: dict[str, Path]) -> None:
 
 
 def check_files(daemon: Daemon, projects: dict[str, Path]) -> None:
-    """LEARNED.md and the summary where something was said, and nothing at all elsewhere."""
+    """LEARNED.md and the summary exist in projects with prompts, and nothing exists elsewhere."""
     for name, project in projects.items():
         first = [words.splitlines()[0] for words in TYPED[name]]
         # An `@path` in a Markdown file would be imported by the client: it is quoted.
@@ -142,8 +142,8 @@ def check_files(daemon: Daemon, projects: dict[str, Path]) -> None:
 
 
 def again(daemon: Daemon, pieces: dict[Path, bytes], everything: list[Path]) -> None:
-    """The same bytes: in forks, in files that were made anew, and after a restart. No call, no changed byte."""
-    daemon.sync()  # other handlers may still be at the ends of these sessions
+    """Write the same bytes into forks and new files, and restart: no call, no changed byte."""
+    daemon.sync()  # other handlers may still work on the ends of these sessions
     before = {project: daemon.snapshot(project) for project in everything}
     calls = len(daemon.claude.calls())
     for path, data in pieces.items():
@@ -164,12 +164,12 @@ def again(daemon: Daemon, pieces: dict[Path, bytes], everything: list[Path]) -> 
 
 
 def settled(status: dict[str, Any]) -> bool:
-    """Nothing is in work and nothing is behind, in any handler."""
+    """Whether no handler is busy and none has a lag."""
     return not any(h["busy"] or h["gathering"] or h["lag"]["bytes"] for h in status["handlers"].values())
 
 
 def work_in_a_folder(daemon: Daemon) -> None:
-    """A session that edits a module: what is said of it belongs into the module's AGENTS.md."""
+    """A session that edits a module: its facts belong into the module's AGENTS.md."""
     folder = daemon.project / "src" / "auth"
     folder.mkdir(parents=True)
     (folder / "login.py").write_text("pass\n")
@@ -178,7 +178,7 @@ def work_in_a_folder(daemon: Daemon) -> None:
 
 
 def rewritten(name: str, daemon: Daemon, project: Path) -> Iterator[tuple[Path, bytes]]:
-    """A version's transcripts, as if they were written now and here: (path, bytes), oldest first."""
+    """A version's transcripts, changed to here and now: (path, bytes), oldest first."""
     found = sorted(FIXTURES.joinpath(name).glob("*/**/*.jsonl"), key=_first_stamp)
     stamps = [at for path in found for at in _stamps(path.read_bytes())]
     shift = time.time() - min(stamps, default=0.0)
@@ -223,7 +223,7 @@ def feed(daemon: Daemon, pieces: dict[Path, bytes], chance: random.Random) -> No
 
 
 def test_a_learned_line_survives_its_transcript(make: MakeDaemon) -> None:
-    """SPEC X-11: Claude Code deletes transcripts; what was learned stays, and the daemon goes on."""
+    """SPEC X-11: Claude Code deletes transcripts; what was learned stays, and the daemon runs on."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")

@@ -1,4 +1,4 @@
-"""The system's limit of watches, reached in a user namespace of its own: at the start, and later."""
+"""The system's limit of watches, reached in a user namespace: at the start, and later."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ f.stop()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify's limits")
 def test_reached_watch_limit_leaves_nothing_deaf(tmp_path: Path) -> None:
-    """RELIABILITY row 7: at start and later; seen within 4 s or by a hint, and said with the sysctl that cures it."""
+    """RELIABILITY row 7: at start and later; changes are seen within 4 s, and the sysctl that fixes it is named."""
     for i in range(10):
         (tmp_path / f"projects/d{i}").mkdir(parents=True)
         (tmp_path / f"projects/d{i}/s.jsonl").write_text("x")

@@ -1,4 +1,4 @@
-"""No `claude` on the machine: the daemon runs, says what is missing, and loses nothing until it comes."""
+"""Without `claude` on the machine the daemon runs, reports what is missing, and loses nothing until it is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ELSEWHERE = [Path("/usr/local/bin/claude"), Path("/opt/homebrew/bin/claude"), Pa
 
 @pytest.mark.skipif(any(one.exists() for one in ELSEWHERE), reason="a real claude is installed system-wide")
 def test_without_claude_words_wait_in_sight_and_are_learned_when_it_comes(make: MakeDaemon) -> None:
-    """SPEC S-08, DESIGN "Model": absent, everything else goes on, and `status` says what waits and for what."""
+    """SPEC S-08, DESIGN "Model": without the client other work continues; `status` lists what waits and for what."""
     daemon = make(claude=False)
     daemon.start()
     shown = daemon.cli("status")
@@ -38,7 +38,7 @@ def test_without_claude_words_wait_in_sight_and_are_learned_when_it_comes(make: 
 
 
 def test_status_without_a_daemon_says_what_the_files_say(make: MakeDaemon) -> None:
-    """Command line: `status` ends with 69 where no daemon runs, and still says what was so."""
+    """Without a daemon `status` ends with 69 and prints the last document."""
     daemon = make()
     assert "has not run here yet" in daemon.cli("status").stdout
     daemon.start()
