@@ -29,7 +29,6 @@ from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.history_compaction import LARGE, WORTHWHILE, compact_records
 from tacitd.files.history_fold import FoldedHistory
-from tacitd.files.late_writes import LateWrites
 from tacitd.files.log import Log, encode_record
 from tacitd.files.operations import NOTHING, Effect, LineOperation, Operation, RemoveFile
 from tacitd.files.provenance import LineHistory
@@ -53,16 +52,15 @@ class History:
         log: Log,
         clock: Clock,
         disk: Disk | None = None,
-        second: LateWrites | None = None,
         *,
         guards: EditGuards = UNGUARDED,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`second` is short for guards with only that; `sleep` (seconds) waits for files that just changed."""
+        """`sleep` (seconds) waits for files that just changed."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
-        self._guards = EditGuards(second, guards.busy_files) if second is not None else guards
+        self._guards = guards
         self._sleep = sleep
         self.on_busy: Callable[[], None] = lambda: None
         """Called when a transaction has to wait for a file that is being edited. Any thread."""

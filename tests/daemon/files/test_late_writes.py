@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import History, Log, PutLine, edit_file, late_writes
+from tacitd.files import EditGuards, History, Log, PutLine, edit_file, late_writes
 from tacitd.files.late_writes import AT_ONCE, KEEP, LateWrites, RecoveredCopy, append_lines
 from tacitd.files.temporary import STALE, sweep_temporary
 from tacitd.testing import Crash, FakeClock, FaultyDisk
@@ -421,7 +421,7 @@ def test_a_file_that_was_truncated_and_then_written_is_whole_within_seconds(
     """
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = LateWrites(clock)
-    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
+    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, guards=EditGuards(second))
     path.write_bytes(seen)
     with path.open("r+b", buffering=0) as writer:
         operations = [PutLine(path, "A", "ours", "T"), PutLine(path, "A", "more", "T")]
@@ -444,7 +444,7 @@ def test_a_version_that_was_completed_late_does_not_replace_a_newer_one(tmp_path
     """RELIABILITY 11: the file was saved again under the name, and tacitd changed it again: the old version is kept in a copy."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     second = LateWrites(clock)
-    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, second=second)
+    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, guards=EditGuards(second))
     path.write_bytes(b"")
     with path.open("r+b", buffering=0) as writer:
         history.run_transaction(tmp_path, [PutLine(path, "A", "ours", "T")], {}, "k")

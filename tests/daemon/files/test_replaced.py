@@ -12,7 +12,7 @@ import pytest
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import edit_file, replace_file
-from tacitd.files.temporary import STALE, sweep_temporary
+from tacitd.files.temporary import LIMIT, STALE, sweep_temporary
 from tacitd.testing import Crash, FaultyDisk
 
 
@@ -31,6 +31,8 @@ def test_nothing_is_touched_when_nothing_changes(tmp_path: Path) -> None:
     assert not edit_file(path, lambda data: None, disk=disk)
     assert not edit_file(tmp_path / "none.md", lambda data: None, disk=disk)
     assert len(disk.trail) == calls and os.listdir(tmp_path) == ["a.md"]
+    path.chmod(0o640)
+    assert [replace_file(path, b"one", mode=0o600, disk=disk) for _ in range(2)] == [True, False]
 
 
 def test_modes(tmp_path: Path) -> None:
@@ -119,6 +121,22 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(FileRefusedError, match="not an ordinary file"):
         edit_file(path, add(b"x"))
     assert os.listdir(tmp_path) == ["a.md"]
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    """Bad input: such a file is not text that people wrote, and it is never read whole."""
+    path = tmp_path / "a.md"
+    for size in (LIMIT, LIMIT + 1):
+        path.touch()
+        os.truncate(path, size)
+        if size == LIMIT:
+            assert not edit_file(path, lambda data: data)
+        else:
+            with pytest.raises(FileRefusedError, match="is longer than 16 MB"):
+                replace_file(path, b"x")
+            with pytest.raises(FileRefusedError, match="is longer than 16 MB"):
+                edit_file(path, add(b"x"))
+    assert path.stat().st_size == LIMIT + 1
 
 
 class Editor(FaultyDisk):
