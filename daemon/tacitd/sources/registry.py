@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacitd.sources.base import OwnCalls, Source
-from tacitd.sources.claude_code.sample import append_sample_turn
+from tacitd.sources.claude_code.sample import append_sample_record, append_sample_turn
 from tacitd.sources.claude_code.source import CONTEXT_FILES, ClaudeCode
 
-__all__ = ["CONTEXT_FILES", "append_sample_turn", "make_source"]
+__all__ = ["CONTEXT_FILES", "append_sample_record", "append_sample_turn", "make_source"]
 
 
 def make_source(home: Path, own: OwnCalls | None = None) -> Source:

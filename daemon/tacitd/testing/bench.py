@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from tacitd.app import App, build_app
 from tacitd.consumers.consumer import Consumer
@@ -18,6 +15,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin, load_hook
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
+from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.status_snapshot import build_status
@@ -73,8 +71,6 @@ class HandlerBench:
         """A git work tree, in which sessions work unless another is named."""
         self.environ = {"HOME": str(self.home), **(settings or {})}
         """The environment in which commands find the same files."""
-        self._transcripts = self.home / ".claude" / "projects" / "bench"
-        self._transcripts.mkdir(parents=True, exist_ok=True)
         self._records = 0
         self._start()
 
@@ -129,25 +125,19 @@ class HandlerBench:
 
     def answer(self, text: str, session: str = "session", cwd: Path | None = None) -> None:
         """The assistant answers in a session."""
-        self._append(session, "assistant", [{"type": "text", "text": text}], cwd)
+        self._append(session, "assistant", text, cwd)
 
-    def _append(self, session: str, kind: str, content: object, cwd: Path | None) -> None:
+    def _append(self, session: str, kind: Literal["assistant", "user"], text: str, cwd: Path | None) -> None:
         self._records += 1
-        record = {
-            "type": kind,
-            "message": {"role": kind, "content": content},
-            "uuid": f"{kind}-{self._records}",
-            "sessionId": session,
-            "cwd": str(cwd or self.project),
-            "timestamp": datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-            "version": "2.1.328",
-            "isSidechain": False,
-            "userType": "external",
-        }
-        path = self._transcripts / f"{session}.jsonl"
-        with path.open("ab") as transcript:
-            transcript.write(json.dumps(record).encode() + b"\n")
-        os.utime(path, (self.clock.now(), self.clock.now()))
+        append_sample_record(
+            self.home / ".claude",
+            session,
+            kind,
+            text,
+            cwd=cwd or self.project,
+            number=self._records,
+            at=self.clock.now(),
+        )
 
     def settle(self, seconds: float = 2.0) -> None:
         """Let so many seconds pass, and run the engine until nothing is left to do now. Raises RuntimeError if that

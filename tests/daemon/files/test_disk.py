@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support_disk import FaultyDisk
 from tacitd.files.disk import RealDisk, make_dirs, mode_within, read_all, write_all
+from tacitd.testing import FaultyDisk
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o775, 0o2770, 0o700])

@@ -78,7 +78,9 @@ def test_an_extension_that_fails_stops_no_call() -> None:
     broken: Any = SimpleNamespace(
         name="broken", render_addition=None, extract_finding=None, ground_finding=None
     )
-    assert extend_prompt("QUESTION", [broken, rider("one")], "/p") == "QUESTION\n\nAlso say one of /p."
-    said = split_answer("one:1\nrest", [broken, rider("one")])
+    assert (
+        extend_prompt("QUESTION", [broken, make_extension("one")], "/p") == "QUESTION\n\nAlso say one of /p."
+    )
+    said = split_answer("one:1\nrest", [broken, make_extension("one")])
     assert (said.answer, said.found) == ("rest", {"one": ["1"]})
     assert ground_findings({"broken": 1}, [broken], read_sources([])) == ({}, [])

@@ -1,10 +1,12 @@
-"""A transcript as the client writes it, for the demonstration."""
+"""Transcripts as the client writes them, for the demonstration and for tests of handlers."""
 
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 _SESSION = "demo"
 
@@ -14,19 +16,38 @@ def append_sample_turn(home: Path, cwd: Path, number: int, spoken: str, typed: s
 
     `number` distinguishes the turns. `at`: seconds since 1970, UTC.
     """
-    common = {
+    append_sample_record(home, _SESSION, "assistant", spoken, cwd=cwd, number=number, at=at)
+    append_sample_record(home, _SESSION, "user", typed, cwd=cwd, number=number, at=at)
+
+
+def append_sample_record(
+    home: Path,
+    session: str,
+    kind: Literal["assistant", "user"],
+    text: str,
+    *,
+    cwd: Path,
+    number: int,
+    at: float,
+) -> None:
+    """Append one record to a session's transcript below `home`: the assistant's text, or a prompt that a person typed.
+
+    `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time.
+    """
+    content = text if kind == "user" else [{"type": "text", "text": text}]
+    record = {
+        "type": kind,
+        "message": {"role": kind, "content": content},
+        "uuid": f"{kind}-{number}",
+        "sessionId": session,
         "cwd": str(cwd),
-        "sessionId": _SESSION,
         "timestamp": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
         "version": "2.1.328",
         "isSidechain": False,
+        "userType": "external",
     }
-    said = {"role": "assistant", "content": [{"type": "text", "text": spoken}]}
-    records = [
-        {"type": "assistant", "message": said, "uuid": f"a{number}", **common},
-        {"type": "user", "message": {"role": "user", "content": typed}, "uuid": f"u{number}", **common},
-    ]
-    path = home / "projects" / _SESSION / "session.jsonl"
+    path = home / "projects" / _SESSION / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        file.write(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+        file.write(json.dumps(record).encode() + b"\n")
+    os.utime(path, (at, at))

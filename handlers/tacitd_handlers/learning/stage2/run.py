@@ -384,7 +384,10 @@ def _grounded_findings(
     answered: SynthesisAnswer, origins: LineOrigins, tools: Tools
 ) -> tuple[SynthesisAnswer, list[RefusedText]]:
     """Return the answer with the parts of its findings that the facts support, and a refusal for each other part."""
-    extensions, sources = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ())), origins.build_sources()
+    extensions, sources = (
+        load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ())),
+        origins.build_sources(),
+    )
     kept: dict[str, list[Any]] = {}
     refused: list[RefusedText] = []
     for name, findings in answered.found.items():
