@@ -57,6 +57,7 @@ class Cli:
             if name not in KEPT:
                 patch.delenv(name)
         patch.setenv("HOME", str(self.home))
+        patch.setenv("XDG_CACHE_HOME", str(box.resolve() / "cache"))
         if not claude:
             patch.setenv("PATH", "/usr/bin:/bin")
 

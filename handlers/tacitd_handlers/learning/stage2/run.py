@@ -25,9 +25,9 @@ from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompt_templates, visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_lines
+from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
-from tacitd_handlers.learning.project_files import read_all, title_for, view_project
+from tacitd_handlers.learning.project_files import read_all, title_for
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.removals import check_removals, find_written_lines
@@ -36,7 +36,7 @@ from tacitd_handlers.learning.stage1.run import handle_no_answer
 from tacitd_handlers.learning.stage2.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
 from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan, parse_plan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts, split_portions
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
+from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, RefusedItem
 from tacitd_handlers.learning.stage2.plan import (
     LINES_LIMIT,
     Decision,
@@ -47,7 +47,9 @@ from tacitd_handlers.learning.stage2.plan import (
 from tacitd_handlers.learning.stage2.synthesis_input import (
     SynthesisInput,
     build_input,
+    folders_of,
     list_blanked_lines,
+    place_items,
     render_existing,
 )
 from tacitd_handlers.learning.state import SECRET_FACT, LearningState
@@ -238,14 +240,14 @@ class Synthesizer:
     ) -> Outcome:
         """Place, ground and decide the proposed lines, write them as one transaction, and finish."""
         project, pending = inputs.project, inputs.pending
-        candidates, misplaced = _place_items(inputs, answered.plan)
+        candidates, misplaced = place_items(inputs, answered.plan)
         self._note_misplaced(project, misplaced, tools)
         placed, refused = sift_lines(candidates, inputs.origins)
         answered, parts = _grounded_findings(answered, inputs.origins, tools)
         refused += [*map(_misplacement, misplaced), *parts]
         keep_refusals(self._refusals, refused, project.root, pending.id, inputs.origins.words, tools)
         # The files are read again: they may have changed during the model's call.
-        now, _ = read_all(project, _folders_of([*inputs.shared, *(one.path for one in placed)]))
+        now, _ = read_all(project, folders_of([*inputs.shared, *(one.path for one in placed)]))
         decision = decide_operations(
             placed,
             {name: (*one.lines, *one.all_statements, *list_blanked_lines(one)) for name, one in now.items()},
@@ -417,25 +419,6 @@ def _build_messages(inputs: SynthesisInput, answered: SynthesisAnswer) -> dict[s
         "words": list(inputs.origins.words),
     }
     return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
-
-
-def _place_items(inputs: SynthesisInput, plan: SynthesisPlan) -> tuple[list[PlacedLine], list[RefusedItem]]:
-    """Place each item. A folder whose AGENTS.md cannot be edited counts as missing.
-
-    The answer can name folders whose files were not read yet. The items are therefore placed twice: the first pass finds
-    those folders, the second knows which of their files cannot be edited.
-    """
-    typed = find_typed_facts((item.fact for item in plan.items), inputs.origins)
-    seen = view_project(inputs.project, inputs.closed)
-    first = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
-    _, closed = read_all(inputs.project, _folders_of(p.path for p in first if isinstance(p, PlacedLine)))
-    seen = view_project(inputs.project, {**inputs.closed, **closed})
-    judged = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
-    return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
-
-
-def _folders_of(names: Iterable[str]) -> list[str]:
-    return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name != LEARNED]
 
 
 def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict[str, set[str]]:

@@ -1,22 +1,23 @@
-"""The input of one synthesis: the facts to ask about, and the contents of the files that they may be written to.
+"""The input of one synthesis: the facts to ask about, the files that they may be written to, and where its lines belong.
 
 Nothing here asks the model or writes a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tacitd.events import Project
 from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_raw
-from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all
+from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_raw
+from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all, view_project
 from tacitd_handlers.learning.refusals import RefusedText
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.equality import find_equal
 
@@ -94,3 +95,23 @@ def render_existing(inputs: SynthesisInput) -> dict[str, str]:
 def list_blanked_lines(shared: SharedFile) -> list[str]:
     """The file's lines with a secret, as the model saw them. If the model repeats one, it is not a new line."""
     return [text for line in shared.all_statements if (text := redact_secrets(line)[0]) != line]
+
+
+def place_items(inputs: SynthesisInput, plan: SynthesisPlan) -> tuple[list[PlacedLine], list[RefusedItem]]:
+    """Place each item. A folder whose AGENTS.md cannot be edited counts as missing.
+
+    The answer can name folders whose files were not read yet. The items are therefore placed twice: the first pass finds
+    those folders, the second knows which of their files cannot be edited.
+    """
+    typed = find_typed_facts((item.fact for item in plan.items), inputs.origins)
+    seen = view_project(inputs.project, inputs.closed)
+    first = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
+    _, closed = read_all(inputs.project, folders_of(p.path for p in first if isinstance(p, PlacedLine)))
+    seen = view_project(inputs.project, {**inputs.closed, **closed})
+    judged = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
+    return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
+
+
+def folders_of(names: Iterable[str]) -> list[str]:
+    """Return the module folders of these shared files, in order; LEARNED.md has none."""
+    return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name != LEARNED]
