@@ -92,7 +92,7 @@ def test_a_plugin_of_another_package_has_every_hook(tmp_path: Path) -> None:
     assert "questions 1 questions" in box.tacitd("status").stdout
     assert "from session s1" in box.tacitd("why", "port", "--cwd", str(box.project)).stdout
     assert "questions.longest" in box.tacitd("config", "show").stdout
-    box.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    box.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     tested = box.run("-m", "pytest", "-q", "-p", "no:cacheprovider", NAMES[1])
     assert tested.returncode == 0 and "1 passed" in tested.stdout, tested.stdout + tested.stderr
     names = {path.name for path in (box.home / ".cache" / "tacitd").iterdir()}
