@@ -142,7 +142,8 @@ class App:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
         self._save_budget()
-        self.engine.dispatcher.statuses.renew_all()
+        if not self.stopping.is_set():  # its threads have ended then
+            self.engine.dispatcher.statuses.renew_all()
         status_snapshot.write_snapshot(self)
 
     def list_host_degradations(self) -> Sequence[Degradation]:

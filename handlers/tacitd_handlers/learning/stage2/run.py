@@ -70,10 +70,8 @@ from tacitd_handlers.shared.prompt_extensions import (
     split_answer,
 )
 
-SYNTHESIZE = "synthesize"
-"""The job's name."""
-SYNTHESIS_PROMPT = "learning:synthesis"
-"""The prompt's name in `Plugin.prompt_extensions`."""
+SYNTHESIZE = "synthesize"  # the job's name
+SYNTHESIS_PROMPT = "learning:synthesis"  # the prompt's name in `Plugin.prompt_extensions`
 
 
 class Synthesizer:
@@ -386,10 +384,8 @@ def _grounded_findings(
     answered: SynthesisAnswer, origins: LineOrigins, tools: Tools
 ) -> tuple[SynthesisAnswer, list[RefusedText]]:
     """Return the answer with the parts of its findings that the facts support, and a refusal for each other part."""
-    extensions, sources = (
-        load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ())),
-        origins.build_sources(),
-    )
+    extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
+    sources = origins.build_sources()
     kept: dict[str, list[Any]] = {}
     refused: list[RefusedText] = []
     for name, findings in answered.found.items():
