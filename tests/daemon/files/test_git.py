@@ -44,6 +44,17 @@ def test_head_is_what_git_says(repo: Path) -> None:
     assert git.read_head(repo) == first
 
 
+def test_head_in_a_long_list_of_packed_refs(repo: Path) -> None:
+    """A repository with many branches: the list is longer than other files of git may be."""
+    head = _git(repo, "rev-parse", "HEAD")
+    _git(repo, "pack-refs", "--all")
+    packed = repo / ".git" / "packed-refs"
+    packed.write_text(
+        "".join(f"{number:040x} refs/heads/a{number}\n" for number in range(40_000)) + packed.read_text()
+    )
+    assert packed.stat().st_size > 2 << 20 and git.read_head(repo) == head
+
+
 def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> None:
     """The local excludes are in the common directory; HEAD and a merge are the work tree's own."""
     linked = repo.parent / "linked"

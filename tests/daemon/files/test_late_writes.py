@@ -339,6 +339,23 @@ def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
     assert (root / "LEARNED.md").read_bytes() == AFTER
 
 
+def test_a_copy_that_cannot_be_looked_at_is_still_reported(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Priorities", 1: the project may be on a disk that is not there now."""
+    scene.swap()
+    scene.rewrite(b"# Mine\n")
+    scene.second.close()
+    (copy,) = scene.beside
+    for error, reported in ((PermissionError(), [copy]), (FileNotFoundError(), [])):
+
+        def refuse(path: Path, error: OSError = error) -> os.stat_result:
+            raise error
+
+        monkeypatch.setattr(scene.disk, "stat", refuse)
+        assert [one.path for one in scene.second.recovered] == reported
+
+
 def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
     """Only a person's text is reported: tacitd's own leftovers of a crash are removed after a day."""
     for at in range(1, 40):

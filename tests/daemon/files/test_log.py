@@ -59,7 +59,7 @@ def test_a_log_is_private_unless_it_stands_in_a_project(tmp_path: Path) -> None:
 def test_reading_never_makes_a_file_and_skips_what_does_not_parse(tmp_path: Path) -> None:
     """E-23: a torn last line is tolerated; what does not parse is counted, and its offset is recorded."""
     log = Log(tmp_path / "x.jsonl")
-    assert list(log.read()) == [] and log.size == 0 and not log.path.exists()
+    assert log.bad == 0 and list(log.read()) == [] and log.size == 0 and not log.path.exists()
     log.path.write_bytes(b'{"a":1}\n\n[1]\n\x00\x00\xff\n' + b"[" * 5000 + b'\n{"b":2}\n{"c":')
     assert list(log.read()) == [{"a": 1}, {"b": 2}]
     assert (log.bad, log.bad_at) == (4, [9, 13, 17, 5026])
