@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +13,7 @@ import pytest
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import EditGuards, History, Log, PutLine, edit_file, late_writes
-from tacitd.files.late_writes import AT_ONCE, KEEP, LateWrites, RecoveredCopy, append_lines
+from tacitd.files.late_writes import AT_ONCE, KEEP, LateWrites, RecoveredCopy
 from tacitd.files.temporary import STALE, sweep_temporary
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
@@ -172,6 +171,13 @@ def test_leaving_keeps_beside_what_cannot_be_added(scene: Scene, monkeypatch: py
     scene.second.close()
     (copy,) = scene.beside
     assert scene.path.read_bytes() == AFTER and copy.read_bytes() == BEFORE + b"- late\n"
+
+
+def test_leaving_makes_no_copy_where_nothing_came(scene: Scene) -> None:
+    """The old file has the bytes that tacitd saw, so no copy of them is needed."""
+    scene.swap()
+    scene.second.close()
+    assert scene.beside == [] and scene.path.read_bytes() == AFTER
 
 
 def test_leaving_keeps_what_has_the_same_length(scene: Scene) -> None:
@@ -386,47 +392,6 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
     edit_file(scene.path, lambda data: (data or b"") + b"- ours\n", disk=scene.disk, second=scene.second)
     assert scene.path.read_bytes() == AFTER and scene.second.kept_count == 0 and not scene.beside
     scene.writer.close()
-
-
-@pytest.mark.parametrize(
-    ("data", "added", "after"),
-    [
-        (b"a\n", b"b\n", b"a\nb\n"),
-        (b"a", b"b\n", b"a\nb\n"),
-        (b"a\r\nb", b"c\r\n", b"a\r\nb\r\nc\r\n"),
-        (b"a", b"\nb\n", b"a\nb\n"),
-        (b"", b"b\n", b"b\n"),
-        (b"x\nb\ny\n", b"b\n", None),
-        (b"x\r\nb\r\n", b"b\n", None),
-        (b"bc\n", b"b\n", b"bc\nb\n"),
-        (b"a\n", b"\n\n", None),
-        (None, b"b\n", None),
-    ],
-)
-def test_adding_lines(data: bytes | None, added: bytes, after: bytes | None) -> None:
-    """Once, as whole lines; a line does not match the beginning of another."""
-    assert append_lines(data, added) == after
-    if after is not None:
-        assert append_lines(after, added) is None
-
-
-def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
-    """RELIABILITY 18: a hundred edits, each checked twice, on the real disk."""
-    path, clock = tmp_path / "a.md", FakeClock()
-    second = LateWrites(clock)
-    path.write_bytes(b"")
-    gc.collect()
-    before = len(os.listdir("/dev/fd"))
-
-    def one(number: int) -> Callable[[bytes | None], bytes]:
-        return lambda data: (data or b"") + b"- %d\n" % number
-
-    for number in range(100):
-        edit_file(path, one(number), second=second)
-        clock.advance(KEEP)
-        second.check_due()
-    assert len(os.listdir("/dev/fd")) == before and second.kept_count == 0
-    assert path.read_bytes().count(b"\n") == 100 and os.listdir(tmp_path) == ["a.md"]
 
 
 @pytest.mark.parametrize("seen", [b"", b"\n", BEFORE[:6], BEFORE[:-3]])

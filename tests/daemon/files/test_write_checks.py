@@ -47,6 +47,7 @@ def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, l
 
 def test_a_backup_by_hard_links_keeps_the_old_text(root: Path) -> None:
     """`cp -al` before a change: the copy keeps its text, and the project's file changes."""
+    (root / "other.md").write_text("another file beside it")
     (root.parent / "backup").mkdir()
     os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
     history(root).run_transaction(root, [PutLine(root / "AGENTS.md", "A", "two", "T")], {}, "k")
