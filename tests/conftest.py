@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from support_descriptors import MANY, Descriptors, list_open
-from tacitd import testing
+from tacitd.testing import fakes
 
 for _one in (signal.SIGINT, signal.SIGHUP):
     # Why: a shell without job control has its background jobs ignore SIGINT, `nohup` SIGHUP, and children inherit that.
@@ -54,8 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if days:
         import time_machine
 
-        testing.START -= days * testing.DAY
-        travel = time_machine.travel(time.time() + days * testing.DAY, tick=True)
+        fakes.START -= days * fakes.DAY
+        travel = time_machine.travel(time.time() + days * fakes.DAY, tick=True)
         travel.start()
         config.add_cleanup(travel.stop)
 
