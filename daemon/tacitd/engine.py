@@ -403,16 +403,18 @@ class Engine:
     def set_pause(self, pause: Pause, *, held: bool) -> bool:
         """Pause, or resume and open the growth breaker; return whether that changed anything. Engine thread.
 
-        Raises OSError if it cannot be written; then it does not change.
+        Raises OSError if it cannot be written; then the pause does not change.
         """
         changed = not held and self.breaker.release_sessions(
             lambda cwd, session: self._is_covered(pause, cwd, session)
         )
-        if self.pauses.would_change(pause, held):
-            self.pauses.set_paused(pause, held)
-            changed = True
-        if changed and not held:
-            self.dispatcher.resume_paused()
+        try:
+            if self.pauses.would_change(pause, held):
+                self.pauses.set_paused(pause, held)
+                changed = True
+        finally:  # the breaker may be open already, and its sessions must not wait for another command
+            if changed and not held:
+                self.dispatcher.resume_paused()
         return changed
 
     def _is_covered(self, pause: Pause, cwd: str, session: str) -> bool:

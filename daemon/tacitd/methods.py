@@ -18,6 +18,7 @@ from tacitd.app import App
 from tacitd.consumers.retries import retry_rejected
 from tacitd.dispatch.notices import STORED, notice_line
 from tacitd.dispatch.pauses import Pause
+from tacitd.dispatch.status_cache import PATIENCE
 from tacitd.engine import Engine
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
@@ -26,6 +27,8 @@ from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
 from tacitd.status_snapshot import build_status
 
+STATUS_PATIENCE = 60.0
+"""Seconds for which `sync` waits for what handlers report, because it says by that what still waits."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 
 
@@ -85,9 +88,19 @@ def _wedge(app: App) -> dict[str, Any]:
 
 
 def take_status(app: App) -> dict[str, Any]:
-    """The whole status document. Any thread but the engine's, which must run: it waits for the handlers' parts."""
+    """The whole status document. Any thread but the engine's, which must run: it waits for the handlers' parts.
+
+    A handler that does not report within two seconds has its last part, with its time.
+    """
     app.engine.dispatcher.statuses.refresh()
     return app.engine.call(lambda: build_status(app))
+
+
+def _take_fresh_status(app: App, deadline: float | None) -> tuple[dict[str, Any], bool]:
+    """The status document, and whether all parts are new; waits for slow handlers until the deadline, a minute at most."""
+    left = STATUS_PATIENCE if deadline is None else deadline - app.clock.monotonic()
+    fresh = app.engine.dispatcher.statuses.refresh(min(STATUS_PATIENCE, max(PATIENCE, left)))
+    return app.engine.call(lambda: build_status(app)), fresh
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,11 +119,13 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     mark, waited, jobs = app.notices.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = take_status(app)["waits"]
+        document, done = _take_fresh_status(app, deadline)
+        waited = document["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
-        done = _wait_until_handled(app, deadline)
-    document = take_status(app)
+        done = _wait_until_handled(app, deadline) and done
+    document, fresh = _take_fresh_status(app, deadline)
+    done = done and fresh
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}

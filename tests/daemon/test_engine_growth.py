@@ -97,6 +97,26 @@ def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
     assert sorted(ids(scene)) == sorted(here[:LIMIT] + expected)
 
 
+def test_a_breaker_that_was_opened_lets_work_go_on_where_the_pause_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 4: on a full disk the command fails, but what it did already takes effect."""
+    scene = Scene(tmp_path)
+    made = loop(scene, LIMIT + 5)
+    scene.engine.set_pause(Pause("session", "other"), held=True)
+    scene.settle(1)
+
+    def full(pause: Pause, held: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(scene.engine.pauses, "set_paused", full)
+    monkeypatch.setattr(scene.engine.pauses, "would_change", lambda pause, held: True)
+    with pytest.raises(OSError, match="No space"):
+        scene.engine.set_pause(Pause("all"), held=False)
+    scene.settle(1)
+    assert ids(scene) == made
+
+
 def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
     """What a person paused is not resumed by the resume of something else."""
     scene = Scene(tmp_path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from tacitd.plugins import FoundPlugins
 
+LARGEST = 1 << 20
+"""Bytes of the table that are read; five plugins need about 6,000."""
 TABLE_FILE = "plugins.json"
 """File in the cache directory, mode 0600."""
 SCHEMA = 1
@@ -70,13 +73,13 @@ def load_table(environ: Mapping[str, str], reserved: Collection[str] = ()) -> Pl
     file, stamp = cache_dir(environ) / TABLE_FILE, _stamp_entry_points(sys.path)
     try:
         return _read_table(file, stamp)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return _make_table(file, stamp, reserved)
 
 
 def _read_table(file: Path, stamp: str) -> PluginTable:
     """Read the table. Raises OSError, ValueError, KeyError, TypeError or AttributeError if it must be made again."""
-    stored = json.loads(file.read_bytes())
+    stored = json.loads(_read_own_file(file))
     if stored["schema"] != SCHEMA or stored["stamp"] != stamp:
         raise ValueError("the table is of other entry points")
     for path, expected in stored["modules"].items():
@@ -93,6 +96,25 @@ def _read_table(file: Path, stamp: str) -> PluginTable:
         for one in stored["plugins"]
     ]
     return PluginTable(tuple(plugins), tuple(str(what) for what in stored["broken"]))
+
+
+def _read_own_file(file: Path) -> bytes:
+    """Read the table's file, which names modules that will be imported, so nobody else may have written it.
+
+    Raises OSError, also if it is a link, not a regular file, another user's, writable by others, or too large.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or others:
+            raise PermissionError(f"{file} is not a file that only this user can write")
+        data = os.read(descriptor, LARGEST + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > LARGEST:
+        raise OSError(f"{file} is too large")
+    return data
 
 
 def _check_row(row: Iterable[Any]) -> tuple[str, str, str]:
@@ -116,6 +138,8 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
     from tacitd.files.locks import make_private_dir
     from tacitd.files.replaced import replace_file
 
+    if made.broken:  # it may load at the next call, in another environment
+        return made
     # A directory that cannot be written to costs time at the next call, and nothing else.
     with suppress(OSError, TacitdError):
         make_private_dir(file.parent)

@@ -39,8 +39,12 @@ class _Renewal:
     """Where the renewal of one part is."""
 
     pool: WorkerPool
-    changed: bool = False
-    """Something became of the handler's work since it was asked last."""
+    changes: int = 0
+    """How often the part may have changed: outcomes of the handler's work, and callers that want a new one."""
+    wanted: int = 0
+    """The change that a renewal must include, because somebody waits for it or the interval is over."""
+    included: int = 0
+    """The change that the last renewal included."""
     running: bool = False
     renewed_at: float = -math.inf
     """Monotonic seconds."""
@@ -69,64 +73,67 @@ class StatusCache:
 
     def note_outcome(self, name: str) -> None:
         """Something became of a handler's work: renew its part, now or, within a second of the last time, when asked."""
-        self._mark_changed(name)
-        if self._monotonic() - self._renewals[name].renewed_at >= INTERVAL:
-            self._start(name)
+        one = self._mark_changed(name)
+        if self._monotonic() - one.renewed_at >= INTERVAL:
+            self._start(name, one)
 
     def renew_all(self) -> None:
         """Begin to renew all parts."""
         for name in list(self._consumers):
-            self._mark_changed(name)
-            self._start(name)
+            self._start(name, self._mark_changed(name))
 
-    def refresh(self, seconds: float = PATIENCE) -> None:
-        """Renew what changed, and wait for it, at most for so many seconds."""
-        for name in list(self._consumers):
-            if name not in self._parts or (name in self._renewals and self._renewals[name].changed):
-                self._mark_changed(name)
-                self._start(name)
+    def refresh(self, seconds: float = PATIENCE) -> bool:
+        """Renew all parts, and wait for that, at most for so many seconds; return whether all are new.
+
+        All of them, because a part also depends on what no outcome announces: a person's choice, the rights of a file.
+        """
+        self.renew_all()
         with self._idle:
-            self._idle.wait_for(lambda: not any(one.running for one in self._renewals.values()), seconds)
+            wanted = {name: one.changes for name, one in self._renewals.items()}
+            return self._idle.wait_for(
+                lambda: all(self._renewals[name].included >= count for name, count in wanted.items()), seconds
+            )
 
     def close(self) -> None:
         """Renew all parts a last time, for the snapshot, and end the threads. One that hangs is left behind."""
-        self.renew_all()
         self.refresh(INTERVAL)
         for one in list(self._renewals.values()):
             one.pool.stop(0.0)
 
-    def _mark_changed(self, name: str) -> None:
+    def _mark_changed(self, name: str) -> _Renewal:
         with self._idle:
             if name not in self._renewals:
                 self._renewals[name] = _Renewal(self._workers_for(f"status-{name}", 1))
-            self._renewals[name].changed = True
+            self._renewals[name].changes += 1
+            return self._renewals[name]
 
-    def _start(self, name: str) -> None:
+    def _start(self, name: str, one: _Renewal) -> None:
         """Have the part renewed, unless that is going on: then it is asked once more afterwards."""
         with self._idle:
-            one = self._renewals[name]
+            one.wanted = one.changes
             if one.running:
                 return
-            one.running, one.changed = True, False
+            one.running = True
         try:
             one.pool.submit(lambda: self._renew(name, one))
         except RuntimeError:  # no thread can be made now: the next minute tries again
             with self._idle:
-                one.running, one.changed = False, True
+                one.running = False
 
     def _renew(self, name: str, one: _Renewal) -> None:
-        """In a worker: ask the handler until nothing became of its work meanwhile."""
+        """In a worker: ask the handler until the change that is wanted is included."""
         while True:
+            with self._idle:
+                if one.included >= one.wanted:
+                    one.running = False
+                    return
+                target = one.changes
             consumer = self._consumers.get(name)
             if consumer is not None:
                 self._parts[name] = _ask_handler(consumer, self._now())
-            one.renewed_at = self._monotonic()
             with self._idle:
-                if not one.changed:
-                    one.running = False
-                    self._idle.notify_all()
-                    return
-                one.changed = False
+                one.renewed_at, one.included = self._monotonic(), target
+                self._idle.notify_all()
 
 
 def _ask_handler(consumer: Consumer, at: float) -> StatusPart:
@@ -137,7 +144,7 @@ def _ask_handler(consumer: Consumer, at: float) -> StatusPart:
         if where := consumer.plugin.status_lines:
             part["says"] = [str(line) for line in load_hook(where)(part)]
         return StatusPart(part, at)
-    except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+    except BaseException as error:  # noqa: BLE001  a third-party handler may raise anything, also SystemExit
         what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
         return StatusPart({}, at, Degradation("handler.status", what, "the rest of the status is valid"))
 

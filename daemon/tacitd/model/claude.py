@@ -214,8 +214,10 @@ class ClaudeModel:
             return self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
 
     def _help_of(self, program: Path) -> str:
-        """What the client prints for `--help`; no model is asked. Raises OSError or ValueError."""
+        """What the client prints for `--help`; no model is asked. Raises OSError, or ValueError if it is not all of it."""
         finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
+        if finished.returncode != 0 or finished.timed_out or finished.stopped or finished.capped:
+            raise ValueError("the help is not complete")
         return finished.stdout.decode("utf-8", "replace")
 
     def _child(

@@ -158,3 +158,34 @@ def test_a_name_that_is_taken_is_left_out_and_reported() -> None:
     ]
     assert any("the command toy of a" in what for what in made.broken)
     assert any("the hooks of c" in what for what in made.broken)
+
+
+@pytest.mark.parametrize("how", ["link", "fifo", "writable", "deep", "large"])
+def test_a_table_that_somebody_else_could_have_written_is_not_used(cli: Cli, how: str) -> None:
+    """The table names modules that are imported. A link, a FIFO, a file that others may write: it is made anew."""
+    made = _table(cli)
+    file, other = _file(cli), _file(cli).parent / "other.json"
+    stored: dict[str, Any] = json.loads(file.read_text())
+    stored["plugins"][0]["name"] = "evil"
+    text = json.dumps(stored)
+    file.unlink()
+    match how:
+        case "link":
+            other.write_text(text)
+            file.symlink_to(other)
+        case "fifo":
+            os.mkfifo(file)
+        case "writable":
+            file.write_text(text)
+            file.chmod(0o666)
+        case "deep":
+            file.write_text("[" * 200_000)
+        case _:
+            file.write_text(text + " " * (2 << 20))
+    assert _table(cli) == made
+
+
+def test_a_table_of_a_broken_plugin_is_not_kept(cli: Cli, site: Path) -> None:
+    """What cannot be imported in this environment may be imported in the next call's."""
+    _install(site, "broken", "no_such_module:make_plugin")
+    assert _table(cli).broken and not _file(cli).exists()

@@ -112,6 +112,40 @@ def test_it_is_renewed_after_each_outcome_and_each_minute(tmp_path: Path) -> Non
     assert len(calls) == before + 2
 
 
+def test_a_caller_gets_what_no_outcome_announced(tmp_path: Path) -> None:
+    """A person repaired the rights of a file: the next `status` says so, without an outcome in between."""
+    told = ["cannot be written"]
+    scene = Scene(tmp_path, Scripted(says=lambda: {"file": told[0]}))
+    told[0] = "can be written"
+    assert _cache(scene).refresh()
+    assert _cache(scene).get_part("a").part == {"file": "can be written"}
+
+
+def test_sync_does_not_call_old_parts_new(tmp_path: Path) -> None:
+    """`sync --write` chooses by the parts what to write: one that hangs makes the answer "not done"."""
+    go_on = threading.Event()
+    go_on.set()
+
+    def status() -> Mapping[str, Any]:
+        go_on.wait(PATIENCE)
+        return {"waits": []}
+
+    scene = Scene(tmp_path, Scripted(says=status), workers_for=_status_threads)
+    loop = threading.Thread(target=scene.app.run, name="engine")
+    loop.start()
+    try:
+        assert build_methods(scene.app)["sync"]({"timeout": 5})["done"]
+        go_on.clear()
+        assert not build_methods(scene.app)["sync"]({"timeout": 0.5})["done"]
+        go_on.set()
+        assert build_methods(scene.app)["sync"]({"timeout": 5})["done"]
+    finally:
+        go_on.set()
+        scene.app.request_stop()
+        loop.join(PATIENCE)
+        scene.app.close()
+
+
 def test_the_lines_for_a_person_come_from_the_hook(tmp_path: Path) -> None:
     """`status_lines` gets the part and becomes its `says`; a broken one is a degradation, and the part is empty."""
     scene = Scene(tmp_path, Scripted(says=lambda: {"n": 2}))

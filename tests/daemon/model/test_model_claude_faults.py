@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from support_model import House, why
 from support_waiting import PATIENCE, is_gone, starts_when, until
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.model.probe import describe_missing
-from tacitd.model.process import run_process
+from tacitd.model.process import FinishedProcess, run_process
 
 
 def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +44,24 @@ def test_a_client_that_is_too_old_is_refused_before_a_call(house: House) -> None
     assert refused.detail == describe_missing(["--tools", "--settings"]) and "2.0.76" in refused.hint
     assert house.stand_in.calls() == [] and house.records("begun") == [] and house.pauses == []
     house.stand_in.rules([{"reply": "fine"}])
+    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
+
+
+@pytest.mark.parametrize(
+    "fault", [{"returncode": 1}, {"timed_out": True}, {"stopped": True}, {"capped": True}]
+)
+def test_help_that_is_not_whole_is_no_verdict(house: House, fault: dict[str, Any]) -> None:
+    """SPEC S-63: half of the help lacks options that the client has, so the call is made."""
+    house.stand_in.rules([{"reply": "fine"}])
+    model = house.model()
+    real = model._runner
+
+    def runner(argv: list[str], **options: Any) -> Any:
+        if argv[1:] == ["--help"]:
+            return replace(FinishedProcess(0, b"  -p, --print\n  --model <model>\n", b""), **fault)
+        return real(argv, **options)
+
+    model._runner = runner
     assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
 
 
