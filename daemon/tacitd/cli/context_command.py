@@ -30,7 +30,7 @@ Section = Callable[[Path, int], str]
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
 def context(cwd: str | None, budget: int, as_json: bool) -> None:
-    """Print what a session that starts here gets: profile, lessons, last session, learned lines.
+    """Print what a session that starts here gets: the section of each plugin.
 
     Works without a daemon and without claude.
     """

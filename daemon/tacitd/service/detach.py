@@ -53,58 +53,58 @@ def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
     if (pid := ping_daemon(places.socket)) is not None:
         raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
     make_private_dir(places.state_dir)
-    said = places.state_dir / "start.log"
-    heard, told = os.pipe()
-    fd = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    output = places.state_dir / "start.log"
+    read_end, write_end = os.pipe()
+    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         subprocess.Popen(
-            [*own_command(), "run", "--detached", str(told)],
+            [*own_command(), "run", "--detached", str(write_end)],
             stdin=subprocess.DEVNULL,
             stdout=fd,
             stderr=fd,
             start_new_session=True,
             env=dict(environ),
             cwd=places.state_dir,
-            pass_fds=[told],
+            pass_fds=[write_end],
         ).wait(START_TIMEOUT)
-        os.close(told)
-        told = -1
-        return _wait_until_up(places, heard, said)
+        os.close(write_end)
+        write_end = -1
+        return _wait_until_up(places, read_end, output)
     except subprocess.TimeoutExpired:
-        raise _make_failure(said, FAILED) from None
+        raise _make_failure(output, FAILED) from None
     finally:
-        for one in (fd, heard, told):
+        for one in (fd, read_end, write_end):
             if one >= 0:
                 os.close(one)
 
 
-def _wait_until_up(places: Paths, heard: int, said: Path) -> int:
+def _wait_until_up(places: Paths, read_end: int, output: Path) -> int:
     """Wait until the daemon answers or its end of the pipe closes: the detached process is not our child."""
     deadline = time.monotonic() + START_TIMEOUT
     ready = select.poll()  # `select` takes no descriptor over 1023
-    ready.register(heard, select.POLLIN)
+    ready.register(read_end, select.POLLIN)
     while time.monotonic() < deadline:
         if (pid := ping_daemon(places.socket)) is not None:
             return pid
         if ready.poll(50):
-            code = os.read(heard, 1)
+            code = os.read(read_end, 1)
             if (
                 pid := ping_daemon(places.socket)
             ) is not None:  # another start was quicker: its daemon serves as well
                 return pid
-            raise _make_failure(said, code[0] if code else FAILED)
-    raise _make_failure(said, FAILED)
+            raise _make_failure(output, code[0] if code else FAILED)
+    raise _make_failure(output, FAILED)
 
 
-def _make_failure(said: Path, code: int) -> TacitdError:
+def _make_failure(output: Path, code: int) -> TacitdError:
     """The error with the last five lines that the child wrote, and the child's own hint if it printed one."""
-    lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
+    lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     words = [line.removeprefix("tacitd: ") for line in lines if not line.startswith("hint: ")]
-    log = said.with_name("tacitd.log")
+    log = output.with_name("tacitd.log")
     error = StartFailedError(
         "the daemon did not start: " + (" / ".join(words) or "it printed nothing"),
-        hints[-1] if hints else f"read {said} and {log}",
+        hints[-1] if hints else f"read {output} and {log}",
     )
     error.code = code or FAILED
     return error
@@ -137,17 +137,17 @@ def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
 
 
 def run_detached(
-    state_dir: Path, told: int, work: Callable[[], int], say: Callable[[TacitdError], None]
+    state_dir: Path, write_end: int, work: Callable[[], int], say: Callable[[TacitdError], None]
 ) -> int:
     """Detach, then run `work` and return its result, in the daemon. The calling process ends in here.
 
-    `told` is a pipe to the parent: it receives one byte with the exit code and closes when the daemon ends.
+    `write_end` is the end of a pipe to the parent. The parent reads one byte, the exit code, when the daemon ends.
     `say` prints an error to standard error.
     """
     import daemon  # python-daemon
 
     make_private_dir(state_dir)
-    os.set_inheritable(told, False)
+    os.set_inheritable(write_end, False)
     # A detached process has no terminal. Its parent reads this file for errors.
     last_words = open(state_dir / "start.log", "ab", buffering=0, opener=_private)  # noqa: SIM115 - for life
     context = daemon.DaemonContext(
@@ -155,7 +155,7 @@ def run_detached(
         umask=0o077,
         stdout=last_words,
         stderr=last_words,
-        files_preserve=[told],
+        files_preserve=[write_end],
         detach_process=True,
         signal_map={
             signal.SIGTSTP: None,
@@ -176,7 +176,7 @@ def run_detached(
         traceback.print_exc()
     finally:  # after the output: the parent reads start.log as soon as the pipe closes
         with suppress(OSError):
-            os.write(told, bytes([code]))
+            os.write(write_end, bytes([code]))
     return code
 
 

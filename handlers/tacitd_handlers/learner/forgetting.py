@@ -20,9 +20,9 @@ def forget_weakness(store: LearnerStore, name: str) -> str:
     tag = _named(state, name)
     if tag in state.removed:
         return tag
-    seat = state.seats.find_list(tag)
-    if seat is not None:
-        seat.remove(tag)
+    found_in = state.seats.find_list(tag)
+    if found_in is not None:
+        found_in.remove(tag)
     state.removed.append(tag)
     store.save_state(state)
     store.update_profile()

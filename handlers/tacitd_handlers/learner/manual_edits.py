@@ -112,24 +112,24 @@ def detect_edits(
 
 def _notice_removed(state: LearnerState, matched: MatchedEntries) -> None:
     for tag in state.wrote:
-        seat = state.seats.find_list(tag)
-        if tag not in matched.by_tag and tag not in state.removed and seat is not None:
+        found_in = state.seats.find_list(tag)
+        if tag not in matched.by_tag and tag not in state.removed and found_in is not None:
             state.removed.append(tag)
-            seat.remove(tag)
+            found_in.remove(tag)
     for tag in matched.by_tag:
         if tag in state.removed:
             state.removed.remove(tag)  # a person added it again
 
 
 def _notice_places(state: LearnerState, matched: MatchedEntries) -> None:
-    seats = state.seats
+    lists = state.seats
     there = matched.by_tag
-    seats.active = [tag for tag, placed in there.items() if not placed.resolved]
-    seats.resolved = [tag for tag, placed in there.items() if placed.resolved]
-    seats.pending = [tag for tag in seats.pending if tag not in there and tag not in state.removed]
-    seats.dropped = [tag for tag in seats.dropped if tag not in there and tag not in state.removed]
-    seats.others_active = sum(not placed.resolved for placed in matched.others)
-    seats.others_resolved = sum(placed.resolved for placed in matched.others)
+    lists.active = [tag for tag, placed in there.items() if not placed.resolved]
+    lists.resolved = [tag for tag, placed in there.items() if placed.resolved]
+    lists.pending = [tag for tag in lists.pending if tag not in there and tag not in state.removed]
+    lists.dropped = [tag for tag in lists.dropped if tag not in there and tag not in state.removed]
+    lists.others_active = sum(not placed.resolved for placed in matched.others)
+    lists.others_resolved = sum(placed.resolved for placed in matched.others)
 
 
 def _notice_edit(state: LearnerState, tag: str, placed: PlacedEntry, wrote: WrittenEntry) -> None:

@@ -55,7 +55,7 @@ class Move:
 
 
 def move_tags(
-    seats: WeaknessLists,
+    lists: WeaknessLists,
     tags: dict[str, Weakness],
     touched: Iterable[str],
     removed: Collection[str],
@@ -63,67 +63,67 @@ def move_tags(
 ) -> list[Move]:
     """Apply the caps after a session touched these tags.
 
-    Changes `seats`, and in `tags` the weaknesses that it promotes. `removed` are tags that a person took out (SPEC
+    Changes `lists`, and in `tags` the weaknesses that it promotes. `removed` are tags that a person took out (SPEC
     L-30); they are not placed. `proved` checks the four weeks of a promotion (SPEC L-25). Returns the moves in order.
     """
     moves: list[Move] = []
     for tag in touched:
         if tag not in removed:
-            moves += _by_status(seats, tags[tag])
-    moves += _overflow(seats, tags)
+            moves += _by_status(lists, tags[tag])
+    moves += _overflow(lists, tags)
     # The queue is FIFO: if its head finds no room, nothing behind it does.
-    while seats.pending:
-        if seats.is_full and not _make_room(seats, tags, proved, moves):
+    while lists.pending:
+        if lists.is_full and not _make_room(lists, tags, proved, moves):
             break
-        tag = seats.pending.pop(0)
-        seats.active.append(tag)
+        tag = lists.pending.pop(0)
+        lists.active.append(tag)
         # It was queued and admitted in one call: report only that it entered.
         moves = [move for move in moves if move != Move(tag, "waits")]
         moves.append(Move(tag, "enters"))
     return moves
 
 
-def _by_status(seats: WeaknessLists, weakness: Weakness) -> list[Move]:
-    tag, at = weakness.tag, seats.find_list(weakness.tag)
+def _by_status(lists: WeaknessLists, weakness: Weakness) -> list[Move]:
+    tag, at = weakness.tag, lists.find_list(weakness.tag)
     if weakness.status == LONG:
-        if at is seats.resolved or at is seats.dropped:
+        if at is lists.resolved or at is lists.dropped:
             return []
         if at is not None:
             at.remove(tag)
-        seats.resolved.append(tag)
+        lists.resolved.append(tag)
         return [Move(tag, "promoted")]
-    if at is seats.active or at is seats.pending:
+    if at is lists.active or at is lists.pending:
         return []
     if at is not None:
         at.remove(tag)
-    seats.pending.append(tag)
-    return [Move(tag, "returns"), Move(tag, "waits")] if at is seats.resolved else [Move(tag, "waits")]
+    lists.pending.append(tag)
+    return [Move(tag, "returns"), Move(tag, "waits")] if at is lists.resolved else [Move(tag, "waits")]
 
 
-def _overflow(seats: WeaknessLists, tags: dict[str, Weakness]) -> list[Move]:
+def _overflow(lists: WeaknessLists, tags: dict[str, Weakness]) -> list[Move]:
     """Drop the entries of a full `### Resolved` that were tested longest ago (SPEC L-28)."""
     moves = []
-    known = [tags[tag] for tag in seats.resolved if tag in tags]
-    while known and len(seats.resolved) + seats.others_resolved > MAX_RESOLVED:
+    known = [tags[tag] for tag in lists.resolved if tag in tags]
+    while known and len(lists.resolved) + lists.others_resolved > MAX_RESOLVED:
         oldest = longest_untested(known)
         known.remove(oldest)
         gone = oldest.tag
-        seats.resolved.remove(gone)
-        seats.dropped.append(gone)
+        lists.resolved.remove(gone)
+        lists.dropped.append(gone)
         moves.append(Move(gone, "dropped"))
     return moves
 
 
 def _make_room(
-    seats: WeaknessLists, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
+    lists: WeaknessLists, tags: dict[str, Weakness], proved: Callable[[Weakness], bool], moves: list[Move]
 ) -> bool:
     """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
-    able = [tags[tag] for tag in seats.active if tag in tags and tags[tag].status == SHORT]
+    able = [tags[tag] for tag in lists.active if tag in tags and tags[tag].status == SHORT]
     for weakness in most_resolved(able):
         if proved(weakness):
             tags[weakness.tag] = replace(weakness, status=LONG)
             moves.append(Move(weakness.tag, "makes room"))
-            moves += _by_status(seats, tags[weakness.tag])
-            moves += _overflow(seats, tags)
+            moves += _by_status(lists, tags[weakness.tag])
+            moves += _overflow(lists, tags)
             return True
     return False
