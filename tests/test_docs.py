@@ -48,7 +48,14 @@ def sources() -> list[Module]:
 def hooks() -> Iterator[str]:
     """The hooks of our plugins that the daemon calls. Prompts and sections of `context` name settings, not degradations."""
     for one in generate.slices().plugins:
-        named = (one.make, one.footprint, one.status_lines, *one.settings.values(), *one.methods.values())
+        named = (
+            one.make,
+            one.footprint,
+            one.status_lines,
+            one.findings,
+            *one.settings.values(),
+            *one.methods.values(),
+        )
         yield from (where for where in named if isinstance(where, str))
 
 

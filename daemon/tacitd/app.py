@@ -117,14 +117,11 @@ class App:
         for name, consumer in list(self.engine.consumers.items()):
             if not self._open_handler(name, consumer):
                 del self.engine.consumers[name]
-        try:
-            self.budget.compact_log()
-        except (OSError, TacitdError) as error:
-            logger.warning("the budget's log stays long: {}", error)
-        try:
-            self.history.compact_log()
-        except (OSError, TacitdError) as error:
-            logger.warning("the history log stays long: {}", error)
+        for log, compact_log in (("budget", self.budget.compact_log), ("history", self.history.compact_log)):
+            try:
+                compact_log()
+            except (OSError, TacitdError) as error:
+                logger.warning("the {} log stays long: {}", log, error)
         self.engine.start()
         self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
         for name, consumer in self.engine.consumers.items():
@@ -493,6 +490,8 @@ def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=app.notices.add_notice,
         prompt_extensions=app.found.collect_prompt_extensions(),
+        person_rules=app.found.collect_person_rules(),
+        client_home=app.paths.config_dir,
         post=lambda event: app.engine.call_soon(
             lambda: app.engine.dispatcher.post_event(event, only=one.name)
         ),

@@ -113,6 +113,42 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonRule:
+    """One thing that is known of the person and holds in every project: a line of the file that each session loads."""
+
+    id: str
+    """Stable while the line has the same subject. Unique within the plugin."""
+    text: str
+    """The line, without a list mark."""
+    by_person: bool = False
+    """Whether the person stated it or changed it by hand. The file follows such a change at once, others once a day."""
+
+
+class PersonRules(Protocol):
+    """What one plugin knows of the person. Made by the hook `Plugin.person_rules`."""
+
+    @property
+    def title(self) -> str:
+        """The heading of its lines."""
+        ...
+
+    def list_files(self) -> Sequence[Path]:
+        """The files that the lines are made from. They are asked for again when one of these changes."""
+        ...
+
+    def list_rules(self) -> Sequence[PersonRule]:
+        """The lines that hold now, the most important first: the file has room for 2 KB. Raises OSError, TacitdError."""
+        ...
+
+    def withdraw_rule(self, id: str) -> None:
+        """The person deleted this line: take it back where it is stored. One that is not there any more is ignored.
+
+        Raises OSError, TacitdError; then it is called again later.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """Everything outside its own code that a handler may use. Nothing here gives access to another handler."""
 
@@ -158,6 +194,10 @@ class Tools:
     """Publish a notice of something that was made and is durable. Thread-safe."""
     prompt_extensions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The hooks of all plugins' `prompt_extensions`, by the prompt's name."""
+    person_rules: Mapping[str, str] = field(default_factory=dict)
+    """The hooks `person_rules` of all plugins, by plugin name, in the order of `Plugin.order`."""
+    client_home: Path | None = None
+    """The client's own directory, such as `~/.claude`; None: unknown."""
 
     def write_mode(self, project: Project) -> Literal["local", "shared", "off"]:
         """The write mode of this project."""
@@ -236,7 +276,7 @@ class BaseHandler(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """A plugin's files outside the state directory, for `uninstall --purge`. They need not exist."""
+    """A plugin's files outside the state directory, for `uninstall`. They need not exist."""
 
     removed: Sequence[Path] = ()
     """Files that only tacitd needs: locks, marks, and what is derived from other files."""
@@ -248,6 +288,9 @@ class Footprint:
     """Directories that tacitd created for itself. Those that are empty afterwards are removed, the innermost first."""
     reasons: Mapping[Path, str] = field(default_factory=dict)
     """Why a file of `kept` stays, if its name does not show it: a clause for a person, without a full stop."""
+    copies: Sequence[Path] = ()
+    """Generated files for the client whose whole text is tacitd's. Removed also without `--purge`, because nothing keeps
+    them up to date any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +335,12 @@ class Plugin:
     """Parts that the plugin adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.extension"}`.
     The hook names a module or an object. What it has is up to the plugin whose prompt it is
     (`tacitd_handlers.shared.prompt_extensions.PromptExtension`)."""
+    findings: str = ""
+    """Hook: `(environ: Mapping) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in the plugin's files. It changes
+    nothing and does not call the model. docs/troubleshooting.md has a section for each id that is not ok."""
+    person_rules: str = ""
+    """Hook: `(environ: Mapping, clock: Clock) -> PersonRules`, what the plugin knows of the person. These lines are loaded
+    into every session."""
     status_lines: str = ""
     """Hook: `(part: Mapping) -> Iterable[str]`, lines for a person, given what `Handler.status` returned. They are the key
     `says` of the plugin's part of `tacitd status`."""

@@ -38,6 +38,11 @@ class FoundPlugins:
                 found.setdefault(prompt, []).append(where)
         return found
 
+    def collect_person_rules(self) -> dict[str, str]:
+        """The hooks of person rules by plugin name, in the order of `Plugin.order`."""
+        named = [one for one in self.plugins if one.person_rules]
+        return {one.name: one.person_rules for one in sorted(named, key=lambda one: (one.order, one.name))}
+
 
 def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
     """Load every plugin that is installed, in the order of their names."""

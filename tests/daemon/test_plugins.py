@@ -55,3 +55,15 @@ def test_ours_are_installed() -> None:
     """The plugin `learning` is found in the way in which another package's would be."""
     found = find_plugins()
     assert "learning" in [one.name for one in found.plugins] and found.failed == ()
+
+
+def test_person_rules_are_collected_in_the_plugins_order() -> None:
+    """`Plugin.person_rules`: the order of the lines' sections does not depend on names of packages."""
+    found = find_plugins(
+        _points(
+            Point("a", Plugin("a", Scripted, person_rules="a:rules", order=60)),
+            Point("b", Plugin("b", Scripted)),
+            Point("c", Plugin("c", Scripted, person_rules="c:rules", order=20)),
+        )
+    )
+    assert list(found.collect_person_rules().items()) == [("c", "c:rules"), ("a", "a:rules")]

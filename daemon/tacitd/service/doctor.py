@@ -18,6 +18,7 @@ from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import TacitdError, UnavailableError
+from tacitd.handler import load_hook
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.locate import find_command
@@ -71,7 +72,22 @@ def examine_machine(
     found += _socket(paths)
     found += _inotify()
     found += _check_retention(paths)
+    found += _ask_plugins(environ)
     return found
+
+
+def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
+    for plugin in find_plugins().plugins:
+        if not plugin.findings:
+            continue
+        try:
+            yield from load_hook(plugin.findings)(environ)
+        except Exception as error:  # noqa: BLE001  a third-party check may raise anything
+            what = f"the check of {plugin.name} failed: {type(error).__name__}: {error}"
+            yield DoctorFinding(
+                "doctor.failed", "warning", what, "`tacitd status` reports what else is wrong"
+            )
 
 
 def _python() -> Iterator[DoctorFinding]:

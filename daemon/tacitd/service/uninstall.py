@@ -1,6 +1,6 @@
 """`tacitd uninstall`: removes tacitd's own files and names what stays and why. A person's files are never touched.
 
-The order is: the service, the daemon, the socket, and with `purge` what only tacitd needs: its state, locks, marks and
+The order is: the service, the daemon, the socket, the copies made for the client, and with `purge` what only tacitd needs: its state, locks, marks and
 generated files. What was learned stays and is named. docs/files.md lists every file.
 """
 
@@ -72,8 +72,11 @@ def uninstall_daemon(
     try:
         said = list(_unlink_socket(places.socket))
         yield from said
+        by_name = footprints()
+        for file in dict.fromkeys(file for one in by_name.values() for file in one.copies):
+            yield from _unlink_file(file)
         if purge:
-            yield from (text for text in _purge(places, footprints()) if text not in said)
+            yield from (text for text in _purge(places, by_name) if text not in said)
         else:
             yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes them)"
     finally:

@@ -12,7 +12,10 @@ import pytest
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from tacitd.control.client import BusyError
+from tacitd.handler import Plugin
+from tacitd.plugins import FoundPlugins
 from tacitd.service.doctor import Service, examine_machine
+from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.units import collect_facts
 from tacitd.state.paths import Paths
@@ -208,3 +211,32 @@ def test_each_finding_has_its_own_id_and_is_json(cli: Cli) -> None:
     ids = [one.id for one in findings]
     assert len(ids) == len(set(ids)) and json.loads(json.dumps([one.as_data() for one in findings]))
     assert all(one.hint for one in findings if one.severity != "ok")
+
+
+def check_toys(environ: dict[str, str]) -> list[DoctorFinding]:
+    """A plugin's check."""
+    return [DoctorFinding("toy.broken", "warning", f"a toy in {environ['HOME']} is broken", "mend it")]
+
+
+def fail_check(_: dict[str, str]) -> list[DoctorFinding]:
+    """A check that is itself broken."""
+    raise KeyError("toy")
+
+
+def test_plugins_check_their_own_files(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Plugin.findings`: each is listed with the engine's own, and one that fails hides no other."""
+    found_plugins = FoundPlugins(
+        (
+            Plugin("bad", "toy:Toy", findings=f"{__name__}:fail_check"),
+            Plugin("toy", "toy:Toy", findings=f"{__name__}:check_toys"),
+        )
+    )
+    monkeypatch.setattr("tacitd.service.doctor.find_plugins", lambda: found_plugins)
+    here = found(cli)
+    assert here["toy.broken"] == {
+        "id": "toy.broken",
+        "severity": "warning",
+        "what": f"a toy in {cli.home} is broken",
+        "hint": "mend it",
+    }
+    assert "KeyError" in here["doctor.failed"]["what"] and "bad" in here["doctor.failed"]["what"]

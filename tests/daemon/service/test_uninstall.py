@@ -146,6 +146,25 @@ def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
     assert f"removed {own / 'mark'}" in said and f"kept {own / 'kept'}" in said
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_copy_for_the_client_is_always_removed(places: Paths, tmp_path: Path, purge: bool) -> None:
+    """A generated copy would be loaded for ever and never updated; a link or a directory under its name stays."""
+    copy, link, directory = tmp_path / "copy.md", tmp_path / "link.md", tmp_path / "directory.md"
+    copy.write_text("generated")
+    link.symlink_to(copy)
+    directory.mkdir()
+    said = list(
+        uninstall_daemon(
+            places,
+            None,
+            purge=purge,
+            footprints=lambda: {"toy": Footprint(copies=[link, copy, directory, tmp_path / "none.md"])},
+        )
+    )
+    assert not copy.exists() and link.is_symlink() and directory.is_dir()
+    assert said.count(f"removed {copy}") == 1
+
+
 def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
     """A third-party handler may raise anything."""
 
