@@ -22,6 +22,7 @@ from tacitd.dispatch.status_cache import PATIENCE
 from tacitd.engine import Engine
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
+from tacitd.files.change_view import describe_transaction
 from tacitd.handler import Degradation, load_hook
 from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
@@ -46,6 +47,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.list_entries()]},
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
+        "undo": lambda params: _undo(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
         "stop": lambda _: _stop(app),
     }
@@ -141,6 +143,17 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo the transaction `id`. Handlers that watch the changed files are told as after any other change.
+
+    `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
+    UsageError for an unknown id, FileRefusedError if a line was changed since.
+    """
+    dry_run = bool(params.get("dry_run"))
+    done = app.history.undo_transaction(str(params["id"]), dry_run=dry_run)
+    return describe_transaction(done)
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

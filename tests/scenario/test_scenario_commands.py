@@ -299,3 +299,25 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.
         assert b"SCRIPT" in shown.read()
         process.communicate(timeout=60)
     assert process.returncode != 0 and list(place.iterdir()) == []
+
+
+def test_a_learned_line_is_shown_undone_and_restored(make: MakeDaemon) -> None:
+    """`history` names the change, `undo` takes it back in the running daemon, said again the line is withheld."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-40")
+    assert daemon.cli("sync", "--write").returncode == 0
+    assert daemon.learned == ["Prefers amber-40"]
+    change = json.loads(daemon.cli("history", str(daemon.project), "--json").stdout)[0]
+    assert [one["added"] for one in change["lines"]] == ["Prefers amber-40"] and len(change["prompts"]) == 1
+    done = daemon.cli("undo", change["id"])
+    assert done.returncode == 0 and "      - Prefers amber-40\n" in done.stdout, done.stderr
+    assert daemon.learned == []
+    daemon.type_("s2", "Prefers amber-40")
+    daemon.cli("sync", "--write")
+    assert daemon.learned == []
+    withheld = daemon.cli("learned", str(daemon.project), "--withheld", "--json")
+    assert [one["line"] for one in json.loads(withheld.stdout)] == ["Prefers amber-40"]
+    undone = json.loads(daemon.cli("show", change["id"], "--json").stdout)["undone_by"]
+    assert daemon.cli("undo", undone).returncode == 0
+    assert daemon.learned == ["Prefers amber-40"]

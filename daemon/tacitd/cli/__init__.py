@@ -62,6 +62,11 @@ COMMANDS: dict[str, CommandRow] = {
     "why": CommandRow(
         "tacitd.cli.why_command:why", "Show which of your words a line or a lesson came from.", LOOK
     ),
+    "history": CommandRow(
+        "tacitd.cli.history_commands:history", "Show what tacitd changed in a project's files.", LOOK
+    ),
+    "show": CommandRow("tacitd.cli.history_commands:show", "Show one change whole.", LOOK),
+    "undo": CommandRow("tacitd.cli.history_commands:undo", "Undo one change.", LOOK),
     "context": CommandRow(
         "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
     ),

@@ -41,7 +41,9 @@ from tacitd.files.transaction_records import (
     intent_record,
     part_record,
 )
+from tacitd.files.undo import UNDONE, find_chain_end, find_undo_conflicts, plan_undo
 from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
+from tacitd.text.markdown import clean_line
 
 
 class History:
@@ -161,22 +163,64 @@ class History:
             self._append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
             self._folded.drop(id)
 
-    def undo_transaction(self, id: str) -> Transaction:
+    def undo_transaction(self, id: str, *, dry_run: bool = False) -> Transaction:
         """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
 
-        Generated files and exclude lines are not undone. Raises UsageError if there is no such transaction or it has
-        nothing to undo, and what `run_transaction` raises.
+        Generated files and exclude lines are not undone. A transaction that is undone already returns the one that undid it.
+        `dry_run`: check and return the transaction that would run, with its expected effects; write nothing.
+
+        Raises UsageError if there is no such transaction, if it has nothing to undo, or if its undo was undone;
+        FileRefusedError if a line is no longer as it left it; and what `run_transaction` raises.
         """
         with self._lock:
-            past = self._fold().find_id(id)
+            folded = self._fold()
+            past, key = folded.find_id(id), f"{UNDONE}:{id}"
             if past is None:
-                raise UsageError(f"no transaction {id}", "history.jsonl lists the ids")
-            pairs = zip(past.operations, past.effects, strict=True)
-            back = [each.reverse(effect, "Learned") for each, effect in pairs]
-            operations = [each for each in reversed(back) if each is not None]
-            if past.state != "done" or not operations:
+                raise UsageError(f"no transaction {id}", "`tacitd history` lists the ids")
+            if (end := find_chain_end(id, folded.list_transactions(past.root))) != id:
+                done = folded.find_key(key)
+                if done is not None and done.id == end:
+                    return done
+                raise UsageError(
+                    f"{id} was undone and restored", f"`tacitd undo {end}` undoes the last of these"
+                )
+            operations = plan_undo(past)
+            if not operations:
                 raise UsageError(f"transaction {id} has nothing that can be undone")
-            return self.run_transaction(past.root, operations, {"undo": id}, f"undo:{id}", past.also)
+            self._refuse_conflicts(past, operations)
+            if not dry_run:
+                return self.run_transaction(past.root, operations, {UNDONE: id}, key, past.also)
+            return replace(
+                past,
+                id="",
+                key=key,
+                at=self._clock.now(),
+                operations=operations,
+                cause={UNDONE: id},
+                state="intent",
+                effects=self._rehearse(operations, self._find_targets(past, operations)),
+                written=(),
+            )
+
+    def _refuse_conflicts(self, past: Transaction, operations: tuple[Operation, ...]) -> None:
+        """Raise FileRefusedError if a line that the undo would change is no longer as `past` left it."""
+        effects = self._rehearse(operations, self._find_targets(past, operations))
+        missing = [
+            each.path
+            for each in operations
+            if read_snapshot(self._disk.resolve(each.path), self._disk) is None
+        ]
+        later: dict[tuple[Path, str], str] = {}
+        known = [each for each in self._folded.list_transactions(past.root) if each.state == "done"]
+        for each in known[known.index(past) + 1 :] if past in known else ():
+            for operation, effect in zip(each.operations, each.effects, strict=True):
+                if (taken := operation.find_changed_lines(effect).taken) is not None:
+                    later[operation.path, clean_line(taken)] = each.id
+        if conflicts := find_undo_conflicts(operations, effects, missing, later):
+            raise FileRefusedError("; ".join(conflicts), f"`tacitd show {past.id}` shows the whole change")
+
+    def _find_targets(self, past: Transaction, operations: Sequence[Operation]) -> list[Path]:
+        return [real_target(each, past.root, past.also, self._disk) for each in operations]
 
     def list_transactions(self, root: Path | None = None) -> list[Transaction]:
         """Every transaction (of one project): the finished ones in the order of finishing, then the open ones.

@@ -14,9 +14,11 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files.git import read_head
 from tacitd.files.transaction import History
+from tacitd.files.undo import UNDONE
 from tacitd_handlers.learning.project_files import git_view, read_shared
 from tacitd_handlers.learning.state import LearningState, LineSnapshot
 from tacitd_handlers.learning.tombstones import judge_removals
+from tacitd_handlers.shared.equality import find_equal
 
 
 def find_written_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
@@ -31,6 +33,15 @@ def find_written_lines(history: History, project: Project) -> dict[str, dict[str
     return found
 
 
+def find_undone_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
+    """Return every line that a person took back with `tacitd undo`, as `find_written_lines` does, with the times of that."""
+    found: dict[str, dict[str, float]] = {}
+    for (path, line), past in history.list_lines(project.root).items():
+        if past.taken_at is not None and UNDONE in past.cause and path.is_relative_to(project.root):
+            found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.taken_at
+    return found
+
+
 def check_removals(project: Project, state: LearningState, history: History, now: float) -> dict[str, Any]:
     """Compare our lines with the last check, and return the data of a `tombstone` commit; {} if we wrote no lines.
 
@@ -40,8 +51,9 @@ def check_removals(project: Project, state: LearningState, history: History, now
     lifted: dict[str, list[str]] = {}
     looks: dict[str, Any] = {}
     known_head = read_head(project.root) if project.git else ""
-    for name, lines in find_written_lines(history, project).items():
-        verdict, seen = _judge(project, state, name, lines, now)
+    written, undone = find_written_lines(history, project), find_undone_lines(history, project)
+    for name in dict.fromkeys((*written, *undone)):
+        verdict, seen = _judge(project, state, name, written.get(name, {}), undone.get(name, {}), now)
         looks[name] = seen
         if verdict[0]:
             removed[name] = verdict[0]
@@ -66,7 +78,12 @@ def is_news(data: Mapping[str, Any], project: Project, state: LearningState) -> 
 
 
 def _judge(
-    project: Project, state: LearningState, name: str, lines: Mapping[str, float], now: float
+    project: Project,
+    state: LearningState,
+    name: str,
+    lines: Mapping[str, float],
+    undone: Mapping[str, float],
+    now: float,
 ) -> tuple[tuple[list[str], list[str]], dict[str, Any]]:
     before = state.snapshots.get(project.root, {}).get(name, LineSnapshot((), 0.0))
     try:
@@ -81,4 +98,12 @@ def _judge(
         verdict = judge_removals(lines, before.lines, before.at, current, tombstones, seen_by_git)
     # Only our own lines are remembered. Other lines in the file are the user's and are not stored.
     kept = [line for line in shared.lines if line in lines]
-    return (list(verdict.removed), list(verdict.lifted)), {"lines": kept, "at": now}
+    # Trigger: a person undid a line. Why: git may know the file without the line, and would then leave the question open.
+    # Outcome: the person's command decides, once; a line that is there again, and is removed by git later, is git's.
+    taken_back = [
+        line
+        for line, at in undone.items()
+        if at >= before.at and line not in tombstones and find_equal(line, shared.lines) is None
+    ]
+    removed = list(dict.fromkeys((*verdict.removed, *taken_back)))
+    return (removed, list(verdict.lifted)), {"lines": kept, "at": now}

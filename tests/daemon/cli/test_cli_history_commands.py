@@ -1,0 +1,98 @@
+"""`tacitd history`, `show` and `undo`, without a daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from tacitd.files import History, Log, PutLine
+from tacitd.testing import FakeClock
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def project(cli: Cli) -> Path:
+    """A project outside git, with a learned file of the person's."""
+    root = cli.home / "app"
+    root.mkdir()
+    (root / "LEARNED.md").write_text("# Learned\n\n## Coding\n- theirs\n")
+    return root
+
+
+def put(cli: Cli, root: Path, line: str, clock: FakeClock) -> str:
+    """Put a line as a synthesis does, and return the id."""
+    history = History(Log(cli.state / "history.jsonl"), clock)
+    cause = {"by": "learning", "what": "synthesis", "prompts": ["u1"], "sessions": ["s1"], "facts": [line]}
+    operation = PutLine(root / "LEARNED.md", "Coding", line, "Learned")
+    return history.run_transaction(root, [operation], cause, line).id
+
+
+def test_the_newest_change_comes_first(cli: Cli, project: Path) -> None:
+    """With its lines as a small diff; `-n` limits, and says how many are left out."""
+    clock = FakeClock()
+    first = put(cli, project, "Use pnpm", clock)
+    clock.advance(60.0)
+    second = put(cli, project, "Prefers tabs", clock)
+    said = cli.run("history", project)
+    assert said.code == 0 and said.out.index(second) < said.out.index(first)
+    assert "from 1 prompt\n    LEARNED.md · Coding\n      + Use pnpm\n" in said.out
+    said = cli.run("history", project, "-n", "1")
+    assert first not in said.out and said.err == "1 older: `-n 2` shows all of them\n"
+    assert [each["id"] for each in cli.run("history", project, "--json").json] == [second, first]
+    assert cli.run("history", "--all", "--json").json == cli.run("history", project, "--json").json
+
+
+def test_a_project_without_changes_says_so(cli: Cli, project: Path) -> None:
+    """Exit code 0, an empty list in JSON; an age that is none is a usage error."""
+    assert cli.run("history", project).err == f"tacitd changed nothing in {project}\n"
+    assert cli.run("history", project, "--json").json == []
+    put(cli, project, "Use pnpm", FakeClock(wall=1_000_000_000.0))
+    assert (
+        cli.run("history", project, "--since", "1d").err
+        == f"tacitd changed nothing in {project} in the last 1d\n"
+    )
+    assert cli.run("history", project, "--since", "soon").code == 2
+
+
+def test_show_takes_a_part_of_the_id_that_is_enough(cli: Cli, project: Path) -> None:
+    """The first letters, or the part after the date. One that is ambiguous or unknown is a usage error."""
+    clock = FakeClock()
+    ids = [put(cli, project, line, clock) for line in ("Use pnpm", "Prefers tabs")]
+    for asked in (ids[0], ids[0][-6:], ids[0][: 3 + len(ids[0]) // 2]):
+        said = cli.run("show", asked)
+        if asked == ids[0][: 3 + len(ids[0]) // 2] and ids[1].startswith(asked):
+            assert said.code == 2 and all(id in said.err for id in ids)
+        else:
+            assert "    from: Use pnpm\n    session: s1\n" in said.out and f"in {project}" in said.out
+    both = cli.run("show", ids[0][:8])
+    assert both.code == 2 and all(id in both.err for id in ids)
+    assert cli.run("show", "").code == cli.run("show", "nothing").code == 2
+    assert cli.run("show", ids[1], "--json").json["id"] == ids[1]
+
+
+def test_undo_and_undo_of_the_undo(cli: Cli, project: Path) -> None:
+    """Without a daemon the engine runs in this process. A dry run writes nothing; a refusal says why."""
+    id = put(cli, project, "Use pnpm", FakeClock())
+    before = (project / "LEARNED.md").read_text()
+    said = cli.run("undo", id, "--dry-run")
+    assert said.code == 0 and "      - Use pnpm\n" in said.out and "nothing was written" in said.err
+    assert (project / "LEARNED.md").read_text() == before
+    undone = cli.run("undo", id, "--json").json
+    assert undone["undoes"] == id and "Use pnpm" not in (project / "LEARNED.md").read_text()
+    assert f"undone by {undone['id']}" in cli.run("show", id).out
+    said = cli.run("undo", undone["id"])
+    assert said.code == 0 and "Use pnpm" in (project / "LEARNED.md").read_text()
+    (project / "LEARNED.md").write_text("# Learned\n\n## Coding\n- theirs\n")
+    again = cli.run("history", project, "--json").json[0]["id"]
+    said = cli.run("undo", again)
+    assert said.code == 1 and "no longer has “Use pnpm”" in said.err and f"tacitd show {again}" in said.err
+    assert (project / "LEARNED.md").read_text() == "# Learned\n\n## Coding\n- theirs\n"
+
+
+def test_hostile_text_in_the_log_does_not_reach_the_terminal(cli: Cli, project: Path) -> None:
+    """Control characters are shown, not sent."""
+    put(cli, project, "Use \x1b[31mpnpm", FakeClock())
+    assert "\x1b" not in cli.run("history", project).out
