@@ -67,6 +67,7 @@ COMMANDS: dict[str, CommandRow] = {
     ),
     "show": CommandRow("tacitd.cli.history_commands:show", "Show one change whole.", LOOK),
     "undo": CommandRow("tacitd.cli.history_commands:undo", "Undo one change.", LOOK),
+    "spend": CommandRow("tacitd.cli.spend_command:spend", "Show what the model calls cost.", LOOK),
     "context": CommandRow(
         "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
     ),

@@ -110,6 +110,22 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
 
 
+def parse_since(since: str | None) -> float:
+    """Given the value of `--since`, return the time that long ago in seconds since 1970, UTC; 0 without one.
+
+    Raises UsageError if it is not a duration.
+    """
+    if since is None:
+        return 0.0
+    from tacitd.clock import SystemClock
+    from tacitd.config.durations import parse_duration
+
+    try:
+        return max(0.0, SystemClock().now() - parse_duration(since))
+    except ValueError as error:
+        raise UsageError(f"--since {escape_output(since)}: {error}") from error
+
+
 def _replace_surrogates(text: str) -> str:
     """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
     return text.encode("utf-8", "replace").decode("utf-8")

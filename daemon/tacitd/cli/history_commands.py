@@ -17,6 +17,7 @@ from tacitd.cli.common import (
     echo_message,
     escape_output,
     get_paths,
+    parse_since,
     resolve_directory,
 )
 from tacitd.errors import UsageError
@@ -40,13 +41,14 @@ def history(
     project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool
 ) -> None:
     """Show what tacitd changed in a project's files: when, which lines, and from which words. The newest comes first."""
+    from tacitd.clock import parse_utc
     from tacitd.files.change_view import describe_transactions
 
     root = None if everywhere else _find_root(resolve_directory(project))
     found = describe_transactions(_list_transactions(root))[::-1]
     visible = [each for each in found if each["lines"] or each["files"] or each["state"] != "done"]
-    earliest = _parse_age(since)
-    chosen = [each for each in visible if each["at"] >= earliest]
+    earliest = parse_since(since)
+    chosen = [each for each in visible if (parse_utc(each["at"]) or 0.0) >= earliest]
     shown = chosen if limit is None and as_json else chosen[: limit or SHOWN]
     if as_json:
         echo_json(shown)
@@ -143,19 +145,6 @@ def _format_time(at: str) -> str:
     from tacitd.clock import local_minutes, parse_utc
 
     return local_minutes(parse_utc(at) or 0.0).replace("T", " ")
-
-
-def _parse_age(since: str | None) -> str:
-    """Given an age, return the UTC time that long ago; "" without one. Raises UsageError."""
-    if since is None:
-        return ""
-    from tacitd.clock import SystemClock, utc_seconds
-    from tacitd.config.durations import parse_duration
-
-    try:
-        return utc_seconds(max(0.0, SystemClock().now() - parse_duration(since)))
-    except ValueError as error:
-        raise UsageError(f"--since {since}: {error}") from error
 
 
 def _find_root(directory: Path) -> Path:

@@ -13,8 +13,8 @@ before it has sent a request (CLAUDE_CODE section 1: 250 ms at least). The log m
 a record (`Log.terminated`), because the write of such a line failed.
 
     {"id","at","state":"planned"}                                     counts for nothing
-    {"id","at","key","parts","tier","purpose","state":"begun"}
-    {"id","at","state":"ended","usd","assumed","in","out","why"}      why "" is an answer
+    {"id","at","key","parts","tier","purpose","project","state":"begun"}      without parts or project if there are none
+    {"id","at","state":"ended","usd","assumed","in","out","why","model"}      why "" is an answer; then with its model
     {"id","at","state":"unused"}                                      the answer was discarded; it may be asked for again
     {"state":"allowed","at","parts"}                                  a person allowed these parts again
     {"state":"total","at","calls","usd","in","out"}                   the sum of what a compaction folded
@@ -117,7 +117,7 @@ class Budget:
             self._caps = caps
 
     def begin_call(
-        self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = ()
+        self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = (), project: str = ""
     ) -> str | MinuteFull | NoAnswer:
         """Check the caps and record the call; return its id. The caller must then make the call, and must not call without it.
 
@@ -140,6 +140,7 @@ class Budget:
                 **({"parts": list(parts)} if parts else {}),
                 "tier": tier,
                 "purpose": purpose,
+                **({"project": project} if project else {}),
                 "state": "begun",
             }
             try:
@@ -162,7 +163,14 @@ class Budget:
             return call
 
     def end_call(
-        self, call: str, *, usd: float | None, tokens_in: int = 0, tokens_out: int = 0, why: str = ""
+        self,
+        call: str,
+        *,
+        usd: float | None,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        why: str = "",
+        model: str = "",
     ) -> None:
         """Record what the call cost. `usd` None: unknown, so a cost is assumed. `why` "" means an answer.
 
@@ -179,6 +187,7 @@ class Budget:
                 "in": tokens_in,
                 "out": tokens_out,
                 "why": why,
+                **({"model": model} if model else {}),
             }
             self._record(ended)
 

@@ -181,7 +181,7 @@ class ClaudeModel:
         """The call's id, once it is recorded. If the minute is full, this waits, so that a burst of calls is not parked."""
         refused = NoAnswer(Why.STOPPING, "the daemon is stopping")
         for _ in range(WAITS):
-            call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
+            call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project)
             if not isinstance(call, MinuteFull):
                 return call
             if self._pause(call.seconds):
@@ -204,7 +204,10 @@ class ClaudeModel:
         finally:
             why = "" if isinstance(outcome, Answer) else str(outcome.why)
             tokens_in, tokens_out = report.tokens_in, report.tokens_out
-            self.budget.end_call(call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why)
+            model = outcome.model if isinstance(outcome, Answer) else ""
+            self.budget.end_call(
+                call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why, model=model
+            )
         self._remember(report.sessions)
         return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
 

@@ -33,6 +33,8 @@ class ModelRequest:
     """
     purpose: str = ""
     """One word for the budget's log: `extraction`, `synthesis`, `summary`."""
+    project: str = ""
+    """The root of the project that the call is for, for the budget's log; "" if it is for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,13 @@ class Bootstrap:
         texts = {name: redact_secrets(text)[0] for name, text in part.texts}
         key = f"summary:{part.fingerprint}"
         answer = tools.model.ask(
-            ModelRequest(prompt_templates.summary_prompt(texts), "smart", key, purpose="summary")
+            ModelRequest(
+                prompt_templates.summary_prompt(texts),
+                "smart",
+                key,
+                purpose="summary",
+                project=str(project.root),
+            )
         )
         if isinstance(answer, NoAnswer):
             return answer

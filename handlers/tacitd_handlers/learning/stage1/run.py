@@ -113,7 +113,9 @@ def _ask_model(
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"
     parts = tuple(prompt.id for prompt in gathered.prompts)
-    answer = tools.model.ask(ModelRequest(prompt, "fast", key, parts=parts, purpose="extraction"))
+    answer = tools.model.ask(
+        ModelRequest(prompt, "fast", key, parts=parts, purpose="extraction", project=str(project.root))
+    )
     if isinstance(answer, NoAnswer):
         return handle_no_answer(answer, _end_of_last(event, answer.repeated) or gathered.upto)
     split = split_answer(answer.text, extensions)

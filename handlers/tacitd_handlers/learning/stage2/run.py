@@ -347,7 +347,11 @@ def _ask_model(
     )
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(inputs.project.root)))[0]
     parts = inputs.pending.map_fact_ids(facts)
-    answer = tools.model.ask(ModelRequest(prompt, "smart", key, parts=tuple(parts), purpose="synthesis"))
+    answer = tools.model.ask(
+        ModelRequest(
+            prompt, "smart", key, parts=tuple(parts), purpose="synthesis", project=str(inputs.project.root)
+        )
+    )
     if isinstance(answer, NoAnswer):
         no = handle_no_answer(answer)
         if isinstance(no, Rejected) and answer.repeated:

@@ -1,0 +1,58 @@
+"""`tacitd spend`: what the model calls cost. Reads the budget's log; no daemon is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
+
+if TYPE_CHECKING:
+    from tacitd.model.spend_report import GroupBy, SpendRow
+
+BAR = 24
+"""Characters of the longest bar."""
+
+
+@click.command(epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json")
+@click.option(
+    "--by",
+    type=click.Choice(["day", "project", "purpose", "model"]),
+    default="day",
+    show_default=True,
+    help="What to group the calls by.",
+)
+@click.option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens."
+)
+def spend(by: str, since: str | None, as_json: bool) -> None:
+    """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
+    from tacitd.files.log import Log
+    from tacitd.model.spend_report import report_spending, sum_rows
+
+    log = Log(get_paths().state_dir / "budget.jsonl", terminated=True)
+    rows = report_spending(log.read(), cast("GroupBy", by), parse_since(since))
+    if as_json:
+        echo_json([row.as_data() for row in rows])
+        return
+    if not rows:
+        echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
+        return
+    _echo_rows([*rows, sum_rows(rows)], bars=sys.stdout.isatty())
+
+
+def _echo_rows(rows: Sequence[SpendRow], *, bars: bool) -> None:
+    """Print aligned columns; the last row is the sum and has no bar."""
+    names = [escape_output(row.name) for row in rows]
+    costs = [f"{'~' if row.assumed_usd else ''}${row.usd:.2f}" for row in rows]
+    calls = [f"{row.calls} call{'' if row.calls == 1 else 's'}" for row in rows]
+    dearest = max((row.usd for row in rows[:-1]), default=0.0)
+    for row, name, cost, count in zip(rows, names, costs, calls, strict=True):
+        failed = f", {row.unanswered} without an answer" if row.unanswered else ""
+        text = f"{name:<{max(map(len, names))}}  {cost:>{max(map(len, costs))}}  {count:>{max(map(len, calls))}}{failed}"
+        length = round(BAR * row.usd / dearest) if bars and dearest and row is not rows[-1] else 0
+        click.echo(f"{text}  {'█' * length}".rstrip())

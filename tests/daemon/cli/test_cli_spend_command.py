@@ -1,0 +1,41 @@
+"""`tacitd spend`, on a log that the budget wrote."""
+
+from __future__ import annotations
+
+from support_cli import Cli
+from tacitd.config.model_settings import BudgetSettings
+from tacitd.files import Log
+from tacitd.model.budget import Budget
+from tacitd.testing import FakeClock
+
+
+def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
+    """No bars where standard output is not a terminal; an assumed cost is marked."""
+    budget = Budget(Log(cli.state / "budget.jsonl", terminated=True), BudgetSettings(), FakeClock(wall=1_700_000_000.0))
+    for key, usd, why in (
+        ("extraction:1", 0.01, ""),
+        ("synthesis:1", 0.5, ""),
+        ("extraction:2", None, "timed out"),
+    ):
+        call = budget.begin_call(key, "fast", key.partition(":")[0], (), "/home/ada/\x1bapp")
+        assert isinstance(call, str)
+        budget.end_call(call, usd=usd, why=why)
+    said = cli.run("spend", "--by", "purpose")
+    assert said.code == 0 and said.out.splitlines() == [
+        "synthesis    $0.50   1 call",
+        "extraction  ~$0.27  2 calls, 1 without an answer",
+        "total       ~$0.77  3 calls, 1 without an answer",
+    ]
+    assert "\x1b" not in cli.run("spend", "--by", "project").out
+    assert [row["name"] for row in cli.run("spend", "--by", "purpose", "--json").json] == [
+        "synthesis",
+        "extraction",
+    ]
+    assert cli.run("spend", "--since", "0s").err == "no model call was made in the last 0s\n"
+
+
+def test_without_calls_it_says_so(cli: Cli) -> None:
+    """Exit code 0; in JSON an empty list. A wrong age is a usage error."""
+    assert cli.run("spend").err == "no model call was made yet\n"
+    assert cli.run("spend", "--json").json == []
+    assert cli.run("spend", "--since", "\x1bsoon").code == 2
