@@ -71,6 +71,10 @@ COMMANDS: dict[str, CommandRow] = {
     "context": CommandRow(
         "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
     ),
+    "help": CommandRow("tacitd.cli.help_commands:show_help", "Show the help of a command.", CARE),
+    "completion": CommandRow(
+        "tacitd.cli.help_commands:completion", "Print the completion script for a shell.", CARE
+    ),
     "config": CommandRow(
         "tacitd.cli.config_command:config", "Show, check and locate the configuration.", CARE
     ),
@@ -142,6 +146,20 @@ class LazyGroup(OrderedGroup):
             what = f"the command {cmd_name} ({row.where}) cannot be loaded: {type(error).__name__}: {error}"
             raise TacitdError(what, "update or remove the package that brings it") from error
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but the error for an unknown name suggests similar ones. Raises click.UsageError."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            similar = get_close_matches(args[0], self.list_commands(ctx))
+            if similar and not args[0].startswith("-"):
+                error.message += f" Did you mean {' or '.join(map(repr, similar))}?"
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables."""
         table = self._list_rows()
@@ -212,6 +230,9 @@ def run_and_exit(command: click.Command, name: str) -> NoReturn:
         with suppress(OSError):
             click.echo("aborted", err=True)
         code = FAILED
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.message)
+        code = 0
     except click.ClickException as error:
         with suppress(OSError):
             error.show()

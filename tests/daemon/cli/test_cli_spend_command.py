@@ -11,7 +11,9 @@ from tacitd.testing import FakeClock
 
 def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
     """No bars where standard output is not a terminal; an assumed cost is marked."""
-    budget = Budget(Log(cli.state / "budget.jsonl", terminated=True), BudgetSettings(), FakeClock(wall=1_700_000_000.0))
+    budget = Budget(
+        Log(cli.state / "budget.jsonl", terminated=True), BudgetSettings(), FakeClock(wall=1_700_000_000.0)
+    )
     for key, usd, why in (
         ("extraction:1", 0.01, ""),
         ("synthesis:1", 0.5, ""),
