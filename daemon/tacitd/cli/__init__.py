@@ -157,7 +157,8 @@ class LazyGroup(OrderedGroup):
 
             similar = get_close_matches(args[0], self.list_commands(ctx))
             if similar and not args[0].startswith("-"):
-                error.message += f" Did you mean {' or '.join(map(repr, similar))}?"
+                what = f"{error.message} Did you mean {' or '.join(map(repr, similar))}?"
+                raise click.UsageError(what, ctx) from error
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -18,10 +18,9 @@ def show_help(ctx: click.Context, topic: tuple[str, ...]) -> None:
     for name in topic:
         if not isinstance(command, click.Group):
             raise click.UsageError(f"{context.command_path} has no commands", ctx)
-        found, command, _ = command.resolve_command(context, [name])
-        if command is None:  # pragma: no cover - resolve_command raises for an unknown name
-            raise click.UsageError(f"no such command: {name}", ctx)
-        context = click.Context(command, parent=context, info_name=found)
+        _, found, _ = command.resolve_command(context, [name])
+        assert found is not None  # it raises UsageError for an unknown name
+        command, context = found, click.Context(found, parent=context, info_name=name)
     click.echo(command.get_help(context))
 
 
