@@ -53,6 +53,8 @@ def hooks() -> Iterator[str]:
             one.footprint,
             one.status_lines,
             one.findings,
+            one.banner_lines,
+            one.person_rules,
             *one.settings.values(),
             *one.methods.values(),
         )

@@ -344,6 +344,9 @@ class Plugin:
     status_lines: str = ""
     """Hook: `(part: Mapping) -> Iterable[str]`, lines for a person, given what `Handler.status` returned. They are the key
     `says` of the plugin's part of `tacitd status`."""
+    banner_lines: str = ""
+    """Hook: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what the plugin writes that a person would
+    not expect."""
     methods: Mapping[str, str] = field(default_factory=dict)
     """Methods of the socket by name, which begins with the plugin's name and a dot: `{"toy.count": "toy.rpc:count"}`. The
     hook is `(handler, tools, params) -> JSON`. It is called in a thread of the caller's connection."""

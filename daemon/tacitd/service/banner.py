@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from loguru import logger
+
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.config.durations import format_duration
 from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.handler import load_hook
 from tacitd.status import list_waits
 from tacitd.status_snapshot import list_session_rows
 
@@ -31,6 +34,7 @@ def banner_lines(app: App) -> Iterator[str]:
         f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
         f"its client has ended"
     )
+    yield from _list_plugin_lines(app)
     app.engine.dispatcher.statuses.refresh()  # the loop does not run yet, so this thread may wait
     waits = list_waits(app.engine)
     for text in describe_waiting(waits, list_session_rows(app, waits)):
@@ -41,3 +45,14 @@ def banner_lines(app: App) -> Iterator[str]:
         if one.hint:
             yield f"  hint: {one.hint}"
     yield "Press Ctrl-C to stop; no work is lost"
+
+
+def _list_plugin_lines(app: App) -> Iterator[str]:
+    """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
+    for plugin in app.found.plugins:
+        if not plugin.banner_lines or plugin.name not in app.engine.consumers:
+            continue
+        try:
+            yield from list(load_hook(plugin.banner_lines)(app.tools[plugin.name]))
+        except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+            logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)

@@ -37,6 +37,7 @@ def make_plugin() -> Plugin:
         context=f"{here}.context:build_section",
         context_order=20,
         explain=f"{here}.explain_lesson:find_reasons",
+        person_rules=f"{here}.lesson_rules:LessonRules",
         prompt_extensions={"learning:synthesis": f"{here}.draft_extension"},
         status_lines=f"{here}.render:format_status_lines",
     )

@@ -36,5 +36,6 @@ def make_plugin() -> Plugin:
         },
         context=f"{here}.context:build_section",
         context_order=10,
+        person_rules=f"{here}.profile_rules:ProfileRules",
         prompt_extensions={"learning:extraction": f"{here}.profile_extension"},
     )

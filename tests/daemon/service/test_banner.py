@@ -59,3 +59,11 @@ def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
         lines = list(banner_lines(app))
     at = next(n for n, line in enumerate(lines) if line.startswith("missing: "))
     assert "claude" in lines[at] and lines[at + 1].startswith("  hint: ")
+
+
+def test_a_file_outside_the_projects_is_named(make: Make, tmp_path: Path) -> None:
+    """`Plugin.banner_lines`: no surprise about files. What is turned off is not named."""
+    with make() as app:
+        assert str(tmp_path / "claude/rules/tacitd.md") in "\n".join(banner_lines(app))
+    with make(REACH__USER_RULES="false") as app:
+        assert "tacitd.md" not in "\n".join(banner_lines(app))

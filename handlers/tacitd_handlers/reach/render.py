@@ -1,0 +1,35 @@
+"""The lines of `tacitd status` and of the banner about what sessions load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacitd.handler import Tools
+from tacitd_handlers.reach.rules_file import USER_RULES
+
+_NOTES = {
+    "waits": "; newer lines follow within a day",
+    "missing": "; the file is missing and is made again at the next session",
+    "incomplete": "; the file is incomplete and is made again at the next session",
+    "blocked": "; the file cannot be written",
+}
+
+
+def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
+    """Given the handler's part of the status, yield one line; none if there is nothing to say."""
+    state = part.get("state")
+    if state == "off":
+        yield "the person's rules file is off (reach.user_rules)"
+    elif state == "git":
+        yield f"{part['file']} is in a git work tree and is not written (`tacitd doctor`)"
+    elif part.get("lines"):
+        more = f", {part['left_out']} more do not fit" if part.get("left_out") else ""
+        yield f"{part['lines']} lines about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
+
+
+def format_banner_lines(tools: Tools) -> Iterator[str]:
+    """Yield the file that is written outside the projects, and how to turn it off; nothing if it is off."""
+    if tools.client_home is not None and tools.settings["reach"].user_rules:
+        path = tools.client_home / USER_RULES
+        yield f"what is known of you, for every session: {path} (reach.user_rules = false turns it off)"

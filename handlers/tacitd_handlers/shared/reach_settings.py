@@ -1,0 +1,21 @@
+"""The section `reach` of the configuration. The plugins that write files for sessions have it in common."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ReachSettings(BaseModel):
+    """How learned lines reach sessions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    user_rules: bool = Field(
+        default=True,
+        description="Keep `rules/tacitd.md` in Claude Code's directory: what is known of you and your global lessons, "
+        "which every session loads. If you turn it off, the file is removed.",
+    )
+    user_rules_in_git: bool = Field(
+        default=False,
+        description="Write it also if Claude Code's directory is in a git work tree, where it could be committed.",
+    )

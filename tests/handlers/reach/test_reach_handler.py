@@ -1,0 +1,305 @@
+"""The person's rules file: written once, followed within a minute, a person's deletions and additions, bad files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
+from tacitd.testing import HandlerBench
+from tacitd_handlers.reach.rules_file import rules_footprint
+
+
+def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
+    """Nothing is written without a line. The file is the person's alone."""
+    reach.wait()
+    assert not reach.path.parent.exists() and reach.bench.status["state"] == "none"
+    reach.know(colour="Likes: red")
+    reach.wait()
+    assert reach.text == format_toys("Likes: red")
+    assert reach.path.stat().st_mode & 0o777 == 0o600
+    assert reach.bench.status_lines == [f"1 lines about you in {reach.path}"]
+
+
+def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
+    """The issue: the same facts give the same bytes, and learned lines wait for the next day."""
+    reach.know(colour="Likes: red")
+    reach.wait()
+    first = reach.path.stat()
+    reach.know(size="Size: big")
+    reach.wait(10 * MINUTE)
+    assert reach.path.stat().st_mtime_ns == first.st_mtime_ns and reach.bench.status["state"] == "waits"
+    reach.bench.settle(DAY)
+    reach.wait()
+    assert reach.bullets == ["Likes: red", "Size: big"]
+    second = reach.path.stat()
+    reach.bench.settle(DAY)
+    reach.wait()
+    assert reach.path.stat().st_mtime_ns == second.st_mtime_ns
+
+
+def test_what_the_person_changed_is_followed_within_a_minute(reach: ReachBox) -> None:
+    """A withdrawn line, and one that the person stated; a restart of the daemon starts no new day."""
+    reach.know(colour="Likes: red", size="Size: big")
+    reach.wait()
+    reach.drop("colour")
+    reach.wait()
+    assert reach.bullets == ["Size: big"]
+    reach.state(shape="Shape: round")
+    reach.wait()
+    assert reach.bullets == ["Size: big", "Shape: round"]
+    reach.know(more="More: yes")
+    reach.bench.restart()
+    reach.wait()
+    assert reach.bullets == ["Size: big", "Shape: round"]
+
+
+def test_a_deleted_line_is_withdrawn(reach: ReachBox) -> None:
+    """It is withdrawn at its plugin, and does not come back."""
+    reach.know(a="a", b="b", c="c")
+    reach.wait()
+    reach.edit("- b\n", "")
+    reach.wait()
+    assert ToyRules.withdrawn == ["b"] and reach.text == format_toys("a", "c")
+    reach.bench.settle(2 * DAY)
+    reach.wait()
+    assert reach.text == format_toys("a", "c")
+
+
+def test_an_added_line_stays_where_it_is(reach: ReachBox) -> None:
+    """Through rewrites and withdrawals; it does not count against 2 KB, and is not repeated when it is learned too."""
+    reach.know(a="a", b="b", c="c")
+    reach.wait()
+    reach.edit("- a\n", "- a\n- mine\n" + "- " + "long " * 600 + "\n")
+    reach.edit("- c\n", "- c\n\n# Mine\nd\n")
+    mine = reach.text
+    reach.wait()
+    assert reach.text == mine
+    reach.know(mine="mine", d="d")
+    reach.bench.settle(DAY)
+    reach.wait()
+    assert reach.bullets[:2] == ["a", "mine"] and reach.bullets[3:] == ["b", "c", "d"]
+    reach.drop("a", "mine")
+    reach.wait()
+    assert reach.bullets[0] == "mine" and "# Mine\nd\n" in reach.text and ToyRules.withdrawn == []
+
+
+def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> None:
+    """The person's wording takes precedence over what was learned."""
+    reach.know(a="a", b="b", c="c")
+    reach.wait()
+    reach.edit("- b\n", "- b, but only at night\n")
+    reach.wait()
+    assert ToyRules.withdrawn == ["b"] and reach.bullets == ["a", "b, but only at night", "c"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "head"])
+def test_a_damaged_file_deletes_nothing_and_is_made_again_at_the_next_session(
+    reach: ReachBox, damage: str
+) -> None:
+    """The issue: a missing, empty or half-gone file."""
+    reach.know(a="a", b="b", c="c")
+    reach.wait()
+    whole = reach.text
+    match damage:
+        case "missing":
+            reach.path.unlink()
+        case "empty":
+            reach.path.write_bytes(b"")
+        case "half":
+            reach.save(whole[: whole.index("- b") + 1])
+        case _:
+            reach.save(whole.partition("\n")[2])
+    left = reach.text
+    reach.wait(5 * MINUTE)
+    assert reach.text == left and ToyRules.withdrawn == []
+    assert reach.bench.status["state"] == ("missing" if damage in ("missing", "empty") else "incomplete")
+    reach.bench.type("hello")
+    reach.wait()
+    assert reach.text == whole and ToyRules.withdrawn == []
+
+
+def test_a_crash_between_file_and_memory_loses_nothing(
+    reach: ReachBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends after the file was written: the new lines are not taken for the person's, the old not for deleted."""
+    reach.know(a="a", b="b")
+    reach.wait()
+
+    def die(*_: object) -> None:
+        raise RuntimeError("the process ends here")
+
+    reach.drop("a")
+    reach.state(c="c")
+    with monkeypatch.context() as patch:
+        patch.setattr("tacitd_handlers.reach.rules_file.RulesMemory", die)
+        reach.wait()
+    assert reach.bullets == ["b", "c"]
+    reach.bench.restart(kill=True)
+    reach.wait()
+    assert reach.bullets == ["b", "c"] and ToyRules.withdrawn == []
+    reach.edit("- c\n", "")
+    reach.wait()
+    assert reach.bullets == ["b"] and ToyRules.withdrawn == ["c"]
+
+
+def test_a_lost_memory_keeps_every_line(reach: ReachBox) -> None:
+    """The state directory was removed: tacitd's own lines are known again, others count as the person's."""
+    reach.know(a="a", b="b")
+    reach.wait()
+    reach.edit("- b\n", "- mine\n- b\n")
+    (memory,) = (reach.bench.home / ".local/state/tacitd/handlers/reach").glob("????????.json")
+    memory.write_bytes(b"{")
+    reach.bench.restart(kill=True)
+    reach.drop("a")
+    reach.wait()
+    assert reach.bullets == ["a", "mine", "b"] and ToyRules.withdrawn == []
+
+
+def test_a_plugin_that_fails_keeps_its_lines(reach: ReachBox) -> None:
+    """Its files may be being edited; the reason is reported until it is gone."""
+    reach.know(a="a", b="b")
+    reach.wait()
+    ToyRules.fails = True
+    reach._touch()
+    reach.wait()
+    assert reach.bullets == ["a", "b"] and "the toys are broken" in reach.bench.degraded[0]
+    ToyRules.fails = False
+    reach._touch()
+    reach.wait()
+    assert reach.bench.degraded == []
+
+
+@pytest.mark.parametrize("kind", ["foreign", "link", "fifo", "directory", "binary", "rules file"])
+def test_something_else_in_its_place_is_left_alone(reach: ReachBox, kind: str) -> None:
+    """Bad input: a file that tacitd did not make, a link, a FIFO, a directory; `status` names it, and it is never read into."""
+    elsewhere = reach.claude / "elsewhere.md"
+    elsewhere.write_text("- precious\n")
+    if kind == "rules file":
+        reach.path.parent.write_text("a file")
+    else:
+        reach.path.parent.mkdir()
+    match kind:
+        case "foreign":
+            reach.path.write_text("# My own rules\n")
+        case "link":
+            reach.path.symlink_to(elsewhere)
+        case "fifo":
+            os.mkfifo(reach.path)
+        case "directory":
+            reach.path.mkdir()
+        case "binary":
+            reach.path.write_bytes(b"\xff\xfe")
+        case _:
+            pass
+    before = reach.path.read_bytes() if kind in ("foreign", "binary") else b""
+    reach.know(a="a")
+    reach.wait()
+    (what,) = reach.bench.degraded
+    assert "tacitd.md" in what or "rules is not a directory" in what
+    assert reach.bench.status["state"] == "blocked"
+    assert elsewhere.read_text() == "- precious\n"
+    assert not before or reach.path.read_bytes() == before
+    if kind != "rules file":
+        if reach.path.is_dir():
+            reach.path.rmdir()
+        else:
+            reach.path.unlink()
+    else:
+        reach.path.parent.unlink()
+    reach.wait()
+    assert reach.bench.degraded == [] and reach.bullets == ["a"]
+
+
+def test_a_read_only_directory_is_reported(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input: nothing else stops, and the file follows when it can be written again."""
+    reach.path.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        reach.know(a="a")
+        reach.wait()
+        assert "read-only" in reach.bench.degraded[0]
+    reach.wait()
+    assert reach.bullets == ["a"] and reach.bench.degraded == []
+
+
+def test_a_git_work_tree_is_not_written(tmp_path: Path) -> None:
+    """People keep `~/.claude` under git: what is known of them must not be committed by accident."""
+    box = ReachBox(tmp_path)
+    with box.bench:
+        (box.claude / ".git").mkdir()
+        (box.claude / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        box.know(a="a")
+        box.wait()
+        assert not box.path.exists() and box.bench.status["state"] == "git"
+        assert "git work tree" in box.bench.status_lines[0]
+
+
+def test_a_git_work_tree_is_written_if_it_is_allowed(tmp_path: Path) -> None:
+    """`reach.user_rules_in_git`."""
+    box = ReachBox(tmp_path, TACITD_REACH__USER_RULES_IN_GIT="true")
+    with box.bench:
+        (box.claude / ".git").mkdir()
+        (box.claude / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        box.know(a="a", b="b")
+        box.wait()
+        assert box.bullets == ["a", "b"]
+        (box.claude / ".git" / "MERGE_HEAD").write_text("")
+        box.edit("- a\n", "")
+        box.wait()
+        assert ToyRules.withdrawn == []
+        (box.claude / ".git" / "MERGE_HEAD").unlink()
+        box.wait(3700)
+        assert ToyRules.withdrawn == ["a"]
+
+
+def test_without_claude_codes_directory_nothing_is_made(reach: ReachBox) -> None:
+    """Claude Code was never used here."""
+    reach.claude.rename(reach.claude.with_name("away"))
+    reach.know(a="a")
+    reach.wait()
+    assert not reach.claude.exists()
+
+
+def test_turned_off_it_leaves(tmp_path: Path) -> None:
+    """`reach.user_rules = false`: the file is removed; a person's lines stay in it."""
+    box = ReachBox(tmp_path)
+    with box.bench:
+        box.know(a="a", b="b")
+        box.wait()
+    box.bench.environ["TACITD_REACH__USER_RULES"] = "false"
+    box.bench._start()
+    with box.bench:
+        box.wait()
+        assert not box.path.exists() and "off" in box.bench.status_lines[0]
+        box.save(format_toys("a"))
+        box.wait()
+        assert box.text == format_toys("a"), "it is not tacitd's any more"
+
+
+def test_turned_off_a_persons_lines_stay(tmp_path: Path) -> None:
+    """The whole file goes only if its whole text is tacitd's; turned on again, both are there."""
+    box = ReachBox(tmp_path)
+    with box.bench:
+        box.know(a="a", b="b")
+        box.wait()
+        box.edit("- a\n", "- a\n- mine\n")
+    box.bench.environ["TACITD_REACH__USER_RULES"] = "false"
+    box.bench._start()
+    with box.bench:
+        box.wait()
+        assert box.text == "- mine\n"
+
+
+def test_uninstall_removes_it_only_if_it_is_whole_and_ours(reach: ReachBox) -> None:
+    """`uninstall` removes each copy whose text is tacitd's and names the others."""
+    environ: HandlerBench = reach.bench
+    assert rules_footprint(environ.environ).copies == ()
+    reach.know(a="a", b="b")
+    reach.wait()
+    assert rules_footprint(environ.environ).copies == [reach.path]
+    reach.edit("- a\n", "- a\n- mine\n")
+    left = rules_footprint(environ.environ)
+    assert left.copies == () and left.kept == [reach.path] and "did not write" in left.reasons[reach.path]
