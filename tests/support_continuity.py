@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,21 +75,8 @@ class World:
 
     def start(self) -> None:
         """Start a daemon on this disk."""
-        one = make()
-        self.build(
-            FoundPlugins(
-                (
-                    type(one)(
-                        one.name,
-                        lambda: ContinuityHandler(self.env),
-                        one.settings,
-                        one.jobs,
-                        one.uses_model,
-                        one.lanes,
-                    ),
-                )
-            )
-        )
+        handler = ContinuityHandler(self.env)
+        self.build(FoundPlugins((replace(make(), make=lambda: handler),)))
 
     def build(self, found: FoundPlugins) -> None:
         """The engine, with these plugins."""

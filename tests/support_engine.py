@@ -24,8 +24,9 @@ from tacitd.app import App, WorkersFor, build_app
 from tacitd.config.settings import Config
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.workers import Work
+from tacitd.errors import FileBusyError
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
-from tacitd.handler import Commit, Done, Job, Outcome, Plugin, Tools, Wait
+from tacitd.handler import Commit, Done, Gather, Job, Outcome, Plugin, Tools
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
@@ -47,6 +48,7 @@ class Scripted:
     project: Callable[[Commit], None] = lambda commit: None
     says: Callable[[], Mapping[str, Any]] = dict
     watched: Sequence[Path] = ()
+    gather: Gather | str | None = None
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         self.opened = list(commits)
@@ -105,9 +107,14 @@ def grew(answer: Callable[[TranscriptGrew], Any]) -> Scripted:
     return Scripted(lambda event: answer(event) if isinstance(event, TranscriptGrew) else Done())
 
 
-def grew_due() -> Scripted:
-    """A handler that waits for more prompts until the event is due."""
-    return Scripted(lambda e: Wait(1e5) if isinstance(e, TranscriptGrew) and not e.due else done(e))
+def gathered(quiet: float = 1e5) -> Scripted:
+    """A handler whose prompts are gathered until nothing was typed for so many seconds."""
+    return Scripted(gather=Gather(quiet=quiet))
+
+
+def busy(seconds: float) -> Any:
+    """Fail as a handler does whose file is being edited: it is tried again after so many seconds."""
+    raise FileBusyError("x is open in vim", seconds=seconds, editor="vim")
 
 
 def ids(scene: Scene, number: int = 0) -> list[str]:
@@ -192,12 +199,19 @@ class Scene:
 
     def _slice(self, number: int, handler: Scripted) -> Plugin:
         pays = self.pays[number] if number < len(self.pays) else True
-        return Plugin("abc"[number], lambda: handler, lanes=self.lanes, uses_model=pays, jobs=self.jobs)
+        return Plugin(
+            "abc"[number],
+            lambda: handler,
+            lanes=self.lanes,
+            uses_model=pays,
+            jobs=self.jobs,
+            gather=handler.gather,
+        )
 
     def restart(self, *handlers: Scripted) -> None:
         """Kill the daemon and start it again. Without handlers: with new ones that have the same functions."""
         self.kill()
-        self.start(*handlers or [Scripted(h.answer) for h in self.handlers])
+        self.start(*handlers or [Scripted(h.answer, gather=h.gather) for h in self.handlers])
 
     def kill(self) -> None:
         """Kill the daemon without saving anything."""

@@ -32,7 +32,7 @@ from tacitd.files.disk import Disk
 from tacitd.files.git import ReadGit, find_repository, list_tracked, read_git
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.plugins import find_plugins
 from tacitd.testing import FakeClock, ScriptedModel
@@ -193,11 +193,11 @@ class Bench:
                 yield Commit(*(record[key] for key in ("at", "ev", "t", "s", "o", "d")))
 
     def play(self, event: Event) -> Outcome:
-        """Offer an event and apply the outcome, as the engine does."""
+        """Offer an event and apply the outcome, as the engine does. Raises FileBusyError."""
         try:
             outcome = self.handler.handle(event, self.tools())
-        except FileBusyError as busy:
-            outcome = Wait(busy.seconds)
+        except FileBusyError:
+            raise  # the engine offers the event again, and counts no attempt
         except (OSError, TacitdError) as error:
             outcome = Later(str(error), getattr(error, "hint", ""))
         if isinstance(outcome, Done | Rejected):

@@ -6,6 +6,7 @@ sleeps or retries: the engine does this for all handlers. `tacitd.testing` conta
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,14 +38,6 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Batching: nothing is wrong, and no attempt is counted. Offered again after `seconds`, when the transcript grows,
-    or at once by `sync` (with `due` set)."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Later:
     """Something is missing. The work is parked, listed in `status`, and retried with growing pauses."""
 
@@ -68,7 +61,7 @@ class Rejected:
     """As `Done.data`. For events without records only."""
 
 
-Outcome = Done | Wait | Later | Rejected
+Outcome = Done | Later | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +207,24 @@ class Job:
     at_start: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """How long the engine gathers the growth of a transcript before it offers it. Seconds; None: not a condition.
+
+    Growth is offered when the first of these conditions is met, and at once by `sync` and at the end of the session. With
+    `quiet`, only prompts in projects in which tacitd may write are gathered; everything else is offered at once.
+    """
+
+    quiet: float | None = None
+    """Offered once nothing was typed for this time. Shell commands do not count, here and in the limits."""
+    prompts: int = sys.maxsize
+    """With `quiet`: offered with this many prompts."""
+    bytes: int = sys.maxsize
+    """With `quiet`: offered with this many bytes of prompts, in UTF-8."""
+    delay: float | None = None
+    """Offered once the oldest record is this old."""
+
+
 class Handler(Protocol):
     """What a plugin's handler must have. `BaseHandler` has a default for all methods but `handle`."""
 
@@ -225,7 +236,8 @@ class Handler(Protocol):
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Handle one event. May block on the model. Never runs twice at once for one project.
 
-        FileBusyError, for a file that is being edited, need not be caught: it counts as `Wait` with its seconds.
+        FileBusyError, for a file that is being edited, need not be caught: the event is offered again after its seconds,
+        and no attempt is counted.
         """
         ...
 
@@ -316,6 +328,9 @@ class Plugin:
     calls the model for its own jobs alone, sets False."""
     lanes: int = 1
     """The number of projects for which it may run at once."""
+    gather: Gather | str | None = None
+    """How growth is gathered before it is offered, or a hook `(settings: Mapping[str, BaseModel]) -> Gather` that gets the
+    plugin's sections of the configuration. None: growth is offered at once."""
     footprint: Callable[[Mapping[str, str]], Footprint] | str | None = None
     """Given the environment, the plugin's files outside the state directory. None: there are none."""
     order: int = 50
@@ -359,6 +374,13 @@ class Plugin:
     def load_settings(self) -> dict[str, type[BaseModel]]:
         """Import the models of `settings`. Raises what their modules raise."""
         return {k: load_hook(one) if isinstance(one, str) else one for k, one in self.settings.items()}
+
+    def find_gather(self, settings: Mapping[str, Any]) -> Gather | None:
+        """Return how growth is gathered, with these sections of the configuration. Raises what its hook raises."""
+        if isinstance(self.gather, str):
+            found: Gather = load_hook(self.gather)(settings)
+            return found
+        return self.gather
 
     def find_footprint(self, environ: Mapping[str, str]) -> Footprint:
         """Return the plugin's files outside the state directory. Raises what its hook raises."""

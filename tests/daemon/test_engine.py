@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted, done, grew_due, ids
+from support_engine import Scene, Scripted, done, gathered, ids
 from tacitd.dispatch import pool as pool_module
 from tacitd.errors import FileRefusedError
 from tacitd.events import SessionEnded, SessionStarted, TranscriptGrew
@@ -100,14 +100,14 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
 ) -> None:
     """A synthesis for each megabyte of a long session would cost a hundred times what was said."""
     monkeypatch.setattr(pool_module, "SLICE", 600)
-    scene = Scene(tmp_path, grew_due(), held=False)
+    scene = Scene(tmp_path, gathered(), held=False)
     scene.settle(10)
     scene.type("s", *(f"words {i}" for i in range(40)))
     old = scene.clock.wall
     os.utime(scene.path("s"), (old, old))
     scene.kill()
     scene.clock.advance(5000)
-    scene.start(grew_due())
+    scene.start(gathered())
     scene.settle()
     kinds = [type(event) for event in scene.handler.events if not isinstance(event, TranscriptGrew)]
     assert kinds == [SessionStarted, SessionEnded] and len(ids(scene)) == 40

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, done, grew_due, ids, offered, words_of
+from support_engine import Scene, Scripted, done, gathered, ids, offered, words_of
 from tacitd import engine as engine_module
 from tacitd.dispatch import pool as pool_module
 from tacitd.errors import UnavailableError
@@ -170,7 +170,7 @@ def test_one_file_larger_than_memory_is_read_to_its_end(
     """Putting away what was not read to its end would begin anew for ever."""
     monkeypatch.setattr(pool_module, "KEPT", 2000)
     monkeypatch.setattr(pool_module, "SLICE", 600)
-    scene = Scene(tmp_path, grew_due())
+    scene = Scene(tmp_path, gathered())
     scene.type("s", *(f"words {n}" for n in range(40)))
     scene.settle()
     assert scene.sync().done() and len(ids(scene)) == 40

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_beginnings import is_new
-from support_engine import Scene, Scripted, prompts_of
+from support_engine import Scene, Scripted, busy, prompts_of
 from support_examples import examples
 from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.pauses import Pause
 from tacitd.events import Event, TranscriptGrew
-from tacitd.handler import Done, Later, Wait
+from tacitd.handler import Done, Gather, Later
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
          "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
@@ -41,7 +41,8 @@ class World:
         self.last: dict[str, int] = {}
 
     def _handler(self) -> Scripted:
-        return Scripted(self._answer, project=self._project)
+        gather = self.random.choice([None, Gather(quiet=600.0, prompts=3), Gather(delay=20.0)])
+        return Scripted(self._answer, project=self._project, gather=gather)
 
     def _project(self, commit: Any) -> None:
         if not self.calm and self.random.random() < 0.05:
@@ -55,7 +56,7 @@ class World:
         if not isinstance(event, TranscriptGrew):
             return Later("mood") if mood < 0.3 else Done()
         if mood < 0.15:
-            return Wait(self.random.choice([0.0, 5.0, 600.0]))
+            return busy(self.random.choice([0.0, 5.0, 600.0]))
         if mood < 0.3:
             return Later("mood", not_before=self.random.choice([None, 0.0, self.scene.clock.wall + 100]))
         if mood < 0.35:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_engine import Scene, Scripted, grew_due, ids, prompts_of
+from support_engine import Scene, Scripted, gathered, ids, prompts_of
 from support_examples import examples
 from tacitd.events import Event, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later
@@ -103,7 +103,7 @@ def test_a_session_that_goes_on_after_it_loses_nothing(tmp_path: Path, joint: by
 
 def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:
     """A person who asks for everything gets the last record too, though the session is not idle."""
-    scene = Scene(tmp_path, grew_due())
+    scene = Scene(tmp_path, gathered())
     write(scene, "s", record(scene, "s", "one"))
     scene.settle()
     assert ids(scene) == []

@@ -21,15 +21,17 @@ from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.rescue import RescueLog
 from tacitd.dispatch.backoff import Backoff, GiveUp, Halve, Parked, decide_retry, replan_parked
 from tacitd.dispatch.batching import Batch, make_batch
+from tacitd.dispatch.gathering import seconds_to_gather
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.lane import WorkProgress
 from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.pool import TranscriptPool
-from tacitd.dispatch.runner import GRACE, HandlerRunner, check_advance, get_position
+from tacitd.dispatch.runner import GRACE, HandlerRunner, Settled, check_advance, get_position
 from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import (
     Assignment,
+    FileBusy,
     PendingWrite,
     WaitKey,
     WorkItem,
@@ -42,13 +44,13 @@ from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import PAUSED, Refusals
 from tacitd.errors import TacitdError
 from tacitd.events import Event, NoProject, Project, Prompt, SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome, Rejected, Wait
+from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import Why
 from tacitd.sources.transcript import Tail
 
 A_DAY = 86400.0
 MIN_WAIT = 0.05
-"""Minimum seconds until work is offered again after `Wait`."""
+"""Minimum seconds until work is offered again that waits for a file."""
 
 
 @dataclass(slots=True)
@@ -200,6 +202,9 @@ class Dispatcher:
         if (later := self.refusals.get_refusal(item, cwd or tail.cwd)) is not None:
             self._park(item, later)
             return None
+        if (seconds := self._seconds_to_gather(item, batch)) > 0.0:
+            self._postpone(item, seconds)
+            return None
         event = TranscriptGrew(
             cursor.path, cursor.session, batch.project, batch.records, cursor.offset, batch.end, item.due
         )
@@ -208,6 +213,25 @@ class Dispatcher:
         refused = self.refusals.get_model_refusal(item, cwd or cursor.cwd)
         self._start(Assignment(item, event, batch, lane, cursor.epoch, model_refusal=refused))
         return None
+
+    def _seconds_to_gather(self, item: WorkItem, batch: Batch) -> float:
+        """How long a batch is still gathered. One that failed is not, nor is a part of it: it was gathered before."""
+        assert item.cursor is not None
+        tools = self.runner.tools[item.consumer.name]
+        gather = item.consumer.plugin.find_gather(tools.settings)
+        if (
+            item.due
+            or item.parked is not None
+            or item.cursor.offset < item.max_records_upto
+            or gather is None
+        ):
+            return 0.0
+        is_written = isinstance(batch.project, Project) and tools.write_mode(batch.project) != "off"
+        return seconds_to_gather(gather, batch, self.clock.now(), is_written=is_written)
+
+    def _postpone(self, item: WorkItem, seconds: float) -> None:
+        item.gather_until = self.clock.monotonic() + max(MIN_WAIT, seconds)
+        self.work_queue.schedule_wake(item, item.gather_until)
 
     def _start(self, assignment: Assignment) -> None:
         self.runner.start_assignment(assignment, self._handle_outcome)
@@ -271,7 +295,7 @@ class Dispatcher:
 
     # settling
 
-    def _handle_outcome(self, assignment: Assignment, outcome: Outcome | PendingWrite) -> None:
+    def _handle_outcome(self, assignment: Assignment, outcome: Settled) -> None:
         item = assignment.item
         self.statuses.note_outcome(item.consumer.name)
         self.runner.release_lane(assignment)
@@ -287,20 +311,15 @@ class Dispatcher:
         self.progress.notify_change(item)
         self.work_queue.release(assignment.lane, (item.consumer.name,))
 
-    def _apply_outcome(self, assignment: Assignment, outcome: Outcome | PendingWrite) -> None:
-        item, event = assignment.item, assignment.event
+    def _apply_outcome(self, assignment: Assignment, outcome: Settled) -> None:
+        item = assignment.item
         match outcome:
             case Done():
                 self._finish_done(assignment, outcome)
-            case Wait() if item.due and isinstance(event, TranscriptGrew) and not event.due:
-                # It became due while the handler was busy. The handler was not given `due`, so it is offered again.
-                item.parked, item.gather_until = None, 0.0
-                self.work_queue.wake(item)
-            case Wait(seconds):
+            case FileBusy(seconds):
                 item.parked = None
-                item.gather_until = self.clock.monotonic() + max(MIN_WAIT, seconds)
                 item.declined_while_due, item.due = item.due, False
-                self.work_queue.schedule_wake(item, item.gather_until)
+                self._postpone(item, seconds)
             case PendingWrite():
                 item.pending_write = outcome
                 self._park(item, outcome.later)

@@ -13,11 +13,18 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
-from tacitd.dispatch.work_item import Assignment, PendingWrite, WaitKey, explain_fault, explain_unwritten
+from tacitd.dispatch.work_item import (
+    Assignment,
+    FileBusy,
+    PendingWrite,
+    WaitKey,
+    explain_fault,
+    explain_unwritten,
+)
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
-from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.sources.position import Position, position_at
 
@@ -25,7 +32,9 @@ GRACE = 12.0
 """Seconds that a handler gets to finish when the daemon stops: longer than its model call gets (8 s, then 2 s between
 SIGTERM and SIGKILL), so that no child process outlives the daemon."""
 
-Settle = Callable[[Assignment, Outcome | PendingWrite], None]
+Settled = Outcome | FileBusy | PendingWrite
+"""What became of an assignment."""
+Settle = Callable[[Assignment, Settled], None]
 
 
 class RecordingModel:
@@ -128,6 +137,7 @@ class HandlerRunner:
 
     def _run_assignment(self, assignment: Assignment, settle: Settle, pending: PendingWrite | None) -> None:
         """Run the handler and commit what it did. An exception becomes a `Later` with an attempt count."""
+        outcome: Settled
         try:
             if pending is not None:
                 outcome = self.commit_outcome(assignment, pending.done, pending.commit)
@@ -137,7 +147,7 @@ class HandlerRunner:
             outcome = explain_fault(error)
         self._call_soon(lambda: settle(assignment, outcome))
 
-    def _ask_handler(self, assignment: Assignment) -> Outcome | PendingWrite:
+    def _ask_handler(self, assignment: Assignment) -> Settled:
         outcome = self._call_handler(assignment)
         match outcome:
             case Done():
@@ -146,14 +156,14 @@ class HandlerRunner:
                 if assignment.batch is not None:
                     check_advance(assignment, upto)
                 return outcome
-            case Wait(seconds=int() | float()) | Later(reason=str(), not_before=None | int() | float()):
+            case FileBusy() | Later(reason=str(), not_before=None | int() | float()):
                 return outcome
             case _:
                 raise TypeError(
                     f"it answered {type(outcome).__name__}, which is no outcome, or not well made"
                 )
 
-    def _call_handler(self, assignment: Assignment) -> Outcome:
+    def _call_handler(self, assignment: Assignment) -> Outcome | FileBusy:
         """Return the handler's outcome. Record the model's answers as discarded if the handler could not use them:
         otherwise a repeated request would count as a lost answer.
 
@@ -166,11 +176,11 @@ class HandlerRunner:
         is_useless = True
         try:
             outcome = consumer.handler.handle(assignment.event, replace(tools, model=model))
-            is_useless = isinstance(outcome, Wait) or (isinstance(outcome, Later) and outcome.blame == "work")
+            is_useless = isinstance(outcome, Later) and outcome.blame == "work"
         except FileBusyError as busy:
             # Not a failed attempt: an editor has the file open, and will close it.
             is_useless = False
-            return Wait(busy.seconds)
+            return FileBusy(busy.seconds)
         except (OSError, TacitdError):
             is_useless = False
             raise

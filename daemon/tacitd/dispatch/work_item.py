@@ -46,11 +46,11 @@ class WorkItem:
     due: bool = False
     """Gathering ends now: because of `sync`, or because the session ended."""
     declined_while_due: bool = False
-    """The handler answered `Wait` although it was offered the batch as due."""
+    """A file was being edited when the batch was offered as due. `sync` does not wait for its editor."""
     offered_upto: int = -1
     """The end of the newest batch."""
     gather_until: float = 0.0
-    """Monotonic seconds until which the handler gathers (`Wait`)."""
+    """Monotonic seconds until which its batch is gathered, or a file is being edited."""
     parked: Parked | None = None
     blocked_by: Path | None = None
     """The transcript that has the next prompts in flight."""
@@ -113,6 +113,14 @@ class Assignment:
     def log_name(self) -> str:
         """The event's name in the log."""
         return name_of_event(self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class FileBusy:
+    """The outcome of a handler that met a file that is being edited. Nothing is parked, and no attempt is counted."""
+
+    seconds: float
+    """When it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)

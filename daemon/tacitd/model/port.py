@@ -28,8 +28,8 @@ class ModelRequest:
     """Ids of what this call combines (prompts), if that can differ from one try to the next.
 
     With parts, each part is checked instead of the key, and the refusal names the parts that were begun twice. An answer
-    counts as lost if the same part is asked for again, unless the handler discarded it (`Later` with blame "work", or
-    `Wait`).
+    counts as lost if the same part is asked for again, unless the handler discarded it (`Later` with blame
+    "work").
     """
     purpose: str = ""
     """One word for the budget's log: `extraction`, `synthesis`, `summary`."""

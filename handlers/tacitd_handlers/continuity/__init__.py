@@ -27,6 +27,7 @@ def make_plugin() -> Plugin:
         jobs=(Job("sessions", 86400.0, at_start=True),),
         uses_model=False,
         lanes=2,
+        gather=f"{here}.settings:choose_gather",
         footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
         order=40,
         commands={

@@ -19,7 +19,7 @@ from loguru import logger
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools, Wait
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import parse, render, summary_input
 from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
@@ -93,12 +93,6 @@ class ContinuityHandler(BaseHandler):
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         if _unwanted(event.project, tools):
             return Done()
-        settings: ContinuitySettings = tools.settings["continuity"]
-        times = [record.time for record in event.records if record.time is not None]
-        age = tools.clock.now() - min(times) if times else settings.settle
-        # Gather growth for `settle` seconds, so that a busy session's file is not written for each record.
-        if not event.due and 0.0 <= age < settings.settle:
-            return Wait(settings.settle - age)
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
         by_session: dict[str, list[Any]] = {}
         for record in event.records:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration
+from tacitd.handler import Gather
 
 
 class ContinuitySettings(BaseModel):
@@ -26,3 +30,9 @@ class ContinuitySettings(BaseModel):
         ge=1,
         description="Prompts that a person must have typed since the last summary before another is asked for.",
     )
+
+
+def choose_gather(settings: Mapping[str, Any]) -> Gather:
+    """Return how growth is gathered, given the plugin's section: a busy session's file is not written for each record."""
+    continuity: ContinuitySettings = settings["continuity"]
+    return Gather(delay=continuity.settle)

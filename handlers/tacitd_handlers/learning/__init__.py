@@ -21,6 +21,7 @@ def make_plugin() -> Plugin:
         },
         jobs=(Job("recover", 600.0, at_start=True), Job("synthesize"), Job("init"), Job("retry")),
         lanes=2,
+        gather=f"{here}.settings:choose_gather",
         footprint=f"{here}.learning_files:learning_footprint",
         order=10,
         commands={

@@ -57,7 +57,7 @@ RETRY = "retry"
 class SessionFolders:
     """Counts the folders that a session worked in (SPEC S-30).
 
-    While prompts are gathered, the engine offers the same records several times; they are counted once.
+    While the model does not answer, the engine offers the same records several times; they are counted once.
     """
 
     def __init__(self) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration
+from tacitd.handler import Gather
 
 
 class ExtractionSettings(BaseModel):
@@ -26,6 +30,12 @@ class ExtractionSettings(BaseModel):
         le=200_000,
         description="With this many bytes of prompts, they are sent at once.",
     )
+
+
+def choose_gather(settings: Mapping[str, Any]) -> Gather:
+    """Return how prompts are gathered for one call of the model (SPEC S-01), given the plugin's sections."""
+    extraction: ExtractionSettings = settings["extraction"]
+    return Gather(quiet=extraction.settle, prompts=extraction.max_prompts, bytes=extraction.max_bytes)
 
 
 class SynthesisSettings(BaseModel):

@@ -2,75 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support_engine import Scene, Scripted, done, grew
+from support_engine import Scene, Scripted, busy, done, gathered, grew, prompts_of
 from tacitd.events import Due, TranscriptGrew
-from tacitd.handler import Done, Job, Later, Rejected, Wait
+from tacitd.handler import Done, Gather, Job, Later, Plugin, Rejected
+from tacitd.status_snapshot import build_status
 
 # gathering
 
 
-def test_wait_gathers_until_its_time(tmp_path: Path) -> None:
-    """Issue "Dispatch": `Wait` is ordinary gathering; after growth or time, everything that was gathered is offered again."""
-    answers = [Wait(600.0), Wait(500.0), None]
-    scene = Scene(tmp_path, grew(lambda event: answers.pop(0) or done(event)))
+def test_prompts_are_gathered_until_nothing_is_typed(tmp_path: Path) -> None:
+    """SPEC S-01: a new prompt prolongs the wait; other records do not, and no worker is started meanwhile."""
+    scene = Scene(tmp_path, gathered(600.0))
     scene.type("s", "one")
     scene.settle()
-    scene.settle(10)
-    assert scene.handler.words == [["one"]], "nothing new: it is not offered"
+    scene.settle(100)
     scene.append("s", scene.said("s", "Done!"), scene.title("s"))
     scene.settle(10)
-    assert scene.handler.words == [["one"]], "text of the assistant is not a reason to offer it"
     scene.type("s", "two")
-    scene.settle(10)
-    assert scene.handler.words == [["one"], ["one", "two"]]
-    scene.settle(498)
-    assert len(scene.handler.words) == 2
+    scene.settle(597)
+    assert scene.handler.words == [] and build_status(scene.app)["handlers"]["a"]["gathering"] == 1
     scene.settle(3)
-    assert scene.handler.words[2] == ["one", "two"] and scene.handler.did == ["u1", "u3"]
+    assert scene.handler.words == [["one", "two"]] and scene.handler.did == ["u1", "u3"]
+    assert build_status(scene.app)["handlers"]["a"]["gathering"] == 0
+
+
+def test_records_are_gathered_until_the_first_is_old(tmp_path: Path) -> None:
+    """`Gather.delay`: further records do not prolong the wait, so a busy session is not put off for ever."""
+    scene = Scene(tmp_path, Scripted(gather=Gather(delay=20.0)))
+    for number in range(30):
+        scene.append("s", scene.said("s", f"step {number}"))
+        scene.settle(1)
+    grown = [event for event in scene.handler.events if isinstance(event, TranscriptGrew)]
+    assert len(grown) == 1 and len(grown[0].records) == 20
+
+
+def test_a_full_batch_is_offered_at_once(tmp_path: Path) -> None:
+    """SPEC S-01: the limit of prompts; shell commands do not count. The next prompts are gathered anew."""
+    scene = Scene(tmp_path, Scripted(gather=Gather(quiet=600.0, prompts=3)))
+    scene.type("s", "one", "two")
+    scene.settle()
+    assert scene.handler.words == []
+    scene.type("s", "three")
+    scene.settle()
+    scene.type("s", "four")
+    scene.settle()
+    assert scene.handler.words == [["one", "two", "three"]]
+
+
+def test_excluded_projects_and_other_directories_are_not_gathered(tmp_path: Path) -> None:
+    """DESIGN "Priorities" 3: `status` counts prompts as skipped at once where nothing may be written."""
+    scene = Scene(tmp_path, gathered())
+    excluded = scene.project("excluded")
+    scene.app.write_modes.set_mode(excluded, "off")
+    scene.type("s", "one", cwd=excluded)
+    scene.type("t", "two", cwd=tmp_path / "gone")
+    scene.settle()
+    assert sorted(scene.handler.words) == [["one"], ["two"]]
+
+
+def test_the_part_of_a_failed_batch_is_not_gathered_again(tmp_path: Path) -> None:
+    """A batch that fails is halved; its halves are as old as it was, whatever is typed meanwhile."""
+    fails = Later("no use", blame="work")
+    scene = Scene(tmp_path, grew(lambda event: fails if len(prompts_of(event)) > 1 else done(event)))
+    scene.handler.gather = Gather(quiet=600.0, prompts=2)
+    scene.restart()
+    scene.type("s", "one", "two")
+    scene.settle()
+    for _ in range(2):
+        scene.settle(130)
+    assert scene.handler.did == ["u1", "u2"]
+
+
+def test_a_changed_setting_counts_for_the_next_prompt(tmp_path: Path) -> None:
+    """`Plugin.gather` as a hook: it gets the plugin's sections each time, so `tacitd reload` needs no restart."""
+    plugin = Plugin("toy", Scripted, gather=f"{__name__}:choose_gather")
+    assert plugin.find_gather({"quiet": 5.0}) == Gather(quiet=5.0)
+    assert Plugin("toy", Scripted).find_gather({}) is None
+
+
+def choose_gather(settings: Mapping[str, Any]) -> Gather:
+    return Gather(quiet=settings["quiet"])
+
+
+def test_a_broken_hook_parks_the_work_of_its_handler_only(tmp_path: Path) -> None:
+    """Bad input: a third-party plugin whose `gather` cannot be imported is listed in `status`."""
+    scene = Scene(tmp_path, Scripted(gather="no.such.module:hook"), Scripted())
+    scene.type("s", "one")
+    scene.settle()
+    assert scene.handlers[0].did == [] and scene.handlers[1].did == ["u1"]
+    assert ["no.such" in reason or "No module" in reason for reason in scene.parked()] == [True]
 
 
 def test_sync_makes_gathered_work_due(tmp_path: Path) -> None:
     """Issue "Command line": `sync` makes gathered work due, and answers when it is handled."""
-    scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)))
+    scene = Scene(tmp_path, gathered())
     scene.type("s", "one")
     scene.settle()
     assert scene.handler.did == [] and scene.sync().done() and scene.handler.did == ["u1"]
-    assert [e.due for e in scene.handler.events if isinstance(e, TranscriptGrew)] == [False, True]
 
 
 def test_sync_makes_unread_transcripts_due(tmp_path: Path) -> None:
     """DESIGN "Control": every byte that existed at the call, also of a transcript that was not noticed yet."""
-    scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)))
+    scene = Scene(tmp_path, gathered())
     for i in range(30):
         scene.type(f"s{i}", f"words {i}")
     assert scene.sync().done() and len(scene.handler.did) == 30
 
 
-def test_a_handler_that_waits_although_it_is_due_does_not_hang_sync(tmp_path: Path) -> None:
-    """DESIGN "Control": `sync` does not hang, and offers the batch as due only once."""
-    scene = Scene(tmp_path, grew(lambda event: Wait(600.0)))
+def test_sync_does_not_wait_for_an_editor(tmp_path: Path) -> None:
+    """DESIGN "Control": `sync` does not hang, and offers the batch only once more."""
+    scene = Scene(tmp_path, grew(lambda event: busy(600.0)))
     scene.type("s", "one")
     scene.settle()
-    assert scene.sync().done() and len(scene.handler.words) == 2
-
-
-def test_a_batch_that_became_due_while_its_handler_was_busy_is_offered_again(tmp_path: Path) -> None:
-    """Issue "Command line": `sync` during a call must not be answered by an outcome from before it."""
-    scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)), held=True)
-    scene.type("s", "one")
-    scene.settle()
-    scene.work()  # the session began
-    scene.settle(0)
-    future = scene.sync()
-    scene.work()
-    scene.settle(0)
-    assert not future.done()
-    scene.work()
-    scene.settle(0)
-    assert future.done() and scene.handler.did == ["u1"]
+    assert scene.sync().done() and len(scene.handler.events) == 3  # the start, and the batch twice
 
 
 # waiting for something outside

@@ -56,7 +56,7 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None:
-    """A FileBusyError that a handler raises is `Wait` for its seconds: nothing is parked, and no attempt is counted."""
+    """After a FileBusyError the batch is offered again: nothing is parked, and no attempt is counted."""
     editing = [True]
 
     def answer(event: TranscriptGrew) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from support_engine import Scene, Scripted, words_of
 from tacitd.events import Project, SourceChanged
-from tacitd.handler import Degradation, Done, Later, Rejected, Wait
+from tacitd.handler import Degradation, Done, Later, Rejected
 
 
 def test_an_event_during_a_pending_write_is_offered_afterwards(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ TEXT: Any = "soon"
 
 
 @pytest.mark.parametrize(
-    "answer", [Wait(NONE), Later(NONE), Later("x", not_before=TEXT), Rejected("x", data={"a": object()})]
+    "answer", [Later(NONE), Later("x", not_before=TEXT), Rejected("x", data={"a": object()})]
 )
 def test_an_invalid_outcome_affects_only_its_handler(tmp_path: Path, answer: Any) -> None:
     """DESIGN "Handlers and events": a failing handler does not affect another, whatever it answers."""

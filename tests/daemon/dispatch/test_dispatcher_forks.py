@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, prompts_of, words_of
+from support_engine import Scene, Scripted, busy, gathered, prompts_of, words_of
 from tacitd.dispatch.pauses import Pause
 from tacitd.events import SessionEnded, TranscriptGrew
-from tacitd.handler import Done, Later, Wait
+from tacitd.handler import Done, Later
 
 
 def grew(answer: Any) -> Scripted:
@@ -41,14 +41,14 @@ def test_handled_prompts_are_not_offered_again(tmp_path: Path) -> None:
 
 def test_prompts_are_offered_once_while_the_first_transcript_gathers(tmp_path: Path) -> None:
     """CLAUDE_CODE section 0 fact 13: the fork waits for the prompts of the original, which are not offered twice."""
-    scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(600.0)))
+    scene = Scene(tmp_path, gathered())
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")
     scene.settle()
-    assert scene.handler.words == [["one"]]
+    assert scene.handler.words == []
     assert scene.sync().done()
-    assert scene.handler.did == ["u1", "u2"] and scene.handler.words[1:] == [["one"], ["two"]]
+    assert scene.handler.did == ["u1", "u2"] and scene.handler.words == [["one"], ["two"]]
     assert len(scene.dispatcher.in_flight) == 0
 
 
@@ -93,9 +93,7 @@ def test_the_fork_of_a_parked_transcript_is_handled(tmp_path: Path, fails: str) 
 
 def test_prompts_of_a_removed_file_are_handled_from_the_fork(tmp_path: Path) -> None:
     """CLAUDE_CODE section 0 fact 5: a transcript may be removed while its prompts wait."""
-    scene = Scene(
-        tmp_path, grew(lambda event: Wait(1e5) if event.session == "s" and not event.due else done(event))
-    )
+    scene = Scene(tmp_path, gathered())
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")
@@ -112,7 +110,7 @@ def test_prompts_of_a_removed_file_are_handled_from_the_fork(tmp_path: Path) -> 
 
 def test_the_fork_of_a_removed_file_is_handled_after_a_restart(tmp_path: Path) -> None:
     """The position of the fork did not move past prompts that were not handled."""
-    scene = Scene(tmp_path, grew(lambda event: Wait(1e5)))
+    scene = Scene(tmp_path, gathered())
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")
@@ -139,7 +137,7 @@ def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
 
 def test_a_rewritten_file_releases_its_prompts(tmp_path: Path) -> None:
     """DESIGN "Sources": another file at the same path does not keep the prompts of the first one in flight."""
-    scene = Scene(tmp_path, grew(lambda event: Wait(1e5) if event.session == "s" else done(event)))
+    scene = Scene(tmp_path, grew(lambda event: busy(1e5) if event.session == "s" else done(event)))
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records)
@@ -154,10 +152,7 @@ def test_a_rewritten_file_releases_its_prompts(tmp_path: Path) -> None:
 
 def test_many_forks_of_one_session(tmp_path: Path) -> None:
     """Each prompt once, in order, whatever waits for what, and `sync` ends."""
-    slow = iter([True] * 7)
-    scene = Scene(
-        tmp_path, grew(lambda event: Wait(50.0) if next(slow, False) and not event.due else done(event))
-    )
+    scene = Scene(tmp_path, gathered(50.0))
     records = scene.type("s", *(f"words {i}" for i in range(3)))
     scene.settle()
     for name in "abcdefgh":
@@ -184,9 +179,7 @@ def test_old_clients_copy_with_new_uuids(tmp_path: Path) -> None:
 
 def test_the_end_of_a_fork_is_offered_after_its_prompts(tmp_path: Path) -> None:
     """Issue "Dispatch": also if these had to wait for another transcript."""
-    scene = Scene(
-        tmp_path, grew(lambda event: Wait(5000.0) if event.session == "s" and not event.due else done(event))
-    )
+    scene = Scene(tmp_path, gathered(5000.0))
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")

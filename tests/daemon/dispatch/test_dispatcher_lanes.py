@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, done, grew
+from support_engine import Scene, Scripted, done, gathered, grew
 from tacitd.events import Event, SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Later, Wait
+from tacitd.handler import Later
 
 # lanes
 
@@ -90,12 +90,12 @@ def test_a_session_starts_before_its_prompts(tmp_path: Path) -> None:
 
 def test_the_end_comes_after_every_record(tmp_path: Path) -> None:
     """Issue "Dispatch": facts first, then the synthesis; the end makes gathered work due."""
-    scene = Scene(tmp_path, grew(lambda event: done(event) if event.due else Wait(1e6)))
+    scene = Scene(tmp_path, gathered())
     scene.type("s", "one")
     scene.settle()
     scene.settle(1801)
     kinds = [type(event) for event in scene.handler.events]
-    assert kinds == [SessionStarted, TranscriptGrew, TranscriptGrew, SessionEnded]
+    assert kinds == [SessionStarted, TranscriptGrew, SessionEnded]
     (end,) = scene.handler.ends
     assert end.session == "s" and end.why == "idle" and end.at == pytest.approx(scene.clock.wall - 1803)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted, done, grew, grew_due
+from support_engine import Scene, Scripted, done, gathered, grew
 from tacitd.cli.status_command import format_status
 from tacitd.clock import parse_utc
 from tacitd.dispatch.pauses import Pause, Scope
@@ -33,7 +33,7 @@ def utc() -> Iterator[None]:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path, grew_due())
+    return Scene(tmp_path, gathered())
 
 
 def rows(scene: Scene) -> list[tuple[str, float]]:
@@ -147,7 +147,7 @@ def test_a_session_whose_project_has_a_parked_job_is_not_listed(tmp_path: Path) 
 
 def test_a_handler_without_a_model_lists_no_session(tmp_path: Path) -> None:
     """Continuity handles the prompts of each session, and writes no lines."""
-    scene = Scene(tmp_path, grew_due(), pays=[False])
+    scene = Scene(tmp_path, gathered(), pays=[False])
     scene.type("s", "use pnpm")
     scene.settle()
     assert rows(scene) == []

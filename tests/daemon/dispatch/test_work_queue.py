@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_engine import Scene, Scripted, done, prompts_of
+from support_engine import Scene, Scripted, busy, done, prompts_of
 from support_examples import examples
 from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.dispatcher import Dispatcher
@@ -19,7 +19,7 @@ from tacitd.dispatch.pauses import Pause
 from tacitd.dispatch.work_item import WaitKey, WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later, Wait
+from tacitd.handler import Done, Later
 from tacitd.sources.sessions import EndedSession
 
 
@@ -56,7 +56,7 @@ def test_no_item_waits_for_something_free(seed: int) -> None:
         if mood < 0.15:
             return Later("mood")
         if mood < 0.25 and isinstance(event, TranscriptGrew):
-            return Wait(chance.choice([0.0, 30.0]))
+            return busy(chance.choice([0.0, 30.0]))
         return Done(data={"did": prompts_of(event)})
 
     with tempfile.TemporaryDirectory() as folder:

@@ -11,13 +11,13 @@ import pytest
 
 from tacitd.errors import ConfigError
 from tacitd.events import Due, Event, TranscriptGrew
-from tacitd.handler import BaseHandler, Commit, Done, Job, Later, Outcome, Plugin, Tools, Wait
+from tacitd.handler import BaseHandler, Commit, Done, Gather, Job, Later, Outcome, Plugin, Tools
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.continuity import make_plugin
 
 
 class Gathering(BaseHandler):
-    """Commits the words of prompts after five minutes of quiet, or what the model made of them."""
+    """Commits the words of prompts."""
 
     def __init__(self) -> None:
         self.opened = 0
@@ -35,7 +35,7 @@ class Gathering(BaseHandler):
             return Done()
         if "fail" in prompts:
             return Later("it cannot be done", "do it otherwise")
-        return Done(data={"words": prompts}) if event.due else Wait(300)
+        return Done(data={"words": prompts})
 
     def status(self) -> Mapping[str, Any]:
         return {"opened": self.opened}
@@ -60,6 +60,7 @@ PLUGIN = Plugin(
     "gathering",
     Gathering,
     jobs=(Job("tidy"),),
+    gather=Gather(quiet=300.0),
     context=f"{__name__}:section",
     status_lines=f"{__name__}:lines",
     methods={"gathering.count": f"{__name__}:count"},

@@ -10,34 +10,12 @@ import pytest
 
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
 from tacitd.events import Prompt, ToolUse
-from tacitd.handler import Done, Wait
+from tacitd.handler import Done
+from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.learning.stage1 import run as stage1_run
 from tacitd_handlers.learning.stage2 import run as stage2_run
 
-SETTLE = 600.0
-
-
-# --- gathering ----------------------------------------------------------------------------------------------
-
-
-def test_prompts_are_gathered_until_ten_minutes_of_quiet(bench: Bench) -> None:
-    """SPEC S-01: it waits for the rest of the quiet time, and asks and writes nothing meanwhile."""
-    event = bench.grew(bench.record("use pnpm, not npm", age=120.0))
-    assert bench.play(event) == Wait(SETTLE - 120.0)
-    assert not bench.model.asked and not bench.files.tmp_dir.exists()
-    bench.clock.advance(SETTLE - 120.0)
-    assert isinstance(bench.play(event), Done)
-
-
-def test_prompts_that_are_due_do_not_wait(bench: Bench) -> None:
-    """`sync` makes gathered prompts due."""
-    assert isinstance(bench.play(bench.grew(bench.record("use pnpm, not npm", age=0.0), due=True)), Done)
-
-
-def test_quiet_is_counted_from_the_newest_prompt(bench: Bench) -> None:
-    """SPEC S-01: each new prompt prolongs the wait."""
-    old, new = bench.record("use pnpm, not npm", age=5000.0), bench.record("and tabs", age=1.0)
-    assert bench.play(bench.grew(old, new)) == Wait(SETTLE - 1.0)
+# --- one call ------------------------------------------------------------------------------------------------
 
 
 def test_ten_prompts_go_out_at_once_and_the_rest_waits(bench: Bench) -> None:
@@ -183,14 +161,17 @@ def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
 
 
 def test_folders_are_counted_once_however_often_they_are_offered(bench: Bench) -> None:
-    """SPEC S-30: records are offered several times while prompts are gathered."""
+    """SPEC S-30: records are offered several times while there is no model."""
 
     def use(name: str) -> ToolUse:
         return ToolUse(name, "Read", json.dumps({"file_path": str(bench.root / name / "x.py")}).encode())
 
     first = bench.record("use pnpm, not npm", age=0.0, tools=[use("rare")])
+    rules = bench.model.rules
+    bench.answer((EXTRACTION, NoAnswer(Why.ABSENT, "")))
     for _ in range(5):
         bench.play(bench.grew(first))
+    bench.model.rules = rules
     more = [bench.record(tools=[use("often")]) for _ in range(2)]
     bench.play(bench.grew(first, *more, due=True))
     assert bench.raw[0].folders == ("often", "rare")

@@ -1,8 +1,7 @@
 """Choose the prompts for one call of the model (SPEC S-01).
 
-A call for each prompt costs too much, and facts are not read before the session ends. Prompts are therefore sent after
-a time without a new prompt, when a limit is reached, or when the session ends. The functions here are pure: no clock,
-no disk, no model.
+A call for each prompt costs too much, so the engine offers prompts that it gathered (`settings.choose_gather`). More may
+have come than one call takes. The functions here are pure: no clock, no disk, no model.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ class Gathered:
     prompts: tuple[Prompt, ...]
     upto: int
     """Byte offset in the transcript up to which records are handled by the call."""
-    full: bool
-    """A limit is reached, so the call is made without waiting."""
 
 
 def has_typed_text(prompt: Prompt) -> bool:
@@ -43,19 +40,10 @@ def gather_prompts(records: Sequence[Record], end: int, max_prompts: int, max_by
             continue
         added_size = sum(len(p.text.encode(errors="replace")) for p in typed)
         if taken and (len(taken) + len(typed) > max_prompts or size + added_size > max_bytes):
-            return Gathered(tuple(taken), record.start, True)
+            return Gathered(tuple(taken), record.start)
         taken += typed
         size += added_size
-    return Gathered(tuple(taken), end, len(taken) >= max_prompts or size >= max_bytes)
-
-
-def quiet_for(prompts: Sequence[Prompt], now: float) -> float:
-    """Seconds since the newest of these prompts was typed; infinite if none of them has a time.
-
-    `now` is in seconds since the epoch. The result is 0 if the clock was set back, never negative.
-    """
-    times = [p.time for p in prompts if p.time is not None]
-    return max(0.0, now - max(times)) if times else float("inf")
+    return Gathered(tuple(taken), end)
 
 
 def shorten_middle(text: str, limit: int) -> str:

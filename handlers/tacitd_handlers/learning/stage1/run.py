@@ -1,7 +1,7 @@
 """Stage 1: extract facts from gathered prompts with one call of the fast tier (SPEC S-01 to S-08).
 
-The decision has five steps: does an event contain text, is it time for a call, is the project writable, what did the
-model answer, which of its facts are new. No project file is written here, except for the summary that a first call
+The decision has four steps: does an event contain text, is the project writable, what did the model answer, which of
+its facts are new. The engine decides when an event is offered (`settings.choose_gather`). No project file is written here, except for the summary that a first call
 needs (SPEC S-04). The facts are returned to the engine, which commits them together with the position; the raw file is
 written from the commit afterwards.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacitd.events import CONTEXT_LIMIT, NoProject, Project, Prompt, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome, Rejected, Tools, Wait
+from tacitd.handler import Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
@@ -28,7 +28,6 @@ from tacitd_handlers.learning.stage1.gather import (
     Gathered,
     gather_prompts,
     has_typed_text,
-    quiet_for,
     shorten_middle,
 )
 from tacitd_handlers.learning.stage1.parse import parse_facts
@@ -68,9 +67,6 @@ def extract_facts(
     if not isinstance(project, Project):
         return project
     gathered = gather_prompts(event.records, event.end, settings.max_prompts, settings.max_bytes)
-    quiet = quiet_for(gathered.prompts, tools.clock.now())
-    if not (gathered.full or event.due) and quiet < settings.settle:
-        return Wait(settings.settle - quiet)
     if (why := why_not_writable(ProjectPaths(project.root))) is not None:
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     return _ask_model(event, project, gathered, folders, bootstrap, refusals, tools)
