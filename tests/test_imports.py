@@ -93,6 +93,7 @@ RULES = frozenset(
         "shared.lexicon",
         "shared.number_words",
         "shared.numeric_readings",
+        "shared.prompt_filling",
         "shared.relative_dates",
         "shared.text_parts",
         "shared.tidy",

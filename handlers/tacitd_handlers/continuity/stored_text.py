@@ -24,10 +24,3 @@ def clean_text(text: object, limit: int) -> str:
 def first_sentences(text: str, most: int) -> str:
     """Return the first `most` sentences."""
     return " ".join(_SENTENCE.split(text.strip())[:most])
-
-
-def fence_text(data: str) -> str:
-    """Given any text, return it between two lines of backticks that nothing in it can close."""
-    longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
-    bar = "`" * max(3, longest + 1)
-    return f"{bar}\n{data}\n{bar}"

@@ -11,8 +11,9 @@ from functools import cache
 from importlib.resources import files
 
 from tacitd.events import Record
-from tacitd_handlers.continuity.stored_text import clean_text, fence_text
+from tacitd_handlers.continuity.stored_text import clean_text
 from tacitd_handlers.continuity.tasks import Items
+from tacitd_handlers.shared.prompt_filling import fence_text
 
 TOTAL = 20_000
 """Characters of a session that are sent to the model at most."""

@@ -3,26 +3,24 @@
 Only text is made here; the calls and the parsing of answers are elsewhere.
 
 A prompt's placeholders are declared, because the seed's texts also contain literal braces (`{relative_path}` is part of
-the answer format). Filling does not use `str.format`: typed text may contain braces, and a filled value must not be
-searched for placeholders.
+the answer format).
 
 Secrets are blanked in every value here once more, as the last step before a text is part of a prompt (SPEC S-67).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from tacitd.errors import TacitdError
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.shared.answer_screening import flatten_text, strip_marks
+from tacitd_handlers.shared.prompt_filling import PLACEHOLDER, fence_text, fill_template
 
 PromptName = Literal["extraction", "synthesis", "summary"]
 
@@ -36,13 +34,8 @@ LITERALS: Mapping[PromptName, frozenset[str]] = {
     "synthesis": frozenset({"relative_path", "folder"}),
     "summary": frozenset(),
 }
-_NAME = re.compile(r"\{([a-z_]+)\}")
 _ANSWER_KEYS = ("FILE:", "FACT:", "SECTION:", "REPLACES:")
 _NOTHING = "(none)"
-
-
-class PromptError(TacitdError):
-    """A prompt's placeholders and the values for them do not match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +50,6 @@ class PromptMessage:
 def load_template(name: PromptName) -> str:
     """The text of a prompt's file without the last newline."""
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
-
-
-def fill_template(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> str:
-    """Return the template with every placeholder replaced, in a single pass. `literals` are braces to leave as they are.
-
-    Raises PromptError if a placeholder has no value or a value has no placeholder.
-    """
-    wanted = set(_NAME.findall(text)) - set(literals)
-    if wanted != set(values):
-        missing, spare = sorted(wanted - set(values)), sorted(set(values) - wanted)
-        raise PromptError(
-            f"the prompt cannot be filled: placeholders without a value {missing}, values without a placeholder {spare}"
-        )
-    return _NAME.sub(lambda found: values.get(found[1], found[0]), text)
-
-
-def fence_text(data: str) -> str:
-    """Return the text between two lines of backticks, more than the longest run of backticks in it."""
-    longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
-    bar = "`" * max(3, longest + 1)
-    return f"{bar}\n{data}\n{bar}"
 
 
 def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
@@ -137,7 +109,7 @@ def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_instruction(name: PromptName, line: str) -> bool:
-    asked = PLACEHOLDERS[name] & set(_NAME.findall(line))
+    asked = PLACEHOLDERS[name] & set(PLACEHOLDER.findall(line))
     return not asked and not line.startswith(_ANSWER_KEYS)
 
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support_examples import examples
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.prompt_templates import (
     LITERALS,
     PLACEHOLDERS,
-    PromptError,
     PromptMessage,
     PromptName,
     extraction_prompt,
-    fence_text,
-    fill_template,
     list_instructions,
     load_template,
     summary_prompt,
@@ -73,29 +67,6 @@ def test_placeholders_are_those_declared(name: PromptName) -> None:
     found = re.findall(r"\{([a-z_]+)\}", load_template(name))
     assert set(found) == PLACEHOLDERS[name] | LITERALS[name]
     assert all(found.count(placeholder) == 1 for placeholder in PLACEHOLDERS[name])
-
-
-@pytest.mark.parametrize("values", [{}, {"a": "1"}, {"a": "1", "b": "2", "c": "3"}])
-def test_fill_refuses_what_does_not_fit(values: dict[str, str]) -> None:
-    """S-01: a missing and a superfluous value are errors."""
-    with pytest.raises(PromptError):
-        fill_template("{a} and {b}", values)
-
-
-def test_fill_does_not_look_into_values() -> None:
-    """S-67: braces in data are not placeholders."""
-    assert fill_template("{a}|{b}", {"a": "{b} {0} {", "b": "}"}) == "{b} {0} {|}"
-    assert fill_template("{a} {folder}", {"a": "x"}, {"folder"}) == "x {folder}"
-
-
-@given(st.text(alphabet="`~a\n{}", max_size=60))
-@examples(80)
-def test_data_cannot_close_its_fence(data: str) -> None:
-    """S-67: the fence is longer than any run of backticks in the data, so that no line of it closes the fence."""
-    bar, *inner, last = fence_text(data).split("\n")
-    assert bar == last and set(bar) == {"`"} and len(bar) >= 3
-    assert all(bar not in line for line in inner)
-    assert "\n".join(inner) == data
 
 
 def test_extraction_numbers_and_fences_the_messages() -> None:
