@@ -37,6 +37,8 @@ class Box:
     notices: list[Notice] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     model: Model = field(default_factory=ScriptedModel)
+    positions: list[tuple[str, Path, int]] = field(default_factory=list)
+    posted: list[Event] = field(default_factory=list)
 
     @property
     def directory(self) -> Path:
@@ -124,6 +126,8 @@ class Box:
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self._clear,
             announce=self.notices.append,
+            list_positions=lambda: self.positions,
+            post=self.posted.append,
             list_sessions=make_source(self.root / "claude").list_sessions,
         )
 

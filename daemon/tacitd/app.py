@@ -486,6 +486,7 @@ def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
         write=app.config.projects.write,
         write_mode_of=app.write_modes.get_mode,
         list_sessions=app.engine.source.list_sessions,
+        list_positions=lambda: app.engine.consumers[one.name].list_positions(),
         read_records=partial(read_records, app.engine.source),
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=app.notices.add_notice,

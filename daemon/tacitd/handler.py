@@ -173,6 +173,8 @@ class Tools:
     """For `tacitd.files.edit_file` of files that people edit too; `history` uses them already. None: no guards."""
     list_sessions: Callable[[], set[str]] = set
     """The sessions that have a transcript now."""
+    list_positions: Callable[[], list[tuple[str, Path, int]]] = list
+    """This handler's position in each transcript: session, path, byte offset."""
     read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
     """Given a transcript and two byte offsets, the records between them; none if it is gone or cannot be read."""
     read_tool_answers: Callable[[Path, Sequence[str], int, int], Mapping[str, ToolAnswer]] = (

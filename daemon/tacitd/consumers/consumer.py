@@ -214,6 +214,11 @@ class Consumer:
 
     # positions
 
+    def list_positions(self) -> list[tuple[str, Path, int]]:
+        """The position in each transcript: session, path, byte offset."""
+        with self.lock:
+            return [(one.session, one.path, one.offset) for one in self.cursors.values()]
+
     def record_first_start(self, positions: Mapping[Path, Position]) -> None:
         """The first start: existing records count as read, and the time is kept. Durable when this returns; after a
         crash before that, the next start is the first."""

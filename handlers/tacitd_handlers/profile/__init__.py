@@ -1,7 +1,7 @@
 """The user profile (seed 001, SPEC P-01 to P-21): preferences that decay unless they are repeated, and their changelog.
 
-Pure rules (`dot_paths`, `profile_operations`, `merge`, `profile_confidence`, `own_writes`, `profile_changes`) -> `store`,
-`changelog`, `turn_counts` -> `handler` -> `cli`.
+Pure rules (`dot_paths`, `profile_operations`, `merge`, `profile_confidence`, `ownership`, `own_writes`,
+`profile_changes`, `intents`) -> `store`, `changelog`, `turn_counts` -> `handler` -> `cli`.
 The findings come from the learning's model call: `profile_extension` extends its prompt and takes the profile's part out of the
 answer. Nothing heavy is imported here, because a session's start waits for `context`.
 """
@@ -37,5 +37,6 @@ def make_plugin() -> Plugin:
         context=f"{here}.context:build_section",
         context_order=10,
         person_rules=f"{here}.profile_rules:ProfileRules",
+        status_lines=f"{here}.render:format_status_lines",
         prompt_extensions={"learning:extraction": f"{here}.profile_extension"},
     )

@@ -38,8 +38,10 @@ def profile() -> None:
 
 
 def open_store() -> ProfileStore:
-    """Return the store of this process's environment."""
-    return ProfileStore.from_environ(os.environ)
+    """Return the store of this process's environment. A person runs the command, so an old profile is no wrong clock."""
+    made = ProfileStore.from_environ(os.environ)
+    made.by_person = True
+    return made
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
@@ -101,10 +103,11 @@ def clear(yes: bool) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="As JSON: each path with its confidence, days until it is removed, and sightings.",
+    help="As JSON: each path with its confidence, days until it is removed, sightings, and what is yours.",
 )
 def meta(as_json: bool) -> None:
-    """Show the confidence of each learned path, and the days until it is removed unless it is said again."""
+    """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:
+    such values stay, and the last time when one was kept against something that was heard is shown."""
     rows = list_confidences(open_store())
     if as_json:
         echo_json(rows)
@@ -150,43 +153,56 @@ def changelog(count: int, as_json: bool) -> None:
 
 
 def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
-    """Return a row for each leaf of the profile. The last four values are None for a person's own path.
+    """Return a row for each leaf of the profile, and for each element with an entry of its own.
 
-    `confidence` is as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds.
+    `own`: the value is the person's; `ownElements`: the person's elements of a learned list; `kept`: when the person's value
+    was last kept against a finding, and what the finding said (None: never). `confidence` is as of now, `days` the time until
+    the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a person's own path.
     """
-    found, own, now = metas.read_confidences(at.read_metadata()), at.find_own_paths(), at.clock.now()
+    found, owned, now = metas.read_confidences(at.read_metadata()), at.find_ownership(), at.clock.now()
+    profile, kept = at.read_profile(), at.list_kept()
+    leaves = dots.list_leaves(profile)
+    elements = [path for path in found if path not in leaves and dots.find_target(profile, path) is not None]
     rows: list[dict[str, Any]] = []
-    for path in dots.list_leaves(at.read_profile()):
-        one = found.get(path) if path not in own else None
+    for path in [*leaves, *elements]:
+        one = found.get(path) if path not in owned.paths else None
+        mine = [*owned.elements.get(path, ())]
+        against = kept.get(path) if one is None or mine else None
         rows.append(
             {
                 "path": path,
                 "own": one is None,
-                "confidence": None,
-                "days": None,
-                "seenCount": None,
-                "lastSeen": None,
-            }
-            if one is None
-            else {
-                "path": path,
-                "own": False,
-                "confidence": one.confidence_at(now),
-                "days": one.days_left(now),
-                "seenCount": one.seen_count,
-                "lastSeen": utc_millis(one.last_seen),
+                "ownElements": mine,
+                "confidence": one.confidence_at(now) if one else None,
+                "days": one.days_left(now) if one else None,
+                "seenCount": one.seen_count if one else None,
+                "lastSeen": utc_millis(one.last_seen) if one else None,
+                "kept": {"at": against.at, "heard": against.heard} if against else None,
             }
         )
     return rows
 
 
 def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
+    said = f"{row['path']:<{width}}  "
     if row["own"]:
-        return f"{row['path']:<{width}}  yours: does not decay"
-    shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
-    times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
+        said += "yours: does not decay"
+    else:
+        shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
+        times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
+        said += f"{shown}{row['confidence']:.2f}  {render.format_days(row['days'])}  {times}"
+    if row["ownElements"] and not row["own"]:
+        said += f"  yours: {render.format_value(row['ownElements'])}"
+    return said + (f"; {_against(row['kept'])}" if row["kept"] else "")
+
+
+def _against(kept: dict[str, str]) -> str:
+    at, heard = parse_utc(kept["at"]), render.format_value(kept["heard"])
+    when = local_minutes(at).replace("T", " ") if at is not None else "once"
     return (
-        f"{row['path']:<{width}}  {shown}{row['confidence']:.2f}  {render.format_days(row['days'])}  {times}"
+        f"kept {when} although {heard!r} was heard"
+        if heard
+        else f"kept {when} although it was heard to be over"
     )
 
 

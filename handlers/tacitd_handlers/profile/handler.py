@@ -25,7 +25,7 @@ from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.parse import parse_finding
 from tacitd_handlers.profile.processed_turns import TurnPublisher
 from tacitd_handlers.profile.store import PROFILE, ProfileStore
-from tacitd_handlers.shared.decay import DAY
+from tacitd_handlers.shared import decay
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
 """Its jobs. Decay is checked every hour and written every day, which is enough: it depends on the time passed (P-16)."""
@@ -46,7 +46,8 @@ class ProfileHandler(BaseHandler):
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Count earlier findings, and finish a change that a crash interrupted."""
         self._store = ProfileStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        self._turns = TurnPublisher(self._store.directory, tools.list_sessions)
+        self._turns = TurnPublisher(self._store.directory, tools.list_sessions, tools.home / "turns.json")
+        self._turns.resume_positions(tools.list_positions())
         for commit in commits:
             self._count(commit)
         with suppress(FileBusyError):  # an editor has the file open: the next change settles it
@@ -81,26 +82,30 @@ class ProfileHandler(BaseHandler):
             tools.announce(Notice("learned", f"your {path}", PROFILE))
 
     def status(self) -> Mapping[str, Any]:
-        """Return `directory`, `found` (counts), `learned` and `own` (numbers of paths), `next` and `suspended`.
+        """Return `directory`, `found` (counts), `learned` (a number of paths), `own`, `kept`, `next` and `suspended`.
 
-        `next` is the path that decay removes next, with the time and the days until then; `suspended` says why nothing decays. An
-        unreadable profile has `unreadable` with the reason instead of the last four.
+        `own` has the paths that are the person's, also in part; `kept` the last time (ISO 8601 UTC) for each of them at which
+        one was kept against a finding. `next` is the path that decay removes next, with the time and the days until then;
+        `suspended` says why nothing decays. An unreadable profile has `unreadable` with the reason instead of these.
         """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
         try:
             standing = metas.read_confidences(self._store.read_metadata())
-            own = self._store.find_own_paths()
+            owned, kept = self._store.find_ownership(), self._store.list_kept()
         except (OSError, TacitdError) as error:
             return made | {"unreadable": str(error)}
-        now = self._store.clock.now()
-        ends = sorted((one.days_left(now), one.path) for one in standing.values() if one.path not in own)
+        now, own = self._store.clock.now(), sorted({*owned.paths, *owned.elements})
+        ends = sorted(
+            (one.days_left(now), one.path) for one in standing.values() if one.path not in owned.paths
+        )
         following = None
         if ends:
             days, path = ends[0]
-            following = {"path": path, "days": round(days, 2), "at": _format_end(now + days * DAY)}
+            following = {"path": path, "days": round(days, 2), "at": _format_end(now + days * decay.DAY)}
         return made | {
             "learned": len(ends),
-            "own": len(own),
+            "own": own,
+            "kept": {path: one.at for path, one in kept.items() if path in own},
             "next": following,
             "suspended": self._clock_doubt,
         }
@@ -133,10 +138,19 @@ class ProfileHandler(BaseHandler):
     # positions in transcripts
 
     def _read(self, event: TranscriptGrew, tools: Tools) -> None:
-        limit = tools.clock.now() + DAY  # a record from the future does not confirm the clock
+        limit = tools.clock.now() + decay.DAY  # a record from the future does not confirm the clock
         times = [one.time for one in event.records if one.time is not None and one.time <= limit]
         self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
         self._turns.note_read(event.session, event.transcript, event.end)
+        if (
+            self._clock_doubt
+            and self._newest is not None
+            and not decay.doubt_clock(tools.clock.now(), self._newest)
+        ):
+            self._clock_doubt = ""
+            tools.post(
+                Due(FADE)
+            )  # a fresh record confirms the clock: files that were not touched for long do not count
 
     # jobs
 

@@ -1,17 +1,18 @@
 """The merge of a finding into the profile (SPEC P-07, P-17). Pure.
 
-A value that a person wrote into profile.json by hand is authoritative: a finding never replaces or removes it, and it
-does not decay. Values are added to arrays. "No longer" removes values, and only learned ones.
+A person's value is authoritative: a finding never replaces or removes it, and it does not decay. To an array a finding adds
+values. "No longer" removes learned values only. Which values are the person's belongs to `ownership`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
+from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_operations import Op, subtract_values, union_values
 
 
@@ -28,84 +29,100 @@ class PartialProfile:
         return bool(self.values or self.gone)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MergeResult:
     """The changes that a finding makes."""
 
-    ops: tuple[Op, ...]
-    changes: Json
-    """What is added or replaced, nested as in the changelog (SPEC P-18)."""
-    removed: tuple[str, ...]
-    """Paths that are removed."""
-    seen: tuple[str, ...]
+    ops: list[Op] = field(default_factory=list)
+    added: dict[str, Any] = field(default_factory=dict)
+    """What is added or replaced, by path. Of an array only its learned elements."""
+    removed: list[str] = field(default_factory=list)
+    """Paths whose learned values are removed."""
+    seen: list[str] = field(default_factory=list)
     """Learned paths in the finding, whose confidence rises."""
-    kept: tuple[str, ...]
-    """Paths where a person's own value was kept against the finding."""
+    heard: dict[str, str] = field(default_factory=dict)
+    """Paths where a person's value was kept against the finding, with what it said instead ("": no longer true)."""
+
+    @property
+    def changes(self) -> Json:
+        """What is added or replaced, nested as in the changelog (SPEC P-18)."""
+        return dot_paths.nest_values(self.added)
 
 
-def merge_partial(profile: Json, said: PartialProfile, own: Collection[str]) -> MergeResult:
-    """Given the profile, a finding and the person's own paths, return the changes to make."""
-    ops: list[Op] = []
-    added: dict[str, Any] = {}
-    seen: list[str] = []
-    kept: list[str] = []
-    removed: list[str] = []
+def merge_partial(
+    profile: Json, said: PartialProfile, owned: Ownership, elements: Mapping[str, Mapping[int, str]]
+) -> MergeResult:
+    """Given the profile, a finding and what is the person's, return the changes to make.
+
+    `elements`: the elements with an entry of their own, see `ownership.find_elements`.
+    """
+    made = MergeResult()
     for path, values in said.gone.items():
-        if path in own:
-            kept.append(path)
-        elif op := _taken(profile, path, values):
-            ops.append(op)
-            if op["op"] == "drop":
-                removed.append(path)
-            else:
-                added[path] = subtract_values(dot_paths.get_value(profile, path), op["values"])
+        _remove_gone(profile, path, values, owned, made)
     for path, value in said.values.items():
         if isinstance(value, str):
-            _scalar(profile, path, value, own, ops, added, seen, kept)
+            _put_scalar(profile, path, value, owned, made)
         else:
-            _array(profile, path, value, own, ops, added, seen)
+            _add_elements(profile, path, value, owned, elements.get(path, {}), made)
     # A path may be removed and set by the same finding: "no longer vim, now helix".
-    still = [path for path in removed if path not in added]
-    return MergeResult(tuple(ops), dot_paths.nest_values(added), tuple(still), tuple(seen), tuple(kept))
+    made.removed = [path for path in made.removed if path not in made.added]
+    return made
 
 
-def _taken(profile: Json, path: str, values: Sequence[str]) -> Op | None:
+def _remove_gone(
+    profile: Json, path: str, values: Sequence[str], owned: Ownership, made: MergeResult
+) -> None:
     have = dot_paths.get_value(profile, path)
-    if isinstance(have, list) and values:
-        left = subtract_values(have, values)
-        if len(left) == len(have):
-            return None
-        return {"op": "take", "path": path, "values": list(values)} if left else {"op": "drop", "path": path}
-    if have is None or (values and fold_spelling(str(have)) not in map(fold_spelling, values)):
-        return None
-    return {"op": "drop", "path": path}
+    if have is None:
+        return
+    elements = have if isinstance(have, list) else [have]
+    named = [one for one in elements if not values or _is_named(one, values)]
+    taken = [one for one in named if not owned.is_own(path, one)]
+    if len(taken) < len(named):
+        made.heard[path] = ""
+    if not taken:
+        return
+    left = subtract_values(elements, taken) if isinstance(have, list) else []
+    made.ops.append({"op": "take", "path": path, "values": taken} if left else {"op": "drop", "path": path})
+    if learned := [one for one in left if not owned.is_own(path, one)]:
+        made.added[path] = learned
+    else:
+        made.removed.append(path)
 
 
-def _scalar(
-    profile: Json, path: str, value: str, own: Collection[str],
-    ops: list[Op], added: dict[str, Any], seen: list[str], kept: list[str],
-) -> None:  # fmt: skip
+def _is_named(element: Any, values: Sequence[str]) -> bool:
+    return fold_spelling(str(element)) in map(fold_spelling, values)
+
+
+def _put_scalar(profile: Json, path: str, value: str, owned: Ownership, made: MergeResult) -> None:
     have = dot_paths.get_value(profile, path)
     equal = isinstance(have, str) and fold_spelling(have) == fold_spelling(value)
-    if path in own:
+    if path in owned.paths:
         if not equal:
-            kept.append(path)
+            made.heard[path] = value
         return
-    seen.append(path)
+    made.seen.append(path)
     if not equal:
-        ops.append({"op": "put", "path": path, "value": value})
-        added[path] = value
+        made.ops.append({"op": "put", "path": path, "value": value})
+        made.added[path] = value
 
 
-def _array(
-    profile: Json, path: str, values: Sequence[str], own: Collection[str],
-    ops: list[Op], added: dict[str, Any], seen: list[str],
-) -> None:  # fmt: skip
+def _add_elements(
+    profile: Json,
+    path: str,
+    values: Sequence[str],
+    owned: Ownership,
+    elements: Mapping[int, str],
+    made: MergeResult,
+) -> None:
     have = dot_paths.get_value(profile, path)
     before = have if isinstance(have, list) else []
     new = union_values(before, values)[len(before) :]
-    if path not in own:
-        seen.append(path)
+    again = [at for at, one in enumerate(before) if _is_named(one, values) and not owned.is_own(path, one)]
+    made.seen += [elements[at] for at in again if at in elements]
+    # A list that a person began keeps what is added to it, so it gets no entry.
+    if path not in owned.paths and (new or any(at not in elements for at in again)):
+        made.seen.append(path)
     if new:
-        ops.append({"op": "union", "path": path, "values": new})
-        added[path] = new
+        made.ops.append({"op": "union", "path": path, "values": new})
+        made.added[path] = [*made.added.get(path, ()), *new]

@@ -1,31 +1,28 @@
 """The state that tacitd keeps beside a profile: what it wrote, the change in progress, the handled findings. Pure.
 
-It has four uses:
-- A person's edit is distinguished from tacitd's own: its value is not one that tacitd wrote, but its sighting is (P-17).
+It has five uses:
+- A person's edit is distinguished from what was written last (SPEC P-17); the rule belongs to `ownership`.
 - A change that a crash interrupted is finished.
 - A finding that is delivered twice counts once (P-30).
 - A save from an editor's buffer that is older than a change does not undo the change.
+- It is shown when a person's value was kept against a finding.
 
 Where this state is stored, and when, belongs to `store`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import Any
 
-from tacitd.clock import parse_utc
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.ownership import LearnedValue
 from tacitd_handlers.profile.profile_operations import Op, apply_ops, is_applied
 
 IDS = 500
 """The number of handled findings whose ids are kept."""
-VALUES = 8
-"""Digests that are kept for each path. A value from before a crash is also tacitd's own."""
 MOMENT = 5.0
 """Seconds. A save this soon after a change, and without the change, comes from an older buffer."""
 RECENT = 200
@@ -39,6 +36,20 @@ class RecentChange:
     at: float
     """Seconds since 1970, UTC."""
     ops: tuple[Op, ...]
+    since: Any = None
+    """`lastUpdated` of the profile before the change: a buffer with it does not contain the change."""
+    base: Mapping[str, Any] = field(default_factory=dict)
+    """The values before the change, by the operations' paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptValue:
+    """A person's value that was kept against a finding."""
+
+    at: str
+    """When: ISO 8601 UTC with milliseconds."""
+    heard: str
+    """What the finding said instead; "" if it said that the value is no longer true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,54 +58,43 @@ class ProfileMemory:
 
     ids: tuple[str, ...] = ()
     """Ids of handled findings, the newest last."""
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each learned path the digests of the values that tacitd wrote, the newest last."""
-    seen: Mapping[str, str] = field(default_factory=dict)
-    """For each learned path the `lastSeen` and `seenCount` that tacitd wrote, see `sighting_key`."""
+    learned: Mapping[str, LearnedValue] = field(default_factory=dict)
+    """For each learned path what was written last."""
+    kept: Mapping[str, KeptValue] = field(default_factory=dict)
+    """For each path the last time when a person's value was kept against a finding."""
     recent: tuple[RecentChange, ...] = ()
-    left: str = ""
-    """The digest of the profile that tacitd wrote last."""
     intent: Mapping[str, Any] | None = None
-    """The change in progress (ops, meta, entry, at); None if none was interrupted."""
+    """The change in progress, see `intents`; None if none was interrupted."""
 
 
-def find_own_paths(profile: Json, meta: Json, beside: ProfileMemory) -> frozenset[str]:
-    """Return the person's own paths: written by hand, or edited by hand since they were learned (SPEC P-17)."""
-    learned = {str(one["path"]): one for one in meta.get("preferences", ())}
-    found = dot_paths.list_leaves(profile)
-    return frozenset(
-        path
-        for path, value in found.items()
-        if path not in learned or _edited(path, value, learned[path], beside)
-    )
-
-
-def _edited(path: str, value: Any, entry: Mapping[str, Any], beside: ProfileMemory) -> bool:
-    known = beside.values.get(path)
-    # A changed value with a changed sighting is another program's: it writes both, so its value decays as ours do.
-    return (
-        known is not None and beside.seen.get(path) == sighting_key(entry) and hash_value(value) not in known
-    )
-
-
-def find_overwritten(
-    profile: Json, beside: ProfileMemory, saved: float | None, profile_digest: str
-) -> list[Op]:
+def find_overwritten(profile: Json, beside: ProfileMemory, saved: float | None) -> list[Op]:
     """Return the operations of the last seconds that another program's save undid, because its buffer was older.
 
-    `saved`: the file's modification time (None: no file), seconds since 1970.
+    `saved`: the file's modification time (None: no file), seconds since 1970. A buffer is older if it has the
+    `lastUpdated` of before the change. A path that the save changed itself is not touched: that is a person's edit.
     """
-    if saved is None or profile_digest == beside.left:
+    if saved is None:
         return []
-    near = [op for one in beside.recent if abs(saved - one.at) < MOMENT for op in one.ops]
+    stamp = profile.get("lastUpdated")
+    first = next((i for i, one in enumerate(beside.recent) if one.since == stamp), None)
+    if first is None:
+        return []
+    near = [one for one in beside.recent[first:] if abs(saved - one.at) < MOMENT]
+    base: dict[str, Any] = {}
+    for one in near:
+        for path, value in one.base.items():
+            base.setdefault(path, value)
     missing: list[Op] = []
-    for op in _lasting(near):
+    for op in _lasting(op for one in near for op in one.ops):
+        path = str(op["path"])
+        if op["op"] == "put" and dot_paths.get_value(profile, path) != base.get(path):
+            continue
         if not is_applied(apply_ops(profile, missing), op):
             missing.append(op)
     return missing
 
 
-def _lasting(ops: list[Op]) -> list[Op]:
+def _lasting(ops: Iterable[Op]) -> list[Op]:
     """The operations that add something and were not undone by a later one."""
     kept: list[Op] = []
     for op in ops:
@@ -108,45 +108,22 @@ def _lasting(ops: list[Op]) -> list[Op]:
     return kept
 
 
-def remember_write(
-    beside: ProfileMemory, before: Json, after: Json, meta: Json, ops: tuple[Op, ...], now: float
-) -> ProfileMemory:
-    """Return the state after a change of the profile from `before` to `after` at `now` (seconds since 1970, UTC)."""
-    entries = {str(one["path"]): one for one in meta.get("preferences", ())}
-    values: dict[str, tuple[str, ...]] = {}
-    for path in entries:
-        known = beside.values.get(path, ())
-        # The value from before is kept too: after a crash the file may still contain it, and it is not a person's.
-        new = [hash_value(dot_paths.get_value(document, path)) for document in (before, after)]
-        values[path] = tuple(dict.fromkeys([*known, *new]))[-VALUES:]
-    recent = tuple(one for one in beside.recent if abs(now - one.at) < MOMENT)
-    return replace(
-        beside,
-        values=values,
-        seen={path: sighting_key(entry) for path, entry in entries.items()},
-        recent=(*recent, RecentChange(now, ops))[-RECENT:] if ops else recent,
-        left=hash_value(after),
-    )
-
-
-def sighting_key(entry: Mapping[str, Any]) -> str:
-    """Return a text that differs after each sighting of a path."""
-    return f"{parse_utc(entry.get('lastSeen'))} {entry.get('seenCount')}"
-
-
-def hash_value(value: Any) -> str:
-    """Return 16 hexadecimal digits that identify a JSON value, whatever its key order."""
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+def remember_change(beside: ProfileMemory, change: RecentChange) -> ProfileMemory:
+    """Return the state with one more recent change; older ones than `MOMENT` are dropped."""
+    recent = (one for one in beside.recent if abs(change.at - one.at) < MOMENT)
+    return replace(beside, recent=(*recent, *((change,) if change.ops else ()))[-RECENT:])
 
 
 def as_data(beside: ProfileMemory) -> Json:
     """Return the state as a JSON object."""
     return {
         "ids": list(beside.ids),
-        "values": {path: list(known) for path, known in beside.values.items()},
-        "seen": dict(beside.seen),
-        "recent": [{"at": one.at, "ops": [dict(op) for op in one.ops]} for one in beside.recent],
-        "left": beside.left,
+        "learned": {path: one.as_data() for path, one in beside.learned.items()},
+        "kept": {path: {"at": one.at, "heard": one.heard} for path, one in beside.kept.items()},
+        "recent": [
+            {"at": one.at, "ops": [dict(op) for op in one.ops], "since": one.since, "base": dict(one.base)}
+            for one in beside.recent
+        ],
         "intent": beside.intent,
     }
 
@@ -156,11 +133,28 @@ def from_data(data: Mapping[str, Any]) -> ProfileMemory:
     try:
         return ProfileMemory(
             ids=tuple(map(str, data["ids"])),
-            values={str(path): tuple(map(str, known)) for path, known in data["values"].items()},
-            seen={str(path): str(mark) for path, mark in data["seen"].items()},
-            recent=tuple(RecentChange(float(one["at"]), tuple(one["ops"])) for one in data["recent"]),
-            left=str(data["left"]),
+            learned=_learned(data),
+            kept={
+                str(path): KeptValue(str(one["at"]), str(one["heard"]))
+                for path, one in data.get("kept", {}).items()
+            },
+            recent=tuple(
+                RecentChange(float(one["at"]), tuple(one["ops"]), one["since"], dict(one["base"]))
+                for one in data["recent"]
+                if "since" in one  # an older version's entries are a few seconds old at most
+            ),
             intent=data["intent"] if isinstance(data["intent"], dict) else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return ProfileMemory()
+
+
+def _learned(data: Mapping[str, Any]) -> dict[str, LearnedValue]:
+    if "learned" in data:
+        return {str(path): LearnedValue.from_data(one) for path, one in data["learned"].items()}
+    # Earlier versions kept the digests of several whole values. Any of them counts until the next write.
+    seen = data["seen"]
+    return {
+        str(path): LearnedValue(tuple(map(str, known)), False, "", str(seen.get(path, "")))
+        for path, known in data["values"].items()
+    }

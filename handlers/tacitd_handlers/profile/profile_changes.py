@@ -1,4 +1,4 @@
-"""The plans of all changes to a profile, made before anything is written: learn, set, remove, clear, decay. Pure.
+"""The plans of all changes to a profile, made before anything is written: learn, set, remove, clear, claim, decay. Pure.
 
 A plan is data: operations on the profile, the new meta document, and the changelog's entry. Writing it belongs to
 `store`.
@@ -7,17 +7,17 @@ A plan is data: operations on the profile, the new meta document, and the change
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tacitd.clock import utc_millis
 from tacitd_handlers.profile import dot_paths
-from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.profile.merge import PartialProfile, merge_partial
 from tacitd_handlers.profile.own_writes import ProfileMemory
-from tacitd_handlers.profile.profile_operations import Op, apply_ops
+from tacitd_handlers.profile.ownership import Ownership, find_elements
+from tacitd_handlers.profile.profile_operations import Op, apply_ops, subtract_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,12 @@ class ProfileSnapshot:
     profile: Json
     meta: Json
     beside: ProfileMemory
+    owned: Ownership
+    """Which values are the person's (SPEC P-17)."""
     at: float
     """The clock's time: seconds since 1970, UTC."""
     credible: float
     """The same, or the newest known time if the clock is not trusted: nothing decays then."""
-
-    @property
-    def own_paths(self) -> frozenset[str]:
-        """The person's own paths (SPEC P-17)."""
-        return besides.find_own_paths(self.profile, self.meta, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +46,27 @@ class ProfilePlan:
     """The changelog's entry; None: no value changed, so there is none."""
     id: str = ""
     """The id of the finding, which must not be applied twice; "" for other changes."""
-    kept: tuple[str, ...] = ()
-    """Paths where a person's own value was kept against a finding."""
+    heard: Mapping[str, str] = field(default_factory=dict)
+    """Paths where a person's value was kept against a finding, with what it said instead ("": no longer true)."""
     removed: tuple[str, ...] = ()
-    """Paths that leave the profile."""
+    """Paths that leave the profile; of an array with elements of the person only the learned ones leave."""
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Paths where a person's value was kept against a finding."""
+        return tuple(self.heard)
 
 
 def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: str) -> ProfilePlan:
     """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
-    made = merge_partial(now.profile, said, now.own_paths)
-    meta = metas.add_sightings(_tidied(now, apply_ops(now.profile, made.ops)), made.seen, now.credible)
+    elements = find_elements(now.profile, metas.read_confidences(now.meta))
+    made = merge_partial(now.profile, said, now.owned, elements)
+    left = _tidied(now, apply_ops(now.profile, made.ops), made.removed)
+    meta = metas.add_sightings(left, made.seen, now.credible)
     entry = None
-    if made.changes or made.removed:
+    if made.added or made.removed:
         entry = _entry(now.at, "extract", "minimal/hook", made.changes, made.removed, session)
-    return ProfilePlan(made.ops, meta, entry, id, made.kept, made.removed)
+    return ProfilePlan(tuple(made.ops), meta, entry, id, made.heard, tuple(made.removed))
 
 
 def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:
@@ -106,26 +110,49 @@ def plan_clearing(now: ProfileSnapshot) -> ProfilePlan:
     return ProfilePlan(ops, meta, _entry(now.at, "clear", "mcp/tool", {}, gone), removed=tuple(gone))
 
 
+def plan_claims(now: ProfileSnapshot) -> ProfilePlan | None:
+    """Return the plan that drops the entries of values which a person edited or removed; None if there are none."""
+    meta = _tidied(now, now.profile)
+    return ProfilePlan((), meta, None) if meta != now.meta else None
+
+
 def plan_decay(now: ProfileSnapshot) -> ProfilePlan:
     """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14)."""
     meta = metas.clamp_future(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
     done = metas.decay_metadata(meta, now.credible)
     if done.meta == now.meta:
         return ProfilePlan((), now.meta, None)
-    ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in done.forgotten)
+    ops = tuple(op for path in done.forgotten for op in _forget(now, path))
     entry = _entry(now.at, "decay", "system", {}, done.forgotten) if done.forgotten else None
     return ProfilePlan(ops, done.meta, entry, removed=done.forgotten)
 
 
-def _tidied(now: ProfileSnapshot, after: Json) -> Json:
-    """The meta document without paths that a person edited since, and without those that are gone from the profile."""
-    own = now.own_paths
-    gone = {
+def _forget(now: ProfileSnapshot, path: str) -> list[Op]:
+    """The operations that remove a path whose confidence is used up. Of an array, elements of the person stay, and so do
+    those with an entry of their own."""
+    place, value = dot_paths.find_target(now.profile, path), dot_paths.get_value(now.profile, path)
+    if (
+        place is not None and place.element is not None
+    ):  # by its value: an index changes when another element goes
+        return [{"op": "take", "path": ".".join(place.keys), "values": [value]}]
+    pointed = find_elements(now.profile, metas.read_confidences(now.meta)).get(path, {})
+    if not isinstance(value, list) or not (pointed or path in now.owned.elements):
+        return [{"op": "drop", "path": path}]
+    learned = [one for at, one in enumerate(value) if at not in pointed and not now.owned.is_own(path, one)]
+    if not subtract_values(value, learned):
+        return [{"op": "drop", "path": path}]
+    return [{"op": "take", "path": path, "values": learned}] if learned else []
+
+
+def _tidied(now: ProfileSnapshot, after: Json, gone: Iterable[str] = ()) -> Json:
+    """The meta document without paths that a person edited since, and without those that have no learned value any more:
+    `gone`, and what is not in the profile `after`."""
+    out = {
         one
         for one in metas.read_confidences(now.meta)
-        if one in own or dot_paths.find_target(after, one) is None
+        if one in now.owned.paths or dot_paths.find_target(after, one) is None
     }
-    return metas.remove_paths(now.meta, gone)
+    return metas.remove_paths(now.meta, out | set(gone))
 
 
 def _entry(

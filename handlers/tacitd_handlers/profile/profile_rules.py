@@ -41,20 +41,20 @@ class ProfileRules:
     def list_rules(self) -> Sequence[PersonRule]:
         """A rule for each value, the seed's fields first. Raises OSError, NotUnderstoodError."""
         store, now = ProfileStore.from_environ(self._environ, self._clock), self._clock.now()
-        profile, own = store.read_profile(), store.find_own_paths()
+        profile, owned = store.read_profile(), store.find_ownership()
         learned, doubted = metas.read_confidences(store.read_metadata()), store.find_clock_doubt()
         leaves = dot_paths.list_leaves(profile)
         rules: list[PersonRule] = []
         for path in [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]:
-            standing = learned.get(path)
-            if path not in own and standing is not None:
+            standing, value = learned.get(path), leaves[path]
+            if path not in owned.paths and standing is not None:
                 # While the clock is not trusted nothing decays, so the confidence is the stored one.
                 confidence = standing.confidence if doubted else standing.confidence_at(now)
                 if confidence < LEAST:
-                    continue
-            words = format_value(leaves[path])
+                    value = list(owned.elements.get(path, ()))  # of a list, the person's elements stay
+            words = format_value(value)
             if words and path.split(".")[0] != BIOGRAPHY:
-                rules.append(PersonRule(path, f"{LABELS.get(path, path)}: {words}", path in own))
+                rules.append(PersonRule(path, f"{LABELS.get(path, path)}: {words}", path in owned.paths))
         return rules
 
     def withdraw_rule(self, id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tacitd.text.sanitize import sanitize_line
@@ -36,3 +36,21 @@ def format_bar(confidence: float) -> str:
 def format_days(left: float) -> str:
     """Return a number of days as `99.7 d`; `due` for 0."""
     return f"{left:.1f} d" if left > 0 else "due"
+
+
+def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
+    """Given the handler's status, yield lines for `tacitd status`: paths only, because values are private."""
+    if part.get("unreadable"):
+        yield f"! profile: {sanitize_line(str(part['unreadable']))}"
+        return
+    learned, own = part.get("learned", 0), list(part.get("own", ()))
+    if not learned and not own:
+        return
+    line = f"{learned} learned"
+    following = part.get("next")
+    if following:
+        line += f" (next to fade: {following['path']}, in {following['days']:.0f} days)"
+    yield line + (f", yours: {', '.join(own)}" if own else "")
+    kept = part.get("kept") or {}
+    if kept:
+        yield f"kept against something heard: {', '.join(f'{path} ({at[:10]})' for path, at in kept.items())}"

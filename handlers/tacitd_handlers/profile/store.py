@@ -12,6 +12,7 @@ import os
 import pwd
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -22,12 +23,14 @@ from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.state.paths import state_dir
+from tacitd_handlers.profile import changelog, ownership, profile_changes
 from tacitd_handlers.profile import own_writes as besides
-from tacitd_handlers.profile import profile_changes
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.intents import ProfileIntent, settle_intent
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.own_writes import ProfileMemory
+from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory, RecentChange
+from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
 from tacitd_handlers.shared import decay
@@ -56,6 +59,8 @@ class ProfileStore:
         self.log = Log(directory / CHANGELOG, self.disk)
         self.newest_vouched: float | None = None
         """The newest time in a transcript, by which the clock is judged: seconds since 1970, UTC. None: unknown."""
+        self.by_person = False
+        """Whether a person runs a command. Files that nothing touched for 400 days then do not make the clock doubtful."""
         self._beside = beside
         self._guards = guards
 
@@ -98,9 +103,27 @@ class ProfileStore:
             return metas.new_metadata(self.user, self.clock.now())
         return self._with_defaults(check_document(found, ProfileMetadata, path))
 
+    def find_ownership(self) -> Ownership:
+        """Return which values are the person's (SPEC P-17). Raises OSError, NotUnderstoodError."""
+        return self._judge(self.read_profile(), self.read_metadata(), self._read_memory())
+
     def find_own_paths(self) -> frozenset[str]:
-        """Return the person's own paths (SPEC P-17). Raises OSError, NotUnderstoodError."""
-        return besides.find_own_paths(self.read_profile(), self.read_metadata(), self._read_memory())
+        """Return the leaves that are the person's as a whole. Raises OSError, NotUnderstoodError."""
+        return self.find_ownership().paths
+
+    def list_kept(self) -> Mapping[str, KeptValue]:
+        """Return the person's values that were kept against a finding, by path. Raises OSError."""
+        return self._read_memory().kept
+
+    def _judge(self, profile: Json, meta: Json, beside: ProfileMemory) -> Ownership:
+        saved, noted = _saved(self.directory / PROFILE), _saved(self.directory / META)
+        return ownership.judge_ownership(
+            profile,
+            meta,
+            beside.learned,
+            cache(lambda: changelog.read_entries(self.log.path, disk=self.disk)),
+            saved_last=saved is not None and (noted is None or saved > noted),
+        )
 
     def find_clock_doubt(self) -> str:
         """Return why nothing decays now: the clock is not trusted. "" if it is. Raises OSError, NotUnderstoodError."""
@@ -149,8 +172,9 @@ class ProfileStore:
         return profile_changes.plan_decay(self._take_snapshot(self._read_memory()))
 
     def finish_pending(self) -> None:
-        """Finish a change that a crash interrupted, and apply again one that a save from an older buffer undid."""
-        self._change(lambda now: None, only_there=True)
+        """Finish a change that a crash interrupted, apply again one that a save from an older buffer undid, and note what
+        a person edited since: it stays theirs, also if they set it back later."""
+        self._change(profile_changes.plan_claims, only_there=True)
 
     # the change itself
 
@@ -181,66 +205,61 @@ class ProfileStore:
         at, profile, meta = self.clock.now(), self.read_profile(), self.read_metadata()
         vouched = self._newest_moment(meta)
         doubted = vouched is not None and decay.doubt_clock(at, vouched)
-        return ProfileSnapshot(profile, meta, beside, at, vouched if doubted and vouched is not None else at)
+        credible = vouched if doubted and vouched is not None else at
+        return ProfileSnapshot(profile, meta, beside, self._judge(profile, meta, beside), at, credible)
 
     def _newest_moment(self, meta: Json) -> float | None:
         """The newest known time. A transcript's is preferred: a wrong clock may have written those in `meta`."""
         if self.newest_vouched is not None:
             return self.newest_vouched
-        return metas.newest_moment(meta)
+        known = metas.newest_moment(meta)
+        old = known is not None and self.clock.now() > known + decay.LATEST_AFTER
+        return None if old and self.by_person else known
 
     def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
         from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
         after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
-        ids = (*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids
-        kept = replace(
-            besides.remember_write(now.beside, now.profile, after, plan.meta, plan.ops, now.at), ids=ids
+        intent = ProfileIntent.from_plan(now, plan, after, (self.directory / PROFILE).exists())
+        kept = {path: one for path, one in now.beside.kept.items() if path not in plan.removed}
+        kept |= {path: KeptValue(intent.at, heard) for path, heard in plan.heard.items()}
+        beside = replace(
+            now.beside,
+            ids=(*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids,
+            kept=kept,
+            intent=intent.as_data(),
         )
-        intent = {
-            "ops": [dict(op) for op in plan.ops],
-            "meta": plan.meta,
-            "entry": plan.entry,
-            "at": utc_millis(now.at),
-        }
-        self._save_memory(replace(kept, intent=intent))
-        left = self._carry_out(intent)
-        self._save_memory(replace(kept, left=left or kept.left))
+        self._save_memory(beside)
+        self._carry_out(beside, intent)
 
     def _finish_intent(self, beside: ProfileMemory) -> ProfileMemory:
         """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is finished
-        now."""
-        if beside.intent is None:
-            return beside
-        left = self._carry_out(beside.intent, again=True)
-        beside = replace(beside, intent=None, left=left or beside.left)
-        self._save_memory(beside)
-        return beside
+        now, except for the paths that a person changed since."""
+        intent = ProfileIntent.from_data(beside.intent)
+        return beside if intent is None else self._carry_out(beside, intent)
 
-    def _carry_out(self, intent: Mapping[str, Any], *, again: bool = False) -> str:
-        """Write what is missing of an intent. Returns the digest of the written profile; "" if it was not written."""
+    def _carry_out(self, beside: ProfileMemory, intent: ProfileIntent) -> ProfileMemory:
+        """Write what is missing of an intent, and mark it as done; return the state after it."""
         from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
-        path, left = self.directory / PROFILE, ""
+        path, found = self.directory / PROFILE, intent
 
         def changed(before: Json | None) -> Json | None:
-            nonlocal left
+            nonlocal found
             old = self._new_profile() if before is None else check_document(before, UserProfile, path)
-            new = apply_ops(old, intent["ops"])
-            if new == old:
-                return None
-            new = self._with_head(new, str(intent["at"]))
-            left = besides.hash_value(new)
-            return new
+            found = settle_intent(intent, old, exists=before is not None)
+            new = apply_ops(old, found.ops)
+            return None if new == old else self._with_head(new, intent.at)
 
-        if intent["ops"]:
+        if intent.ops:
             json_document.change_document(path, changed, self.disk, self._guards)
-        if intent["ops"] or (self.directory / META).exists() or intent["meta"]["preferences"]:
-            json_document.change_document(
-                self.directory / META, lambda before: intent["meta"], self.disk, self._guards
-            )
-        self._log(intent["entry"])
-        return left
+        if intent.ops or (self.directory / META).exists() or intent.meta["preferences"]:
+            json_document.change_document(self.directory / META, found.join_meta, self.disk, self._guards)
+        self._log(found.entry)
+        change = RecentChange(self.clock.now(), tuple(found.ops), intent.since, intent.base)
+        beside = replace(besides.remember_change(beside, change), learned=found.learned, intent=None)
+        self._save_memory(beside)
+        return beside
 
     def _log(self, entry: Mapping[str, Any] | None) -> None:
         if entry is not None and encode_record(entry) not in json_document.read_tail(
@@ -253,18 +272,14 @@ class ProfileStore:
         buffer was older. Outcome: its save stays, and our change is applied again on top of it."""
         if not beside.recent:
             return beside
-        path = self.directory / PROFILE
-        profile, saved = self.read_profile(), _saved(path)
-        ops = besides.find_overwritten(profile, beside, saved, besides.hash_value(profile))
+        profile, saved = self.read_profile(), _saved(self.directory / PROFILE)
+        ops = besides.find_overwritten(profile, beside, saved)
         if not ops:
             return beside
-        left = self._carry_out(
-            {"ops": ops, "meta": self.read_metadata(), "entry": None, "at": utc_millis(self.clock.now())}
+        meta = self.read_metadata()
+        return self._carry_out(
+            beside, ProfileIntent.again(profile, meta, beside.learned, ops, self.clock.now())
         )
-        recent = (*beside.recent, besides.RecentChange(self.clock.now(), tuple(ops)))[-besides.RECENT :]
-        beside = replace(beside, recent=recent, left=left or beside.left)
-        self._save_memory(beside)
-        return beside
 
     # documents
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile.cli import profile
-from tacitd_handlers.profile.render import format_bar
+from tacitd_handlers.profile.render import format_bar, format_status_lines
 
 Run = Callable[..., Result]
 
@@ -104,6 +104,34 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert (format_bar(0.0), format_bar(0.5), format_bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
 
 
+def test_meta_and_status_show_what_was_kept(run: Run, box: Box) -> None:
+    """SPEC P-17: which values are the person's, and when one was kept against something that was heard."""
+    box.start()
+    box.learn(tools__editor="vim", interests=("chess",))
+    box.edit(tools__editor="emacs", interests=["chess", "tea"])
+    box.learn(tools__editor="helix")
+    box.no_longer(interests=("tea",))
+    rows = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
+    assert rows["tools.editor"]["own"]
+    assert rows["tools.editor"]["kept"]["heard"] == "helix"
+    assert rows["interests"]["ownElements"] == ["tea"]
+    assert rows["interests"]["kept"]["heard"] == ""
+    first, second = run("meta").stdout.splitlines()
+    assert "although 'helix' was heard" in first
+    assert "yours: tea; kept" in second
+    status = box.handler.status()
+    assert status["own"] == ["interests", "tools.editor"]
+    assert list(status["kept"]) == ["tools.editor", "interests"]
+    day = status["kept"]["interests"][:10]
+    assert list(format_status_lines(status)) == [
+        "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor",
+        f"kept against something heard: tools.editor ({day}), interests ({day})",
+    ]
+    assert list(format_status_lines({"unreadable": "profile.json is empty"})) == [
+        "! profile: profile.json is empty"
+    ]
+
+
 def test_decay(run: Run, box: Box) -> None:
     """The issue: `decay` removes now, `--dry-run` only prints."""
     box.learn(tools__editor="vi")
@@ -113,8 +141,17 @@ def test_decay(run: Run, box: Box) -> None:
     assert run("decay").stdout == "tools.editor\n"
     assert "tools" not in box.profile
     assert run("decay").stdout == ""
+
+
+def test_decay_of_an_old_profile(run: Run, box: Box) -> None:
+    """SPEC P-13: files that nothing touched for 400 days do not make the clock doubtful where a person runs the command; a
+    time before 2025 does."""
+    box.learn(tools__editor="vi")
     box.clock.advance(500 * DAY)
-    with pytest.raises(FileRefusedError, match="400 days"):
+    assert "400 days" in box.store.find_clock_doubt()
+    assert run("decay").stdout == "tools.editor\n"
+    box.clock.wall = 0.0
+    with pytest.raises(FileRefusedError, match="2025"):
         run("decay")
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from support_profile import DAY, Box
 from tacitd.clock import utc_millis
 from tacitd.testing import START
 from tacitd_handlers.profile import profile_confidence as metas
@@ -112,3 +113,39 @@ def test_times_of_another_clock_become_now() -> None:
     assert metas.read_confidences(mended)["bio"].since == pytest.approx(T0, abs=0.001)
     assert value(metas.decay_metadata(mended, T0 + 30 * decay.DAY).meta) == pytest.approx(0.4)
     assert metas.clamp_future(doc(0.8), T0) == doc(0.8)
+
+
+def test_the_meta_file_has_one_entry_for_each_path(box: Box) -> None:
+    """SPEC P-09: the seed's keys in its order, schemaVersion 1, one entry for each path, confidence from 0 to 1."""
+    box.learn(tools__editor="vi", work__languages=("Go",))
+    box.clock.advance(DAY)
+    box.learn(tools__editor="vi", work__languages=("Rust",))
+    document = box.read("profile-meta.json")
+    assert list(document) == ["userId", "schemaVersion", "lastDecay", "preferences"]
+    assert (document["userId"], document["schemaVersion"]) == ("cameron", 1)
+    assert [one["path"] for one in document["preferences"]] == ["tools.editor", "work.languages"]
+    for one in document["preferences"]:
+        assert list(one) == ["path", "firstSeen", "lastSeen", "confidence", "seenCount"]
+        assert (one["confidence"], one["seenCount"]) == (1.0, 2)
+        assert one["firstSeen"] < one["lastSeen"]
+
+
+def test_last_decay_moves_only_when_decay_is_written(box: Box) -> None:
+    """SPEC P-15: a sighting leaves lastDecay alone; a missing one counts as now, so nothing decays by it."""
+    box.learn(tools__editor="vi")
+    first = box.read("profile-meta.json")["lastDecay"]
+    box.clock.advance(10 * DAY)
+    box.learn(tools__editor="vi", work__role="dev")
+    assert box.read("profile-meta.json")["lastDecay"] == first
+    box.store.apply_decay()
+    written = box.read("profile-meta.json")["lastDecay"]
+    assert written > first
+    document = box.read("profile-meta.json")
+    del document["lastDecay"]
+    box.put("profile-meta.json", document)
+    box.clock.advance(10 * DAY)
+    before = box.meta["work.role"]["confidence"]
+    box.learn(interests=("tea",))
+    assert box.read("profile-meta.json")["lastDecay"] > written
+    box.store.apply_decay(forced=True)
+    assert box.meta["work.role"]["confidence"] == pytest.approx(before, rel=1e-6)

@@ -129,6 +129,48 @@ def test_processed_turns_are_published(box: Box) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_processed_turns_are_complete_after_a_crash(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC P-28, P-30: what was read before a crash and not published is in the next file; counted lines are not read again."""
+    path = box.directory / ".processed_turns"
+    box.start()
+    box.play(grew(box, "a", 3))
+    box.play(Due("turns"))
+    events = [grew(box, "a", 5), grew(box, "b", 2)]
+    box.play(
+        events[0]
+    )  # and b's position was committed by an engine that died before its event was published
+    box.positions = [(one.session, one.transcript, one.end) for one in events]
+    read: list[tuple[int, int]] = []
+    pread = os.pread
+
+    def watched(fd: int, size: int, offset: int) -> bytes:
+        read.append((size, offset))
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", watched)
+    box.start()
+    box.play(Due("turns"))
+    assert path.read_text() == "a:5\nb:2\n"
+    size = events[0].end // 5
+    assert (2 * size, 3 * size) in read
+    assert (5 * size, 0) not in read
+
+
+def test_old_files_wait_for_a_fresh_record_only(box: Box) -> None:
+    """SPEC P-13: a profile that nothing touched for 400 days is no wrong clock once a transcript grows."""
+    box.learn(tools__editor="vi")
+    box.clock.advance(500 * DAY)
+    box.start()
+    box.play(Due("fade"))
+    assert "profile.clock" in box.degraded
+    assert "tools" in box.profile
+    box.play(grew(box, "s1", 3, box.clock.now()))
+    assert box.posted == [Due("fade")]
+    box.play(box.posted[0])
+    assert box.degraded == {}
+    assert "tools" not in box.profile
+
+
 def test_a_crash_is_finished_at_the_start(box: Box) -> None:
     """RELIABILITY row 2: an interrupted change is finished at the next start, without a further finding."""
     from tacitd.testing import Crash, FaultyDisk
@@ -159,7 +201,7 @@ def test_the_slice(box: Box) -> None:
     assert isinstance(box.play(SessionStarted("s", Path("/x"), NOWHERE, NOW)), Done)
     assert box.handler.sources is not None
     assert box.handler.status() == {
-        "directory": str(box.directory), "found": {}, "learned": 0, "own": 0, "next": None, "suspended": "",
+        "directory": str(box.directory), "found": {}, "learned": 0, "own": [], "kept": {}, "next": None, "suspended": "",
     }  # fmt: skip
 
 

@@ -1,0 +1,230 @@
+"""The rule that tells a person's values from learned ones (SPEC P-10, P-17). Pure.
+
+A value is learned if its path is in profile-meta.json and it is the value that was written there last, by this tacitd or by
+another writer of the same directory. Every other value is the person's, also one that tacitd had written earlier: setting
+a value back is the commonest edit there is. In an array each element is judged alone; the confidence is the array's.
+
+What was written last is known from the state beside the profile (`own_writes`), and from the changelog where another
+machine or program wrote later. It is a digest, so the state contains no values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from tacitd.clock import parse_utc
+from tacitd_handlers.profile import dot_paths
+from tacitd_handlers.profile.dot_paths import Json
+
+_NEAR = 5.0
+"""Seconds. A changelog entry this near to `firstSeen` is the one that created the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedValue:
+    """What was written last into a learned path."""
+
+    digests: tuple[str, ...]
+    """Of the value; of each learned element if `is_list`."""
+    is_list: bool
+    stamp: str
+    """The time of that write as in the changelog: ISO 8601; "" if it is not known."""
+    sighting: str
+    """The path's entry at that time, see `sighting_key`."""
+
+    def matches(self, value: Any) -> bool:
+        """Whether a value is what was written: for an array, whether it has no other element."""
+        if self.is_list:
+            return isinstance(value, list) and all(hash_value(one) in self.digests for one in value)
+        return hash_value(value) in self.digests
+
+    def without(self, elements: Iterable[Any]) -> LearnedValue:
+        """Return it without these elements."""
+        gone = set(map(hash_value, elements))
+        return replace(self, digests=tuple(one for one in self.digests if one not in gone))
+
+    def as_data(self) -> Json:
+        """Return it as a JSON object."""
+        return {"digests": list(self.digests), "list": self.is_list, "at": self.stamp, "seen": self.sighting}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> LearnedValue:
+        """Return it from its JSON object. Raises KeyError or TypeError for another object."""
+        return cls(tuple(map(str, data["digests"])), bool(data["list"]), str(data["at"]), str(data["seen"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Which values of a profile are the person's."""
+
+    paths: frozenset[str] = frozenset()
+    """Leaves that are the person's as a whole."""
+    elements: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """The person's elements of arrays that have learned elements too."""
+    learned: Mapping[str, LearnedValue] = field(default_factory=dict)
+    """What was learned last, for each learned leaf of which it is known."""
+
+    def is_own(self, path: str, element: Any) -> bool:
+        """Whether an element of an array is the person's."""
+        return path in self.paths or element in self.elements.get(path, ())
+
+
+ReadChangelog = Callable[[], Sequence[Mapping[str, Any]]]
+
+
+def judge_ownership(
+    profile: Json,
+    meta: Json,
+    known: Mapping[str, LearnedValue],
+    read_changelog: ReadChangelog,
+    *,
+    saved_last: bool = False,
+) -> Ownership:
+    """Return which values are the person's.
+
+    `known`: what this tacitd wrote last, by path. `read_changelog` is called only if that does not decide. `saved_last`:
+    whether profile.json was saved after profile-meta.json, so that a change of the value is not the entry's writer's.
+    """
+    entries = {str(one["path"]): one for one in meta.get("preferences", ())}
+    pointed = find_elements(profile, entries)
+    paths: set[str] = set()
+    elements: dict[str, tuple[Any, ...]] = {}
+    learned: dict[str, LearnedValue] = {}
+    for path, value in dot_paths.list_leaves(profile).items():
+        last: LearnedValue | None = None
+        if path in entries:
+            last = _find_last(path, value, entries[path], known.get(path), read_changelog, saved_last)
+            if last is None:
+                continue  # nothing is known but the entry, which names the whole path
+            learned[path] = last
+            if last.matches(value):
+                continue
+        own = _own_elements(value, last, pointed.get(path, ()))
+        if own is None:
+            paths.add(path)
+        elif own:
+            elements[path] = own
+    return Ownership(frozenset(paths), elements, learned)
+
+
+def find_elements(profile: Json, paths: Collection[str]) -> dict[str, dict[int, str]]:
+    """Return the elements that have an entry of their own, as other programs wrote them: index and entry's path by array."""
+    found: dict[str, dict[int, str]] = {}
+    for path in paths:
+        place = dot_paths.find_target(profile, path)
+        if place is not None and place.element is not None:
+            found.setdefault(".".join(place.keys), {})[place.element] = path
+    return found
+
+
+def _own_elements(value: Any, last: LearnedValue | None, pointed: Collection[int]) -> tuple[Any, ...] | None:
+    """The person's elements; None if the whole value is the person's."""
+    if not isinstance(value, list) or not (pointed or (last is not None and last.is_list)):
+        return None
+    digests = last.digests if last is not None and last.is_list else ()
+    own = tuple(one for at, one in enumerate(value) if at not in pointed and hash_value(one) not in digests)
+    return None if len(own) == len(value) else own
+
+
+def _find_last(
+    path: str,
+    value: Any,
+    entry: Mapping[str, Any],
+    known: LearnedValue | None,
+    read_changelog: ReadChangelog,
+    saved_last: bool,
+) -> LearnedValue | None:
+    """What was written last into a learned path; None if only the entry is known."""
+    same = known is not None and known.sighting == sighting_key(entry)
+    if known is not None and same and known.matches(value):
+        return known
+    later = _replay(path, entry, known, read_changelog())
+    if later is not None or known is None:
+        return later
+    # Trigger: another program counted a sighting, and the changelog does not say what it wrote. Why: it may have changed
+    # the value with the entry, or a person changed the value. Outcome: the file that was saved last decides. An element of
+    # a list counts as the person's, because another machine's sighting leaves the entry of such a list.
+    return known if same or saved_last or known.is_list or known.matches(value) else None
+
+
+def _replay(
+    path: str, entry: Mapping[str, Any], known: LearnedValue | None, log: Sequence[Mapping[str, Any]]
+) -> LearnedValue | None:
+    """What the changelog says was written after `known`; None if it says nothing, or too little to be sure."""
+    first = parse_utc(entry.get("firstSeen"))
+    digests = list(known.digests) if known is not None and known.is_list else []
+    is_list, stamp, created = known is not None and known.is_list, "", False
+    for one in _after(log, known, first):
+        value = dot_paths.get_value(one.get("changes") or {}, path)
+        gone = one.get("removed")
+        for name in gone if isinstance(gone, list) else ():
+            if name == path:
+                digests = []
+            elif str(name).startswith(f"{path}."):
+                digests = [it for it in digests if it != hash_value(str(name)[len(path) + 1 :])]
+        if value is None:
+            continue
+        at = parse_utc(one.get("timestamp"))
+        created = created or (at is not None and first is not None and abs(at - first) <= _NEAR)
+        is_list, stamp = isinstance(value, list), str(one.get("timestamp", ""))
+        new = [hash_value(it) for it in value] if isinstance(value, list) else [hash_value(value)]
+        digests = [*digests, *new] if is_list else new
+    if not stamp or (known is None and is_list and not created):
+        return None
+    return LearnedValue(tuple(dict.fromkeys(digests)), is_list, stamp, sighting_key(entry))
+
+
+def _after(
+    log: Sequence[Mapping[str, Any]], known: LearnedValue | None, first: float | None
+) -> Sequence[Mapping[str, Any]]:
+    """The entries after this tacitd's last write of the path; those since the path's creation if there was none."""
+    if known is not None and known.stamp:
+        at = next((i for i, one in reversed(list(enumerate(log))) if one.get("timestamp") == known.stamp), -1)
+        if at >= 0:
+            return log[at + 1 :]
+        since = parse_utc(known.stamp) or 0.0
+        return [one for one in log if (parse_utc(one.get("timestamp")) or 0.0) > since]
+    if known is not None:
+        return ()
+    return [one for one in log if first is None or (parse_utc(one.get("timestamp")) or 0.0) >= first - _NEAR]
+
+
+def note_learned(
+    owned: Ownership, before: Json, after: Json, meta: Json, written: Collection[str], stamp: str
+) -> dict[str, LearnedValue]:
+    """Return what is known to be learned after a change of the profile from `before` to `after`.
+
+    `written`: the paths whose values the change writes; `stamp`: its time as in the changelog. An element that is new in
+    `after` is tacitd's; one of `before` stays what it was.
+    """
+    made: dict[str, LearnedValue] = {}
+    for entry in meta.get("preferences", ()):
+        path = str(entry["path"])
+        value = dot_paths.get_value(after, path)
+        if value is None:
+            continue
+        last = owned.learned.get(path)
+        if isinstance(value, list):
+            have = dot_paths.get_value(before, path)
+            have = have if isinstance(have, list) else []
+            learned = [one for one in value if one not in have or not owned.is_own(path, one)]
+            digests = tuple(dict.fromkeys(map(hash_value, learned)))
+        else:
+            digests = (hash_value(value),)
+        at = stamp if path in written or last is None else last.stamp
+        made[path] = LearnedValue(digests, isinstance(value, list), at, sighting_key(entry))
+    return made
+
+
+def sighting_key(entry: Mapping[str, Any]) -> str:
+    """Return a text that differs after each sighting of a path."""
+    return f"{parse_utc(entry.get('lastSeen'))} {entry.get('seenCount')}"
+
+
+def hash_value(value: Any) -> str:
+    """Return 16 hexadecimal digits that identify a JSON value, whatever its key order."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
