@@ -25,7 +25,7 @@ from tacitd_handlers.shared.prompt_filling import PLACEHOLDER, fence_text, fill_
 PromptName = Literal["extraction", "synthesis", "summary"]
 
 PLACEHOLDERS: Mapping[PromptName, frozenset[str]] = {
-    "extraction": frozenset({"known_facts_summary", "user_message"}),
+    "extraction": frozenset({"known_facts_summary", "language", "user_message"}),
     "synthesis": frozenset({"folders_context", "learned_md_content", "raw_facts", "repeated_corrections"}),
     "summary": frozenset({"directive_contents"}),
 }
@@ -52,12 +52,16 @@ def load_template(name: PromptName) -> str:
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
-    """Return the prompt of Stage 1 (SPEC S-01), with the summary and the messages in order."""
+def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage], language: str = "English") -> str:
+    """Return the prompt of Stage 1 (SPEC S-01), with the summary and the messages in order.
+
+    `language`: the name of the language for facts, as `name_language` returns it.
+    """
     parts = [_numbered(number, message) for number, message in enumerate(messages, 1)]
     known_facts = redact_secrets(known_facts.strip())[0]
     values = {
         "known_facts_summary": fence_text(known_facts) if known_facts else _NOTHING,
+        "language": language,
         "user_message": "\n\n" + "\n\n".join(parts),
     }
     return _filled("extraction", values)

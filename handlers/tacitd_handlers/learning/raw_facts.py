@@ -1,21 +1,23 @@
 """Encode and parse the lines of `tmp/learning-raw.jsonl` (SPEC S-02, S-21). Bytes in and out; no disk.
 
     {"ts": "2025-12-17T01:50:00Z", "facts": ["Prefers X over Y"], "session": "…", "prompts": ["…"],
-     "folders": ["src/auth"], "batch": "…"}
+     "folders": ["src/auth"], "batch": "…", "marks": [{"of": ["…"], "corrected": true}]}
 
 `ts` and `facts` are seed 003's format. The other fields are the facts' origin, by which a batch is recognised when it is
-written again. Other tools append lines with `ts` and `facts` only; those count as facts too.
+written again; `marks`, one for each fact, is there if a fact has one (see `fact_marks`). Other tools append lines with
+`ts` and `facts` only; those count as facts too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark, read_marks, split_corrected
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
@@ -37,6 +39,13 @@ class RawLine:
     """Number of facts that looked like a secret. They are not stored."""
     aside: bool = False
     """Whether the line was written when its batch was put aside. Other lines of that batch are older."""
+    marks: tuple[FactMark, ...] = ()
+    """The facts' marks, one for each; () if no fact has one."""
+
+    @property
+    def marked_facts(self) -> tuple[tuple[str, FactMark], ...]:
+        """Each fact with its mark."""
+        return tuple(zip(self.facts, self.marks or (NO_MARK,) * len(self.facts), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class RawFile:
         return tuple(dict.fromkeys(folder for line in self.lines for folder in line.folders))
 
 
-def encode_raw_line(
+def make_raw_record(
     ts: float,
     facts: Sequence[str],
     session: str,
@@ -72,8 +81,9 @@ def encode_raw_line(
     batch: str,
     *,
     aside: bool = False,
-) -> bytes:
-    """Return the line of a batch in UTF-8, newline included. `ts` is in seconds since 1970, UTC."""
+    marks: Sequence[FactMark] = (),
+) -> dict[str, object]:
+    """Return the record of a batch. `ts` is in seconds since 1970, UTC."""
     record: dict[str, object] = {
         "ts": utc_seconds(ts),
         "facts": list(facts),
@@ -82,8 +92,15 @@ def encode_raw_line(
         "folders": list(folders),
         "batch": batch,
     }
+    if any(mark != NO_MARK for mark in marks):
+        record["marks"] = [mark.to_record() for mark in marks]
     if aside:
         record["aside"] = True
+    return record
+
+
+def encode_raw_line(record: Mapping[str, object]) -> bytes:
+    """Return the line of a record in UTF-8, newline included."""
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
 
 
@@ -110,22 +127,31 @@ def _line(text: bytes) -> RawLine | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("facts"), list):
         return None
-    given = [value for value in record["facts"] if isinstance(value, str)]
-    # The whole value is checked too: a secret that `tidy_fact` cuts would no longer match its pattern.
-    safe = [
-        fact
-        for value in given
-        if not has_secret(sanitize_line(value)) and not has_secret(fact := tidy_fact(value))
-    ]
+    facts: list[str] = []
+    marks: list[FactMark] = []
+    withheld = 0
+    for value, mark in zip(
+        record["facts"], read_marks(record.get("marks"), len(record["facts"])), strict=True
+    ):
+        if not isinstance(value, str):
+            continue
+        fact, corrected = split_corrected(tidy_fact(value))
+        # The whole value is checked too: a secret that `tidy_fact` cuts would no longer match its pattern.
+        if has_secret(sanitize_line(value)) or has_secret(fact):
+            withheld += 1
+        elif any(char.isalnum() for char in fact):
+            facts.append(fact)
+            marks.append(FactMark(mark.prompts, mark.corrected or corrected))
     return RawLine(
         ts=_text(record.get("ts")),
-        facts=tuple(fact for fact in safe if any(char.isalnum() for char in fact)),
+        facts=tuple(facts),
         session=_text(record.get("session")),
         prompts=_texts(record.get("prompts")),
         folders=_texts(record.get("folders")),
         batch=_text(record.get("batch")),
-        withheld=len(given) - len(safe),
+        withheld=withheld,
         aside=record.get("aside") is True,
+        marks=tuple(marks) if any(mark != NO_MARK for mark in marks) else (),
     )
 
 

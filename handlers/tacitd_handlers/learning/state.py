@@ -3,7 +3,8 @@
 The data of a commit depends on its `kind`:
 
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
-               the numbers `seen`, `asked`, `facts`, `dropped`; `again`: lines of LEARNED.md that a fact repeated;
+               `times` (of the prompts), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
+               `facts`, `dropped`; `again`: lines of LEARNED.md that a fact repeated;
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`
     synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
@@ -30,11 +31,13 @@ from typing import Any
 from tacitd.clock import local_date
 from tacitd.handler import Commit
 from tacitd_handlers.learning.confidence import LineConfidence, record_sighting
+from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 """Numbers in commits that `status` adds up."""
 SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"
+COMMENTARY = "remarks of the model about its task"
 """Reasons why facts are left out. Their number is counted; their text is not stored."""
 WRITING_KINDS = ("batch", "synthesis", "summary")
 """Kinds of commits after which a file of ours is in the project."""
@@ -56,6 +59,10 @@ class Extracted:
     """The beginnings of the prompts, with secrets blanked."""
     usd: float = 0.0
     """Cost of the call in US dollars."""
+    marks: tuple[FactMark, ...] = ()
+    """The facts' marks, one for each."""
+    times: tuple[float | None, ...] = ()
+    """When each prompt was typed: seconds since 1970, UTC; None if unknown. () for batches of older versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,10 @@ class LearningState:
 
     def _fold_batch(self, commit: Commit) -> None:
         data = commit.data
-        facts, root = tuple(data.get("new", ())), Path(data["project"])
+        facts, marks = split_all_corrected(
+            (given := tuple(data.get("new", ()))), read_marks(data.get("marks"), len(given))
+        )
+        root = Path(data["project"])
         has_result = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
         self.asked_since_fact = 0 if has_result else self.asked_since_fact + int(data.get("asked", 0))
         self._reinforce(root, data.get("again", ()), commit.at)
@@ -167,6 +177,8 @@ class LearningState:
             tuple(data["folders"]),
             tuple(data.get("words", ())),
             float(data.get("usd", 0.0)),
+            marks,
+            tuple(data.get("times", ())),
         )
         self.waiting.setdefault(root, {})[made.id] = made
         self.recent_facts.extend(facts)

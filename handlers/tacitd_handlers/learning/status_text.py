@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.state import COMMENTARY, SECRET_FACT, TOO_MANY_FACTS
 
 COUNT_LABELS = {
     "seen": "prompts seen",
@@ -29,6 +29,9 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in COUNT_LABELS.items())
     yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
+        if why == COMMENTARY:
+            yield f"{number} lines of answers were left out: {why}"
+            continue
         what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"
         yield f"{number} {what} were left out: {why}"
     if status["withheld"]:

@@ -17,13 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tacitd.clock import utc_seconds
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
 from tacitd.files.rename import remove_files, rename_file
 from tacitd.files.replaced import replace_file
-from tacitd_handlers.learning.raw_facts import RawFile, encode_raw_line, parse_raw_file
+from tacitd_handlers.learning.raw_facts import (
+    RawFile,
+    encode_raw_line,
+    make_raw_record,
+    parse_raw_file,
+)
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
 from tacitd_handlers.learning.state import Extracted
 
@@ -152,27 +156,28 @@ def append_raw(files: ProjectPaths, batches: Iterable[Extracted], access: RawAcc
     log = Log(files.raw_file, files.disk, private=False)
     try:
         for made in missing:
-            log.append(_line(made))
+            log.append(_make_record(made))
     finally:
         log.close()
 
 
 def encode_batch(made: Extracted, *, aside: bool = False) -> bytes:
     """Return a batch's line for the raw file, newline included. `aside`: for a file of facts that were put aside."""
-    return encode_raw_line(
-        made.at, made.facts, made.session, made.prompts, made.folders, made.id, aside=aside
-    )
+    return encode_raw_line(_make_record(made, aside=aside))
 
 
-def _line(made: Extracted) -> Mapping[str, object]:
+def _make_record(made: Extracted, *, aside: bool = False) -> Mapping[str, object]:
     """The record of a batch: seed 003's fields, and those by which a batch is recognised when it is written again."""
-    seed = {"ts": utc_seconds(made.at), "facts": list(made.facts)}
-    return seed | {
-        "session": made.session,
-        "prompts": list(made.prompts),
-        "folders": list(made.folders),
-        "batch": made.id,
-    }
+    return make_raw_record(
+        made.at,
+        made.facts,
+        made.session,
+        made.prompts,
+        made.folders,
+        made.id,
+        aside=aside,
+        marks=made.marks,
+    )
 
 
 def read_raw(files: ProjectPaths, access: RawAccess) -> RawFile:

@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.raw_facts import RawFile, RawLine, encode_raw_line, parse_raw_file
+from tacitd_handlers.learning.raw_facts import (
+    RawFile,
+    RawLine,
+    encode_raw_line,
+    make_raw_record,
+    parse_raw_file,
+)
 
 AT = 1765936200.7  # 2025-12-17T01:50:00Z
 
 
 def test_a_line_as_the_seed_writes_it() -> None:
     """S-02: one line with `ts` and `facts` as in seed 003, then our fields."""
-    line = encode_raw_line(AT, ["Prefers X over Y", "使用 pnpm"], "s1", ["p1"], ["src"], "b1")
+    line = encode_raw_line(
+        make_raw_record(AT, ["Prefers X over Y", "使用 pnpm"], "s1", ["p1"], ["src"], "b1")
+    )
     assert line.endswith(b"\n") and line.count(b"\n") == 1
     assert line.decode().startswith(
         '{"ts": "2025-12-17T01:50:00Z", "facts": ["Prefers X over Y", "使用 pnpm"]'
@@ -39,7 +47,7 @@ def test_lines_of_other_tools_are_facts_like_ours() -> None:
 )  # fmt: skip
 def test_broken_lines_are_set_apart(bad: bytes) -> None:
     """S-21: bad lines are quarantined byte for byte, and the lines around them count."""
-    good = encode_raw_line(AT, ["A"], "", [], [], "b")
+    good = encode_raw_line(make_raw_record(AT, ["A"], "", [], [], "b"))
     raw = parse_raw_file(good + bad + b"\n" + good + bad)
     assert raw.bad_lines == [bad, bad]
     assert raw.facts == ("A", "A")
@@ -62,8 +70,8 @@ def test_secrets_of_other_tools_go_nowhere() -> None:
 def test_what_the_synthesis_needs_of_it() -> None:
     """S-21, S-30: facts with repetitions, folders once, batches."""
     raw = parse_raw_file(
-        encode_raw_line(AT, ["A"], "s", ["p"], ["x", "y"], "b1")
-        + encode_raw_line(AT, ["A"], "s", ["q"], ["y"], "b2")
+        encode_raw_line(make_raw_record(AT, ["A"], "s", ["p"], ["x", "y"], "b1"))
+        + encode_raw_line(make_raw_record(AT, ["A"], "s", ["q"], ["y"], "b2"))
     )
     assert raw.facts == ("A", "A") and raw.folders == ("x", "y") and raw.batches == {"b1", "b2"}
 
@@ -77,7 +85,7 @@ def test_what_the_synthesis_needs_of_it() -> None:
 @examples(60)
 def test_what_was_encoded_is_read(facts: list[str], session: str) -> None:
     """S-02: it is one line for any input, with the same number of facts."""
-    line = encode_raw_line(AT, facts, session, [], [], "b")
+    line = encode_raw_line(make_raw_record(AT, facts, session, [], [], "b"))
     raw = parse_raw_file(line)
     assert line.count(b"\n") == 1 and raw.bad_lines == []
     assert len(raw.facts) == len(facts) and raw.batches == {"b"}

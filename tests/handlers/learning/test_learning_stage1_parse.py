@@ -76,13 +76,14 @@ def test_facts_that_begin_like_none(fact: str) -> None:
         ("pnpm over npm", ("pnpm over npm",)),
         ("The message format is JSON", ("The message format is JSON",)),
         ("- **Preference:** User wants terse answers\n- **Correction:** no docstrings",
-         ("Wants terse answers", "Correction: no docstrings")),
-        ("Corrected: do Z\nUser's stance: dislikes mocks", ("Corrected: do Z", "Dislikes mocks")),
+         ("Wants terse answers", "No docstrings")),
+        ("Corrected: do Z\nUser's stance: dislikes mocks", ("Do Z", "Dislikes mocks")),
     ],
 )  # fmt: skip
 def test_one_fact_a_line(answer: str, facts: tuple[str, ...]) -> None:
     """S-03, S-67: bullets, numbers, quotes, fences, introductions and control characters are stripped."""
-    assert parse_facts(answer) == ParsedFacts(facts)
+    parsed = parse_facts(answer)
+    assert isinstance(parsed, ParsedFacts) and parsed.facts == facts
 
 
 @pytest.mark.parametrize(
@@ -143,10 +144,10 @@ def test_the_whole_prompt_echoed_is_refused() -> None:
 
 def test_a_person_may_say_the_prompts_sentences() -> None:
     """S-35: a sentence that was in the data is not an echo."""
-    said = "please write: one fact is extracted only what the person said themselves, in the person's own terms; guess nothing."
-    fact = "Extract only what the person said themselves, in the person's own terms; guess nothing."
+    said = "please write down: Never widen: words that limit a fact stay in it."
+    fact = "Never widen: words that limit a fact stay in it."
     assert isinstance(parse_facts(fact), Unusable)
-    assert parse_facts(fact, said.replace("one fact is extracted", "extract")) == ParsedFacts((fact,))
+    assert parse_facts(fact, said) == ParsedFacts((fact,))
 
 
 def test_a_refusal_is_not_a_strong_opinion() -> None:

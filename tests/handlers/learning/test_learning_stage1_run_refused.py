@@ -20,7 +20,7 @@ from tacitd.model.port import NoAnswer, Why
     "said",
     [
         "I'm sorry, I cannot help with that.",
-        "Extract only what the person said themselves, in the person's own terms; guess nothing.",
+        "Never widen: words that limit a fact stay in it.",
         '[{"fact": "x"}]',
         "x " * 5000,
         "p" * 700,

@@ -73,7 +73,9 @@ def whole(tmp_path: Path) -> Iterator[Whole]:
 
 def test_one_call_for_both(whole: Whole) -> None:
     """A session of five prompts makes three calls: extraction, synthesis and summary. The profile extends the first."""
-    whole.type("s1", *(f"please use pnpm, never npm, in step {n}; TypeScript, in helix" for n in range(5)))
+    whole.type(
+        "s1", *(f"please use pnpm, never npm, in step {n}; I write TypeScript, in helix" for n in range(5))
+    )
     whole.end()
     whole.settle()
     assert whole.profile["work"] == {"languages": ["TypeScript"]}
@@ -91,7 +93,7 @@ def test_one_call_for_both(whole: Whole) -> None:
 def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
     """The issue: `{}`, nothing and broken JSON do not change the facts, and cause no further call."""
     whole.said = said
-    whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
+    whole.type("s1", "please use pnpm, never npm; I write TypeScript, in helix")
     whole.end()
     whole.settle()
     assert whole.profile == {}
@@ -111,7 +113,7 @@ def test_a_profile_without_facts(whole: Whole) -> None:
 
 def test_a_kill_in_between_counts_once(whole: Whole) -> None:
     """SPEC P-30: a finding that was committed, but not delivered before a kill, is delivered and counts once."""
-    whole.type("s1", "please use pnpm, never npm; TypeScript, in helix")
+    whole.type("s1", "please use pnpm, never npm; I write TypeScript, in helix")
     whole.end()
     whole.restart()
     whole.settle()

@@ -1,4 +1,8 @@
-"""Parse Stage 1's answer, which has one fact a line (SPEC S-03).
+"""Parse Stage 1's answer, which has one fact a line (SPEC S-01, S-03).
+
+    [3] fact        [3] Corrected: fact        [3] AGAIN: the known line        [3] Corrected: AGAIN: the known line
+
+A line without these marks is a fact too: models leave them out. Numbers of messages that do not exist are ignored.
 
 The model extracted the facts; this module only splits its list. No regular expression extracts a fact from what the
 user typed (SPEC S-08). Whether a fact is known or grounded is decided in `run`.
@@ -8,11 +12,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.fact_marks import split_corrected
 from tacitd_handlers.learning.headings import known_group
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
@@ -39,9 +44,37 @@ _TALK = re.compile(
     r"(?:(?:only|just|simply) )?(?:contain|hold|is|are|has|have|do|does|appear|seem|ask|express|state|request|include)s?\b)",
     re.IGNORECASE,
 )
+_ABOUT_THE_TASK = re.compile(
+    r"\b(?:(?:no|any|new|extracted|extractable|the following|\d+|of|these) (?:\w+ ){0,2}(?:facts?|preferences?|opinions?|corrections?)|"
+    r"(?:i have|i[’']ve) extracted|extracted (?:from|above|below)|"
+    r"let me know if you (?:need|want)|i hope (?:this|that|these) helps?|(?:user[’']?s?|person[’']?s?|this|above|these|numbered) messages?)\b",
+    re.IGNORECASE,
+)
+"""What the facts, preferences or the messages of the prompt are called. A fact about messages of a program is none of it."""
 _NUMBERED = re.compile(r"messages? \d{1,3}\W*", re.IGNORECASE)
 """The heading that the prompt puts above each message; a model may repeat it."""
+_NUMBERS = re.compile(
+    r"(?:(?:\*\*|__)?\[\s*(?P<numbers>\d{1,3}(?:\s*,\s*\d{1,3})*)\s*\]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>\d{1,3})\s*:)(?:\*\*|__)?[:\s]*(?=\S)",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)")
 _ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMark:
+    """The marks of one line of an answer."""
+
+    messages: tuple[int, ...] = ()
+    """Numbers of messages, from 1 on; () if the line has none."""
+    corrected: bool = False
+    again: bool = False
+    """The line is a known one that was said again."""
+
+    def merge(self, other: AnswerMark) -> AnswerMark:
+        """Return the mark of a fact that two lines of the answer contain."""
+        messages = tuple(dict.fromkeys((*self.messages, *other.messages)))
+        return AnswerMark(messages, self.corrected or other.corrected, self.again or other.again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +82,19 @@ class ParsedFacts:
     """The facts of one answer, in its order."""
 
     facts: tuple[str, ...]
+    """The facts without their marks, and the known lines that were said again."""
     withheld: int = 0
     """Number of facts that looked like a secret. They are not stored."""
     over_limit: int = 0
     """Number of facts beyond FACTS_LIMIT."""
+    marks: Mapping[str, AnswerMark] = field(default_factory=dict)
+    """The marks of the facts that have some, by fact."""
+    commentary: int = field(default=0, compare=False)
+    """Number of lines that were left out because they are about the task and not facts."""
+
+    def find_mark(self, fact: str) -> AnswerMark:
+        """The marks of one of the facts."""
+        return self.marks.get(fact, AnswerMark())
 
 
 def parse_facts(answer: str, given: str = "", additions: Sequence[str] = ()) -> ParsedFacts | Unusable:
@@ -71,8 +113,10 @@ def parse_facts(answer: str, given: str = "", additions: Sequence[str] = ()) -> 
     candidates = [line for line in lines if not _is_json(line)]
     if not candidates:
         return Unusable("the answer is JSON or code, not one fact a line")
-    after_none = is_none(candidates[0])
-    return _collect_facts([line for line in candidates if not _is_commentary(line, after_none)])
+    after_none, is_marked = is_none(candidates[0]), any(map(_has_number, candidates))
+    lines = [line for line in candidates if not _is_heading(line)]
+    kept = [line for line in lines if not _is_commentary(line, after_none, is_marked)]
+    return _collect_facts(kept, len(lines) - len(kept))
 
 
 def _why_unusable(answer: str, given: str, additions: Sequence[str]) -> str:
@@ -88,20 +132,46 @@ def _why_unusable(answer: str, given: str, additions: Sequence[str]) -> str:
     return ""
 
 
-def _collect_facts(lines: list[str]) -> ParsedFacts:
+def _collect_facts(lines: list[str], commentary: int) -> ParsedFacts:
     kept: dict[str, str] = {}
+    marks: dict[str, AnswerMark] = {}
     withheld = 0
     for line in lines:
-        text = tidy_fact(line)
+        text, mark = _split_marks(line)
         if not any(char.isalnum() for char in text) or is_none(text):
             continue
         # The line is checked too: if shortening cut a secret, the shortened text would not match the pattern.
         if has_secret(sanitize_line(line)) or has_secret(text):
             withheld += 1
-        else:
-            kept.setdefault(normalise_text(text), text)
+            continue
+        fact = kept.setdefault(normalise_text(text), text)
+        marks[fact] = marks[fact].merge(mark) if fact in marks else mark
     facts = tuple(kept.values())
-    return ParsedFacts(facts[:FACTS_LIMIT], withheld, max(0, len(facts) - FACTS_LIMIT))
+    given = {fact: marks[fact] for fact in facts[:FACTS_LIMIT] if marks[fact] != AnswerMark()}
+    return ParsedFacts(facts[:FACTS_LIMIT], withheld, max(0, len(facts) - FACTS_LIMIT), given, commentary)
+
+
+def _split_marks(line: str) -> tuple[str, AnswerMark]:
+    """Return the fact in a line of the answer, and its marks."""
+    text, messages = _split_numbers(line)
+    text, corrected = split_corrected(tidy_fact(text))
+    found = _AGAIN.match(text)
+    if found is None:
+        return text, AnswerMark(messages, corrected)
+    text, corrected_too = split_corrected(tidy_fact(text[found.end() :]))
+    return text, AnswerMark(messages, corrected or corrected_too, again=True)
+
+
+def _split_numbers(line: str) -> tuple[str, tuple[int, ...]]:
+    text, messages = strip_marks(line), list[int]()
+    while (found := _NUMBERS.match(text)) is not None:
+        messages += map(int, re.findall(r"\d+", found["numbers"] or found["label"]))
+        text = text[found.end() :]
+    return text, tuple(dict.fromkeys(messages))
+
+
+def _has_number(line: str) -> bool:
+    return bool(_split_numbers(line)[1])
 
 
 def _is_json(line: str) -> bool:
@@ -116,17 +186,32 @@ def _is_json(line: str) -> bool:
         return False
 
 
-def _is_commentary(line: str, after_none: bool) -> bool:
-    """Whether a line is not a fact but an introduction, a heading, a closing remark or an explanation of NONE."""
+def _is_heading(line: str) -> bool:
+    """Whether a line is a heading: marked as one, a group's name, or the title that the prompt puts above a message."""
     text = strip_marks(line)
-    if (
+    return (
         line.lstrip().startswith("#")
         or known_group(text.strip("*_")) is not None
-        or text.rstrip("*_ ").endswith((":", "："))
-        or _NUMBERED.fullmatch(text)
-    ):
+        or _NUMBERED.fullmatch(text) is not None
+    )
+
+
+def _is_commentary(line: str, after_none: bool, is_marked: bool) -> bool:
+    """Whether a line is an introduction, a closing remark or an explanation of NONE.
+
+    Trigger: the line has no mark of an item and is about the task. Why: "The request has to be signed" is a fact, and it
+    begins like a remark about the message. Outcome: a line is left out only if it ends with a colon or speaks of facts,
+    preferences or the message. `is_marked`: other lines of the answer have a message's number. A remark needs none, so a
+    line without one is left out if it only begins like a remark.
+    """
+    text = strip_marks(line)
+    if _has_number(line):
+        return False
+    if text.rstrip("*_ ").endswith((":", "：")):
         return True
     # A line with a bullet or a number is an item of the list, even if it begins like commentary.
     if line.strip() != text:
         return False
-    return _TALK.match(text) is not None or (after_none and _ABOUT_NONE.search(text) is not None)
+    if after_none and _ABOUT_NONE.search(text) is not None:
+        return True
+    return _TALK.match(text) is not None and (is_marked or _ABOUT_THE_TASK.search(text) is not None)

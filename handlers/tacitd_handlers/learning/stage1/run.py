@@ -21,7 +21,9 @@ from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learning import prompt_templates
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.documents import KnownDocuments
+from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark
 from tacitd_handlers.learning.grounding_checks import message_sources, sift_facts
+from tacitd_handlers.learning.line_language import name_language
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.gather import (
@@ -30,9 +32,9 @@ from tacitd_handlers.learning.stage1.gather import (
     has_typed_text,
     shorten_middle,
 )
-from tacitd_handlers.learning.stage1.parse import parse_facts
-from tacitd_handlers.learning.state import SECRET_FACT, TOO_MANY_FACTS
-from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
+from tacitd_handlers.learning.state import COMMENTARY, SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.statements import known_lines, list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.equality import find_equal
@@ -41,6 +43,7 @@ from tacitd_handlers.shared.prompt_extensions import (
     ground_findings,
     list_additions,
     load_extensions,
+    select_extensions,
     split_answer,
 )
 
@@ -104,8 +107,10 @@ def _ask_model(
     documents = bootstrap.ensure_summary(project, tools)
     settings: ExtractionSettings = tools.settings["extraction"]
     messages = [_build_message(p, settings.max_bytes) for p in gathered.prompts]
-    extensions = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
-    prompt = prompt_templates.extraction_prompt(documents.summary, messages)
+    installed = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
+    extensions = select_extensions(installed, [one.text for one in messages])
+    language = name_language(list_bullets(documents.learned))
+    prompt = prompt_templates.extraction_prompt(documents.summary, messages, language)
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"
     parts = tuple(prompt.id for prompt in gathered.prompts)
@@ -114,7 +119,8 @@ def _ask_model(
     )
     if isinstance(answer, NoAnswer):
         return handle_no_answer(answer, _end_of_last(event, answer.repeated) or gathered.upto)
-    split = split_answer(answer.text, extensions)
+    # A model may answer a question that was not asked; that part of the answer is not a fact either.
+    split = split_answer(answer.text, installed)
     additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
     parsed = parse_facts(split.answer, "\n".join(message.text for message in messages), additions)
     if isinstance(parsed, Unusable):
@@ -135,10 +141,21 @@ def _ask_model(
     if refused:
         keep_refusals(refusals, refused, project.root, _batch_id(event, gathered), beginnings, tools)
         data["refused"] = len(refused)
-    left_out = {SECRET_FACT: parsed.withheld, TOO_MANY_FACTS: parsed.over_limit}
+    left_out = {
+        SECRET_FACT: parsed.withheld,
+        TOO_MANY_FACTS: parsed.over_limit,
+        COMMENTARY: parsed.commentary,
+    }
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
-    return _build_commit(event, project, gathered, [*known, *fresh], documents, data)
+    marks = {fact: _make_mark(parsed.find_mark(fact), parts) for fact in parsed.facts}
+    return _build_commit(event, project, gathered, [*known, *fresh], marks, documents, data)
+
+
+def _make_mark(mark: AnswerMark, prompts: Sequence[str]) -> FactMark:
+    """The mark of a fact. `prompts`: the ids of the batch's prompts; numbers of other messages are ignored."""
+    named = tuple(prompts[number - 1] for number in mark.messages if 1 <= number <= len(prompts))
+    return FactMark(named, mark.corrected)
 
 
 def _end_of_last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
@@ -171,6 +188,7 @@ def _build_commit(
     project: Project,
     gathered: Gathered,
     facts: Sequence[str],
+    marks: Mapping[str, FactMark],
     documents: KnownDocuments,
     data: Mapping[str, Any],
 ) -> Done:
@@ -180,8 +198,16 @@ def _build_commit(
     again = [line for fact in facts if (line := find_equal(fact, learned)) is not None]
     ids = [p.id for p in gathered.prompts]
     seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
-    made = {"kind": "batch", "id": _batch_id(event, gathered), "project": str(project.root), "prompts": ids}
+    made: dict[str, Any] = {
+        "kind": "batch",
+        "id": _batch_id(event, gathered),
+        "project": str(project.root),
+        "prompts": ids,
+    }
     counts = {"seen": seen, "asked": len(ids), "facts": len(new), "dropped": len(facts) - len(new)}
+    if any(marks[fact] != NO_MARK for fact in new):
+        made["marks"] = [marks[fact].to_record() for fact in new]
+    made["times"] = [prompt.time for prompt in gathered.prompts]
     return Done(gathered.upto, {**made, "new": new, "again": again, **data, **counts})
 
 

@@ -1,0 +1,74 @@
+"""The mark of a fact: which prompts it comes from, and whether it corrects the assistant (SPEC S-01, S-36). Pure.
+
+Marks are stored beside the facts, one for each, in the handler's log and in the raw file:
+
+    {"facts": ["Use pnpm", "Prefers tabs"], "marks": [{"of": ["u3"], "corrected": true}, {}]}
+
+Facts that were stored before marks existed, and facts of other tools, have none. Some of those begin with "Corrected:"
+(seed 003); `split_corrected` reads that as a mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_CORRECTED = re.compile(
+    r"(?:\*\*|__)?correct(?:ed|ion)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FactMark:
+    """What is known about one fact beside its text."""
+
+    prompts: tuple[str, ...] = ()
+    """Ids of the prompts that it was extracted from. () if the answer does not tell: any prompt of the batch."""
+    corrected: bool = False
+    """Whether the person corrected what the assistant did or said."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return JSON without empty fields: `{"of": ["u3"], "corrected": true}`."""
+        record: dict[str, Any] = {"of": list(self.prompts)} if self.prompts else {}
+        return record | {"corrected": True} if self.corrected else record
+
+
+NO_MARK = FactMark()
+
+
+def read_marks(value: Any, number: int) -> tuple[FactMark, ...]:
+    """Return `number` marks from their JSON. What is missing or not a mark is NO_MARK, so old records are valid."""
+    given = value if isinstance(value, list) else []
+    marks = [_read_mark(one) for one in given[:number]]
+    return (*marks, *[NO_MARK] * (number - len(marks)))
+
+
+def split_corrected(fact: str) -> tuple[str, bool]:
+    """Return a fact without a leading "Corrected:", and whether it had one."""
+    found = _CORRECTED.match(fact)
+    if found is None:
+        return fact, False
+    text = fact[found.end() :]
+    return text[:1].upper() + text[1:], True
+
+
+def split_all_corrected(
+    facts: Sequence[str], marks: Sequence[FactMark]
+) -> tuple[tuple[str, ...], tuple[FactMark, ...]]:
+    """Return facts without a leading "Corrected:", and their marks with what it says."""
+    split = [split_corrected(fact) for fact in facts]
+    changed = (
+        FactMark(mark.prompts, mark.corrected or corrected)
+        for mark, (_, corrected) in zip(marks, split, strict=True)
+    )
+    return tuple(text for text, _ in split), tuple(changed)
+
+
+def _read_mark(record: Any) -> FactMark:
+    if not isinstance(record, Mapping):
+        return NO_MARK
+    prompts = record.get("of")
+    ids = tuple(one for one in prompts if isinstance(one, str)) if isinstance(prompts, list) else ()
+    return FactMark(ids, record.get("corrected") is True)

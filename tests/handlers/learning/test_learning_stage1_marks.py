@@ -1,0 +1,169 @@
+"""The marks in Stage 1's answer, parsed and through the handler: numbers, Corrected and AGAIN."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support_learning import EXTRACTION, PNPM, SHORT, Bench
+from tacitd.handler import Done
+from tacitd_handlers.learning.stage1.parse import AnswerMark, ParsedFacts, parse_facts
+
+CORRECTED, AGAIN = AnswerMark((3,), corrected=True), AnswerMark((3,), again=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "facts", "marks"),
+    [
+        ("[3] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((3,))}),
+        ("[3] Corrected: use pnpm", ("Use pnpm",), {"Use pnpm": CORRECTED}),
+        ("[3] AGAIN: Use pnpm", ("Use pnpm",), {"Use pnpm": AGAIN}),
+        (
+            "[3] Corrected: AGAIN: Use pnpm",
+            ("Use pnpm",),
+            {"Use pnpm": AnswerMark((3,), corrected=True, again=True)},
+        ),
+        (
+            "[3] AGAIN: Corrected: Use pnpm",
+            ("Use pnpm",),
+            {"Use pnpm": AnswerMark((3,), corrected=True, again=True)},
+        ),
+        ("- [3] User prefers tabs", ("Prefers tabs",), {"Prefers tabs": AnswerMark((3,))}),
+        ("1. **[3]** Prefers tabs", ("Prefers tabs",), {"Prefers tabs": AnswerMark((3,))}),
+        ("[1, 3] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((1, 3))}),
+        ("[1][3] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((1, 3))}),
+        ("Message 3: Corrected: use pnpm", ("Use pnpm",), {"Use pnpm": CORRECTED}),
+        ("[1] Use pnpm\n[3] use pnpm.", ("Use pnpm",), {"Use pnpm": AnswerMark((1, 3))}),
+        ("[1] NONE\n[2] none.", (), {}),
+        ("[1] NONE\n[2] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((2,))}),
+        ("Again and again, use pnpm", ("Again and again, use pnpm",), {}),
+        ("[] Use pnpm", ("[] Use pnpm",), {}),
+    ],
+)
+def test_marks_are_taken_off(answer: str, facts: tuple[str, ...], marks: dict[str, AnswerMark]) -> None:
+    """S-01: facts are free of marks, whatever a model puts around them."""
+    assert parse_facts(answer) == ParsedFacts(facts, marks=marks)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "The request has to be signed before it is sent",
+        "The input is always UTF-8",
+        "The message is sent with a correlation id",
+        "Based on Debian, so install packages with apt",
+        "The following order matters: tests, then code",
+        "These are integration tests, run them serially",
+        "Here is where migrations live",
+        "The conversation store is append-only",
+        "This text is shown to customers, write it in German",
+        "Note that the above limit is per tenant",
+    ],
+)
+def test_a_true_fact_is_no_chatter(fact: str) -> None:
+    """S-03: such lines were dropped as remarks about the message."""
+    for answer in (fact, f"[2] {fact}", f"- {fact}\n- Use pnpm"):
+        parsed = parse_facts(answer)
+        assert isinstance(parsed, ParsedFacts) and fact in parsed.facts and not parsed.commentary
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "Here are the extracted facts:",
+        "Here are the new facts from these messages",
+        "The user's message contains two preferences.",
+        "This message has no extractable opinions.",
+        "These are the facts I found.",
+        "I have extracted the following preferences.",
+        "Let me know if you need more.",
+        "I hope this helps.",
+        "Coding preferences:",
+    ],
+)
+def test_a_remark_about_the_task_is_left_out_and_counted(remark: str) -> None:
+    """S-03, DESIGN "Priorities", 3: what is dropped shows in `status`."""
+    parsed = parse_facts(f"{remark}\n- Use pnpm")
+    assert isinstance(parsed, ParsedFacts)
+    assert (parsed.facts, parsed.commentary) == (("Use pnpm",), 1)
+
+
+def test_in_a_marked_answer_a_remark_needs_no_key_word() -> None:
+    """S-03: a line without a number, beside lines with one, is left out if it begins like a remark."""
+    parsed = parse_facts("Based on what was typed\n[1] Use pnpm\nPrefers tabs")
+    assert isinstance(parsed, ParsedFacts)
+    assert (parsed.facts, parsed.commentary) == (("Use pnpm", "Prefers tabs"), 1)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "I don't see the point of mocks",
+        "I do not have a Windows machine",
+        "I won't do code reviews on Friday",
+    ],
+)
+def test_an_opinion_is_no_refusal(fact: str) -> None:
+    """S-23: an answer that begins with an opinion in the first person is usable."""
+    parsed = parse_facts(f"{fact}\nUse pnpm")
+    assert isinstance(parsed, ParsedFacts) and parsed.facts == (fact, "Use pnpm")
+
+
+# --- through the handler ------------------------------------------------------------------------------------
+
+
+def test_marks_are_stored_beside_the_facts(bench: Bench) -> None:
+    """S-02: the raw line has the facts free of marks, and the marks in a field of their own, also after a restart."""
+    bench.answer((EXTRACTION, f"[2] Corrected: {PNPM}\n[1] {SHORT}\n[7] Prefers tabs"))
+    records = [bench.record("short answers please, tabs"), bench.record("no, use pnpm, not npm")]
+    assert isinstance(bench.play(bench.grew(*records, due=True)), Done)
+    made = json.loads(bench.files.raw_file.read_text())
+    assert made["facts"] == [PNPM, SHORT, "Prefers tabs"]
+    assert made["marks"] == [{"of": ["u2"], "corrected": True}, {"of": ["u1"]}, {}], "7 is no message of ours"
+    bench.files.raw_file.unlink()
+    bench.restart()
+    assert json.loads(bench.files.raw_file.read_text())["marks"] == made["marks"]
+
+
+def test_an_answer_without_marks_still_works(bench: Bench) -> None:
+    """S-01: a model that ignores the marks; the raw line has no field for them."""
+    bench.answer((EXTRACTION, f"- {PNPM}\n- {SHORT}"))
+    bench.type("use pnpm, not npm; short answers")
+    made = json.loads(bench.files.raw_file.read_text())
+    assert made["facts"] == [PNPM, SHORT] and "marks" not in made
+
+
+def test_dropped_remarks_are_counted_in_status(bench: Bench) -> None:
+    """S-03: number and reason, never the text."""
+    bench.answer((EXTRACTION, f"Here are the new facts:\n[1] {PNPM}"))
+    bench.type("use pnpm, not npm")
+    assert bench.status["skipped"] == {"remarks of the model about its task": 1}
+    assert "1 lines of answers were left out: remarks of the model about its task" in bench.status["says"]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"), [("use pnpm, not npm", False), ("I write Go, use pnpm, not npm", True)]
+)
+def test_the_profile_is_asked_for_only_in_the_first_person(bench: Bench, text: str, asked: bool) -> None:
+    """P-30: the question about the person costs tokens, so it needs a message in the first person."""
+    bench.type(text)
+    assert ("`PROFILE:`" in bench.asked(EXTRACTION)[0]) == asked
+
+
+def test_an_answer_to_a_question_that_was_not_asked_is_no_fact(bench: Bench) -> None:
+    """P-30: a model may add the line anyway; it is taken out."""
+    bench.answer((EXTRACTION, f'[1] {PNPM}\nPROFILE: {{"tools": {{"editor": "helix"}}}}'))
+    bench.type("use pnpm, not npm, helix")
+    assert bench.raw[0].facts == (PNPM,)
+
+
+def test_facts_are_asked_for_in_the_language_of_learned_md(bench: Bench) -> None:
+    """S-01: English where it is empty, otherwise the language of its lines."""
+    bench.type("use pnpm, not npm")
+    bench.put(
+        "LEARNED.md", "# Learned Preferences\n\n## Coding\n- Immer pnpm benutzen, nie npm\n- Keine Emojis\n"
+    )
+    bench.type("noch etwas")
+    first, second = bench.asked(EXTRACTION)
+    assert "Write facts in English" in first and "Write facts in German" in second

@@ -1,0 +1,47 @@
+"""Whether a message speaks of the person who wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacitd_handlers.profile import profile_extension
+from tacitd_handlers.profile.first_person import speaks_in_first_person
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm a backend developer",
+        "I’ve used Go for years",
+        "use my editor settings",
+        "Ich arbeite mit Kotlin",
+        "j'utilise helix",
+        "Soy desarrollador de Rust",
+        "trabajo con Django",
+        "私はバックエンド開発者です",
+        "Goで書いています",
+        "저는 자바 개발자입니다",
+        "я пишу на Go",
+    ],
+)
+def test_a_person_who_speaks_of_themselves_is_asked_about(text: str) -> None:
+    """SPEC P-30: in each language; where pronouns are left out, the answer is yes."""
+    assert speaks_in_first_person(["fix the test", text]) and profile_extension.is_asked([text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "we stay with pnpm",
+        "fix the failing test in parser.py",
+        "nein, nimm pnpm, ja, im Modul auth",
+        "wait 10 min, then deploy to eu-west-1",
+        "usa pnpm en vez de npm",
+        "rename `i` to `index`",
+        "```\nfor i in items: print(my)\n```\nmake it faster",
+        "",
+    ],
+)
+def test_a_message_about_the_project_is_not(text: str) -> None:
+    """SPEC P-30: "we" is the project or the team, and code is no person."""
+    assert not speaks_in_first_person([text]) and not profile_extension.is_asked([text])
