@@ -74,7 +74,7 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
     """Check write access to each known project. A setting of the service manager may forbid it."""
     shut = [
         name
-        for name in known_projects(paths)
+        for name in list_known_projects(paths.state_dir)
         if Path(name).is_dir() and not os.access(name, os.W_OK | os.X_OK)
     ]
     if shut:
@@ -86,9 +86,9 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
         yield DoctorFinding("project.writable", "ok", "every known project is writable")
 
 
-def known_projects(paths: Paths) -> list[str]:
+def list_known_projects(state_dir: Path) -> list[str]:
     """The roots named in the last status snapshot: those of the plugins and those with parked work, sorted."""
-    snapshot = _snapshot(paths)
+    snapshot = _snapshot(state_dir)
     slices, parked = snapshot.get("slices"), snapshot.get("parked")
     found = (
         [one.get("projects") for one in slices.values() if isinstance(one, dict)]
@@ -101,9 +101,9 @@ def known_projects(paths: Paths) -> list[str]:
     return sorted(name for name in names if name.startswith("/"))
 
 
-def _snapshot(paths: Paths) -> dict[str, Any]:
+def _snapshot(state_dir: Path) -> dict[str, Any]:
     try:
-        found = json.loads((paths.state_dir / SNAPSHOT).read_bytes())
+        found = json.loads((state_dir / SNAPSHOT).read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -92,6 +92,20 @@ class SessionClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientUse:
+    """A client that wrote into a transcript last."""
+
+    version: str
+    """As the client gives it: `2.1.328`."""
+    cwd: str
+    """The directory of the session; "" if the end of the transcript does not name it."""
+    headless: bool
+    """Whether a program drove the session."""
+    at: float
+    """When the transcript changed last: seconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContextFiles:
     """The files of a project that the client loads into a session. Paths are relative to the project's root."""
 
@@ -217,6 +231,11 @@ class Source(Protocol):
 
     def list_sessions(self) -> set[str]:
         """The sessions that have a transcript, by the name that the client gives it. Lists the roots."""
+        ...
+
+    def list_clients(self, since: float) -> Sequence[ClientUse]:
+        """Which clients wrote the transcripts that changed after `since` (seconds since 1970, UTC), the newest first, as
+        far as that is known cheaply. Lists the roots."""
         ...
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:

@@ -1,6 +1,6 @@
 """Reach: what every session loads about the person, and which learned text reaches a session in a directory.
 
-Pure rules (`rules_text`, `rules_merge`) -> `rules_file` -> `handler`. The lines come from the plugins' hooks
+Pure rules (`rules_text`, `rules_merge`, `rules_plan`, `client_rules`) -> `rules_file`, `reach_survey` -> `handler`, `cli`. The lines come from the plugins' hooks
 `person_rules`; no plugin is named here.
 """
 
@@ -22,10 +22,18 @@ def make_plugin() -> Plugin:
         "reach",
         f"{here}.handler:ReachHandler",
         settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
-        jobs=(Job("user-rules", 20.0, at_start=True),),
+        jobs=(Job("user-rules", 20.0, at_start=True), Job("reach-check", 3600.0, at_start=True)),
         uses_model=False,
         footprint=f"{here}.rules_file:rules_footprint",
         order=60,
+        commands={
+            "reach": (
+                f"{here}.cli:reach",
+                "Show which learned text a session in a directory loads.",
+                "Looking",
+            )
+        },
+        findings=f"{here}.reach_checks:find_problems",
         banner_lines=f"{here}.render:format_banner_lines",
         status_lines=f"{here}.render:format_status_lines",
     )

@@ -18,6 +18,8 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, Event, SessionStarted
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, PersonRules, Tools, load_hook
+from tacitd.service.service_checks import list_known_projects
+from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.rules_file import UserRulesFile
 from tacitd_handlers.reach.rules_plan import (
     LeaveFile,
@@ -29,7 +31,8 @@ from tacitd_handlers.reach.rules_plan import (
 )
 from tacitd_handlers.reach.rules_text import RuleSection, make_section
 
-JOB = "user-rules"
+JOB, CHECK = "user-rules", "reach-check"
+PROBLEMS = ("reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
 BLOCKED, INCOMPLETE = "reach.blocked", "reach.incomplete"
 AGAIN = 3600.0
 """Seconds after which the lines are made again though no file changed: confidences decay."""
@@ -73,7 +76,21 @@ class ReachHandler(BaseHandler):
                 where = f"{self._file.path}: " if self._file and str(self._file.path) not in what else ""
                 hint = error.hint if isinstance(error, TacitdError) else "make it writable by your user"
                 tools.degrade(Degradation(BLOCKED, f"{where}{what}", hint))
+        elif isinstance(event, Due) and event.job == CHECK:
+            self._report_problems(tools)
         return Done()
+
+    def _report_problems(self, tools: Tools) -> None:
+        """Report what does not reach the sessions of known projects, until it is gone."""
+        if tools.client_home is None:
+            return
+        roots = list_known_projects(tools.home.parent.parent)
+        found = {one.id: one for one in check_projects(tools.client_home, roots, tools.clock.now())}
+        for id in PROBLEMS:
+            if id in found:
+                tools.degrade(Degradation(id, found[id].what, found[id].hint))
+            else:
+                tools.clear(id)
 
     def status(self) -> Mapping[str, Any]:
         """`file`; `state`: `current`, `waits` (for the next day), `missing` or `incomplete` (made again at the next session),

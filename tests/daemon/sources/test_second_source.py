@@ -23,6 +23,7 @@ from tacitd.handler import Done
 from tacitd.sources import lines
 from tacitd.sources.base import (
     Assembler,
+    ClientUse,
     ContextFiles,
     JudgedLine,
     OwnCalls,
@@ -118,6 +119,9 @@ class Talks:
 
     def list_sessions(self) -> set[str]:
         return {path.stem for root in self.roots for path in root.glob("*.talk")}
+
+    def list_clients(self, since: float) -> Sequence[ClientUse]:
+        return ()
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         return TalkAssembler(path, str(self.cwd), start, explain)

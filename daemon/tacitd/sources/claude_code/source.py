@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.events import ToolAnswer
-from tacitd.sources.base import ContextFiles, OwnCalls, SessionClaim
+from tacitd.sources.base import ClientUse, ContextFiles, OwnCalls, SessionClaim
 from tacitd.sources.claude_code import session_files, tool_answers
+from tacitd.sources.claude_code.client_versions import list_clients
 from tacitd.sources.claude_code.line_reader import LineReader
 
 SUFFIX = ".jsonl"
@@ -56,6 +57,11 @@ class ClaudeCode:
     def list_sessions(self) -> set[str]:
         """The sessions that have a transcript: the files' names without the suffix."""
         return {path.stem for root in self.roots for path in root.glob(f"*/*{SUFFIX}")}
+
+    def list_clients(self, since: float) -> Sequence[ClientUse]:
+        """Who wrote last in the newest transcripts."""
+        paths = (path for root in self.roots for path in root.glob(f"*/*{SUFFIX}"))
+        return list_clients((path for path in paths if not is_subagent(path)), since)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> LineReader:
         """The assembler for a transcript."""

@@ -1,0 +1,81 @@
+"""What `tacitd doctor` finds about learned text that does not reach sessions; `tacitd status` reports the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tacitd.config.settings import load_config
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.service.finding import DoctorFinding
+from tacitd.service.service_checks import list_known_projects
+from tacitd.sources.registry import make_source
+from tacitd.state.paths import Paths
+from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
+from tacitd_handlers.reach.rules_file import UserRulesFile
+from tacitd_handlers.shared.reach_settings import ReachSettings
+
+RECENT = 30 * 86_400.0
+"""Seconds: clients that were used within this time count."""
+
+
+def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Check the person's rules file and each known project. Nothing is changed. Raises ConfigError."""
+    paths = Paths.from_env(environ)
+    user = list(_check_user_rules(paths, _load_settings(paths, environ)))
+    projects = list(check_projects(paths.config_dir, list_known_projects(paths.state_dir), time.time()))
+    yield from user
+    yield from projects
+    if not projects:
+        yield DoctorFinding("reach.projects", "ok", "learned lines reach the sessions of every known project")
+
+
+def check_projects(client_home: Path, roots: Iterable[str], now: float) -> Iterator[DoctorFinding]:
+    """A warning for each way in which learned lines of projects do not reach sessions. `now`: seconds since 1970, UTC."""
+    clients = make_source(client_home).list_clients(now - RECENT)
+    found: dict[str, list[tuple[Path, ReachProblem]]] = {}
+    for root in map(Path, roots):
+        if root.is_dir():
+            for problem in survey_directory(client_home, root, clients).problems:
+                if problem.id:
+                    found.setdefault(problem.id, []).append((root, problem))
+    for id, places in found.items():
+        root, first = places[0]
+        more = f", and {len(places) - 1} more" if len(places) > 1 else ""
+        yield DoctorFinding(id, "warning", f"{root}: {first.what}: {first.why}{more}", first.hint)
+
+
+def _check_user_rules(paths: Paths, settings: ReachSettings) -> Iterator[DoctorFinding]:
+    file = UserRulesFile(paths.config_dir, paths.state_dir / "handlers" / "reach")
+    if not settings.user_rules:
+        yield DoctorFinding("reach.user-rules", "ok", f"{file.path} is off (reach.user_rules)")
+        return
+    top = file.find_work_tree()
+    if top is not None and not settings.user_rules_in_git:
+        what = f"{file.path} is not written, because {top} is a git work tree: it could be committed"
+        hint = "to allow it, set reach.user_rules_in_git = true and add rules/tacitd.md to .gitignore"
+        yield DoctorFinding("reach.in-git", "warning", what, hint)
+        return
+    try:
+        file.check_place()
+    except FileRefusedError as error:
+        yield DoctorFinding("reach.blocked", "warning", error.what, error.hint)
+        return
+    if file.path.exists() and file.is_changed_by_git():
+        what = f"git tracks {file.path}, so your deletions in it are not followed"
+        yield DoctorFinding("reach.tracked", "warning", what, f"git rm --cached {file.path}")
+        return
+    yield DoctorFinding("reach.user-rules", "ok", f"{file.path} can be written")
+
+
+def _load_settings(paths: Paths, environ: Mapping[str, str]) -> ReachSettings:
+    """The settings; the defaults if the configuration is wrong, which doctor reports by itself."""
+    from tacitd.plugins import find_plugins
+
+    with suppress(TacitdError):
+        found = load_config(paths.config_file, environ, find_plugins().collect_sections(), broken=True)
+        made: ReachSettings = found.get_section("reach")
+        return made
+    return ReachSettings()

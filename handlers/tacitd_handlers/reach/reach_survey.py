@@ -1,0 +1,254 @@
+"""Which learned text reaches a session that starts in a directory, and what does not, with the reason.
+
+Files are looked for as Claude Code does it: `.claude/rules` of the directory and of those above it, and of the person. Only
+tacitd's own files are listed. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacitd.files.git import find_repository
+from tacitd.sources.base import ClientUse
+from tacitd.sources.registry import CONTEXT_FILES
+from tacitd_handlers.reach import client_rules
+from tacitd_handlers.reach.exclude_settings import (
+    ExcludePattern,
+    find_exclude,
+    list_settings_files,
+    read_patterns,
+)
+from tacitd_handlers.reach.rules_file import USER_RULES
+
+PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
+MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
+LEARNED = "LEARNED.md"
+MOST = 500
+"""Modules that are looked at."""
+LIMIT = 1 << 20
+"""Bytes that are read of a file."""
+_SOURCE = re.compile(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
+_ITEM = re.compile(r"^ {0,3}[-*+] ", re.MULTILINE)
+_IMPORT = re.compile(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedFile:
+    """A file that sessions in the directory load."""
+
+    path: Path
+    kind: str
+    """`person`, `project` or `module`."""
+    when: str
+    """`start`, or `read`: when a file in `folder` is read."""
+    lines: int
+    folder: str = ""
+    """For `read`: the folder, relative to the work tree."""
+    clients: str = ""
+    """Which clients load it, if not all that load rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachProblem:
+    """Learned text that does not arrive, or not as it should."""
+
+    id: str
+    """As in `tacitd doctor`; "" if it follows from the directory alone."""
+    what: str
+    why: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachReport:
+    """What a session in the directory loads."""
+
+    directory: Path
+    files: tuple[ReachedFile, ...]
+    problems: tuple[ReachProblem, ...]
+    clients: tuple[ClientUse, ...] = ()
+    """The clients that were used here lately, the newest first."""
+
+
+@dataclass(slots=True)
+class _Survey:
+    client_home: Path
+    here: Path
+    tree: Path
+    main: Path
+    """The top of the main work tree; `tree` if that is not a linked one."""
+    patterns: list[ExcludePattern]
+    files: list[ReachedFile] = field(default_factory=list)
+    problems: list[ReachProblem] = field(default_factory=list)
+
+
+def survey_directory(client_home: Path, directory: Path, clients: Sequence[ClientUse] = ()) -> ReachReport:
+    """Given a directory, return what a session there loads. `clients`: those that were used on this machine lately."""
+    here = Path(os.path.realpath(directory))
+    existing = next(one for one in (here, *here.parents) if one.is_dir())
+    found = find_repository(existing)
+    tree = found.here if found is not None else _find_plain_root(here)
+    main = found.top if found is not None else tree
+    settings = list_settings_files(client_home, dict.fromkeys([tree, here]))
+    survey = _Survey(client_home, here, tree, main, read_patterns(settings))
+    _add_person(survey)
+    _add_project(survey)
+    _add_modules(survey)
+    mine = tuple(use for use in clients if _belongs_to(use.cwd, tree, main))
+    survey.problems += _judge_clients(survey, mine)
+    return ReachReport(here, tuple(survey.files), tuple(survey.problems), mine)
+
+
+def _find_plain_root(here: Path) -> Path:
+    """Without git: the nearest directory with a project's rules; otherwise the directory itself."""
+    return next((one for one in (here, *here.parents) if (one / PROJECT_RULES).is_file()), here)
+
+
+def _add_person(survey: _Survey) -> None:
+    path = survey.client_home / USER_RULES
+    _add_file(survey, path, "person", "start", "what is known of you")
+
+
+def _add_project(survey: _Survey) -> None:
+    path = survey.tree / PROJECT_RULES
+    what = f"the lines of {LEARNED}"
+    source = survey.tree / LEARNED if (survey.tree / LEARNED).is_file() else survey.main / LEARNED
+    if _leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
+        if _count_items(source):
+            hint = "make .claude a directory of the project"
+            why = f"{survey.tree / '.claude'} leads out of the project, where newer clients load no rules"
+            survey.problems.append(ReachProblem("reach.linked", what, why, hint))
+        return
+    loaded = _add_file(survey, path, "project", "start", what)
+    if not loaded and not os.path.lexists(path) and _count_items(source):
+        why = f"{path} does not exist"
+        hint = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"
+        survey.problems.append(ReachProblem("", what, why, hint))
+    for name in (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others):
+        if path.is_file() and _IMPORT.search(_read_text(survey.tree / name)):
+            why = f"{survey.tree / name} imports {LEARNED} too, which asks for permission in sub-folders"
+            survey.problems.append(
+                ReachProblem(
+                    "reach.twice",
+                    f"{what} are loaded twice",
+                    why,
+                    f"remove the import from {survey.tree / name}",
+                )
+            )
+
+
+def _add_modules(survey: _Survey) -> None:
+    if _leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
+        return
+    for path in _list_module_rules(survey.tree / MODULE_RULES):
+        text = _read_text(path)
+        found = _SOURCE.search(text)
+        source = found["source"] if found is not None else ""
+        folder = source.rpartition("/")[0]
+        if not folder:
+            continue
+        what = f"the lines for {folder}"
+        place = survey.tree / folder
+        if not (place.is_relative_to(survey.here) or survey.here.is_relative_to(place)):
+            hint = f"start the session in {survey.tree}, or with --add-dir {survey.tree}"
+            why = f"{folder} is outside {survey.here}, where Claude Code attaches nothing"
+            survey.problems.append(ReachProblem("", what, why, hint))
+            continue
+        if _add_file(survey, path, "module", "read", what, folder):
+            _add_nested(survey, survey.tree / source, folder)
+
+
+def _add_nested(survey: _Survey, path: Path, folder: str) -> None:
+    """AGENTS.md of a module: newer clients load it by themselves if the project has no CLAUDE.md."""
+    names = (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others)
+    if path.is_file() and not any((survey.tree / name).exists() for name in names):
+        since = client_rules.format_version(client_rules.NESTED_AGENTS_SINCE)
+        _add_file(survey, path, "module", "read", "", folder, f"{since} and later")
+
+
+def _add_file(
+    survey: _Survey, path: Path, kind: str, when: str, what: str, folder: str = "", clients: str = ""
+) -> bool:
+    """Add a file with list items, or the reason why it is not loaded. Returns whether it is loaded."""
+    count = _count_items(path)
+    if not count:
+        return False
+    found = find_exclude(path, survey.patterns)
+    if found is None:
+        survey.files.append(ReachedFile(path, kind, when, count, folder, clients))
+        return True
+    if what:
+        why = f"claudeMdExcludes in {found.file} excludes {path} ({found.pattern})"
+        hint = f"change claudeMdExcludes in {found.file} if they should be loaded"
+        survey.problems.append(ReachProblem("reach.excluded", what, why, hint))
+    return False
+
+
+def _judge_clients(survey: _Survey, clients: Sequence[ClientUse]) -> Iterator[ReachProblem]:
+    """What the clients that were used here do not load."""
+    known = [(client_rules.parse_version(use.version), use) for use in clients]
+    old = {use.version for version, use in known if version and not client_rules.loads_rules(version)}
+    if old and survey.files:
+        since = client_rules.format_version(client_rules.RULES_SINCE)
+        why = f"Claude Code {', '.join(sorted(old))}, used here, does not load rules (known from {since} on)"
+        yield ReachProblem("reach.old-client", "nothing of this", why, "update Claude Code")
+    modules = any(one.kind == "module" for one in survey.files)
+    never = {
+        use.version
+        for version, use in known
+        if version
+        and client_rules.loads_rules(version)
+        and client_rules.when_paths_load(version, headless=use.headless) == "never"
+    }
+    if never and modules:
+        since = client_rules.format_version(client_rules.ATTACHED_SINCE)
+        why = f"`claude -p` of {', '.join(sorted(never))}, used here, attaches no rules for paths (known from {since} on)"
+        yield ReachProblem("reach.old-client", "the lines for modules", why, "update Claude Code")
+
+
+def _belongs_to(cwd: str, tree: Path, main: Path) -> bool:
+    """Whether a session in this directory works in the project."""
+    if not cwd.startswith("/"):
+        return False
+    place = Path(os.path.realpath(cwd))
+    found = find_repository(next(one for one in (place, *place.parents) if one.is_dir()))
+    return found.top == main if found is not None else place.is_relative_to(tree)
+
+
+def _leads_out(path: Path, root: Path) -> bool:
+    """Whether the real path of a file is outside the work tree."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def _list_module_rules(directory: Path) -> list[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".md"))
+    except OSError:
+        return []
+    return [directory / name for name in names[:MOST]]
+
+
+def _count_items(path: Path) -> int:
+    """The number of list items of a file, without its front matter; 0 if it is not a readable regular file."""
+    text = _read_text(path)
+    _, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
+    return len(_ITEM.findall(rest if mark else text))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, LIMIT).decode("utf-8", "replace") if regular else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,253 @@
+"""`tacitd reach`, and what `tacitd doctor` and `tacitd status` say of learned text that does not arrive."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_cli import Cli
+from support_reach import DAY, ReachBox, format_toys
+from tacitd_handlers.reach.reach_checks import check_projects
+
+HEAD = "<!-- Written by tacitd from {}: change that file, not this one. -->\n\n"
+
+
+class Shop:
+    """A project with two learned lines and one for a module, as the daemon leaves it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "pkg" / "cart").mkdir(parents=True)
+        (root / "web").mkdir()
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        (root / "LEARNED.md").write_text("# Learned Preferences\n\n- one\n- two\n")
+        self.rules = root / ".claude" / "rules" / "tacitd-learned.md"
+        self.module = root / ".claude" / "rules" / "tacitd" / "pkg-cart.md"
+        self.module.parent.mkdir(parents=True)
+        self.rules.write_text(HEAD.format("LEARNED.md") + "# Learned Preferences\n\n- one\n- two\n")
+        front = '---\npaths:\n  - "/pkg/cart/**"\n---\n\n'
+        self.module.write_text(front + HEAD.format("pkg/cart/AGENTS.md") + "- three\n")
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    made = Cli(tmp_path, monkeypatch, capsys)
+    (made.config_dir / "rules").mkdir(parents=True)
+    (made.config_dir / "rules" / "tacitd.md").write_text(format_toys("likes red"))
+    return made
+
+
+@pytest.fixture
+def shop(cli: Cli) -> Shop:
+    return Shop(cli.home / "shop")
+
+
+def ask(cli: Cli, directory: Path) -> dict[str, Any]:
+    said: dict[str, Any] = cli.run("reach", directory, "--json").json
+    return said
+
+
+def loads(cli: Cli, directory: Path) -> list[tuple[str, str, int]]:
+    return [(one["kind"], one["when"], one["lines"]) for one in ask(cli, directory)["loads"]]
+
+
+def whys(cli: Cli, directory: Path) -> list[str]:
+    return [one["why"] for one in ask(cli, directory)["missing"]]
+
+
+ALL = [("person", "start", 1), ("project", "start", 2), ("module", "read", 1)]
+
+
+def test_at_the_root_and_in_the_module_everything_arrives(cli: Cli, shop: Shop) -> None:
+    """At start or on reading a file, each with its number of lines."""
+    assert loads(cli, shop.root) == ALL
+    assert loads(cli, shop.root / "pkg" / "cart") == ALL
+    assert whys(cli, shop.root) == []
+    said = cli.run("reach", shop.root).out
+    assert "~/.claude/rules/tacitd.md: 1 line about you" in said
+    assert "~/shop/.claude/rules/tacitd/pkg-cart.md: 1 line in pkg/cart/" in said
+    assert "--add-dir" in said
+
+
+def test_in_another_folder_the_modules_lines_do_not_arrive(cli: Cli, shop: Shop) -> None:
+    """Claude Code attaches nothing that is outside the session's directory."""
+    assert loads(cli, shop.root / "web") == ALL[:2]
+    (missing,) = ask(cli, shop.root / "web")["missing"]
+    assert missing["what"] == "the lines for pkg/cart" and str(shop.root) in missing["hint"]
+
+
+def test_outside_a_project_only_the_persons_lines_arrive(cli: Cli, tmp_path: Path) -> None:
+    """Also in a directory that does not belong to any project."""
+    assert loads(cli, tmp_path) == ALL[:1]
+    (cli.config_dir / "rules" / "tacitd.md").unlink()
+    assert "nothing that was learned" in cli.run("reach", tmp_path).out
+
+
+def test_a_linked_worktree_has_its_own_copies(cli: Cli, shop: Shop) -> None:
+    """What is missing there is named."""
+    git = ["git", "-C", str(shop.root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    linked = cli.home / "linked"
+    subprocess.run([*git, "worktree", "add", "-q", str(linked)], check=True)
+    assert loads(cli, linked) == ALL[:1]
+    assert "does not exist" in whys(cli, linked)[0]
+
+
+def test_without_a_claude_md_newer_clients_load_the_modules_own_file_too(cli: Cli, shop: Shop) -> None:
+    """Said with the version from which on; with a CLAUDE.md they do not."""
+    (shop.root / "pkg" / "cart" / "AGENTS.md").write_text("- three\n")
+    (own,) = [one for one in ask(cli, shop.root)["loads"] if one["clients"]]
+    assert own["path"].endswith("pkg/cart/AGENTS.md") and own["clients"] == "2.1.328 and later"
+    (shop.root / "CLAUDE.md").write_text("# Shop\n")
+    assert loads(cli, shop.root) == ALL
+
+
+def test_excluded_files_are_named_with_the_setting(cli: Cli, shop: Shop) -> None:
+    """`claudeMdExcludes` is a person's choice: it is said, with its file, and nothing is changed."""
+    settings = shop.root / ".claude" / "settings.local.json"
+    settings.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
+    assert loads(cli, shop.root) == ALL[:2]
+    (why,) = whys(cli, shop.root)
+    assert str(settings) in why and "**/tacitd/**" in why
+    (cli.config_dir / "settings.json").write_text(json.dumps({"claudeMdExcludes": ["**/.claude/rules/**"]}))
+    assert loads(cli, shop.root) == []
+
+
+def test_a_linked_claude_directory_is_named(cli: Cli, shop: Shop) -> None:
+    """Newer clients load no rules through a `.claude` that leads out of the project."""
+    (shop.root / ".claude").rename(cli.home / "away")
+    (shop.root / ".claude").symlink_to(cli.home / "away")
+    assert loads(cli, shop.root) == ALL[:1]
+    assert "leads out of the project" in whys(cli, shop.root)[0]
+
+
+def test_an_import_beside_the_rules_is_named(cli: Cli, shop: Shop) -> None:
+    """The lines would be loaded twice."""
+    (shop.root / "CLAUDE.md").write_text("# Shop\n\n@LEARNED.md\n")
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert missing["id"] == "reach.twice" and "remove the import" in missing["hint"]
+
+
+def use_client(cli: Cli, shop: Shop, name: str, version: str, **more: str) -> None:
+    path = cli.config_dir / "projects" / "p" / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {"type": "user", "version": version, "cwd": str(shop.root / "web"), **more}
+    path.write_text(json.dumps(record) + "\n")
+
+
+def test_old_clients_are_named(cli: Cli, shop: Shop) -> None:
+    """Those that wrote transcripts here: too old for rules, or for rules of modules with `-p`."""
+    use_client(cli, shop, "a", "2.1.328")
+    use_client(cli, shop, "b", "2.1.63")
+    assert whys(cli, shop.root) == []
+    use_client(cli, shop, "c", "2.1.63", entrypoint="sdk-cli")
+    assert "`claude -p` of 2.1.63" in whys(cli, shop.root)[0]
+    use_client(cli, shop, "d", "2.0.14")
+    assert "2.0.14" in whys(cli, shop.root)[0] and "2.0.76" in whys(cli, shop.root)[0]
+    assert {one["version"] for one in ask(cli, shop.root)["clients"]} == {"2.1.328", "2.1.63", "2.0.14"}
+    assert whys(cli, cli.home) == [], "they were used elsewhere"
+
+
+@pytest.mark.parametrize("damage", ["fifo", "directory", "binary", "huge"])
+def test_odd_files_block_nothing(cli: Cli, shop: Shop, damage: str) -> None:
+    """Bad input: it is not loaded, and the command ends."""
+    import os
+
+    shop.rules.unlink()
+    match damage:
+        case "fifo":
+            os.mkfifo(shop.rules)
+        case "directory":
+            shop.rules.mkdir()
+        case "binary":
+            shop.rules.write_bytes(bytes(range(256)))
+        case _:
+            shop.rules.write_text("x" * (5 << 20))
+    assert ("project", "start", 2) not in loads(cli, shop.root)
+
+
+def test_a_directory_that_does_not_exist_is_an_error(cli: Cli) -> None:
+    """A mistyped name must not look like a project without lines."""
+    assert cli.run("reach", cli.home / "nowhere").code == 2
+
+
+# doctor and status
+
+
+def findings(cli: Cli) -> dict[str, dict[str, str]]:
+    return {one["id"]: one for one in cli.run("doctor", "--json").json if one["id"].startswith("reach.")}
+
+
+def known(cli: Cli, *roots: Path) -> None:
+    """Let the last status name these projects."""
+    cli.state.mkdir(parents=True, exist_ok=True)
+    projects = {str(root): {} for root in roots}
+    (cli.state / "status.json").write_text(json.dumps({"slices": {"toys": {"projects": projects}}}))
+
+
+def test_doctor_is_content(cli: Cli, shop: Shop) -> None:
+    """Nothing is wrong, and doctor leaves nothing behind."""
+    known(cli, shop.root)
+    here = findings(cli)
+    assert {id: one["severity"] for id, one in here.items()} == {
+        "reach.user-rules": "ok",
+        "reach.projects": "ok",
+    }
+
+
+def test_doctor_names_what_does_not_arrive(cli: Cli, shop: Shop) -> None:
+    """The same problems as `tacitd reach`, for every known project."""
+    other = Shop(cli.home / "other")
+    known(cli, shop.root, other.root, cli.home / "gone")
+    (cli.config_dir / "settings.json").write_text(json.dumps({"claudeMdExcludes": ["**/tacitd-learned.md"]}))
+    one = findings(cli)["reach.excluded"]
+    assert one["severity"] == "warning" and "and 1 more" in one["what"] and "claudeMdExcludes" in one["hint"]
+
+
+def test_doctor_says_how_to_allow_a_git_work_tree(cli: Cli) -> None:
+    """The issue: not written where the directory is in a git work tree; `doctor` says how to allow it."""
+    subprocess.run(["git", "init", "-q", str(cli.config_dir)], check=True)
+    one = findings(cli)["reach.in-git"]
+    assert "reach.user_rules_in_git = true" in one["hint"]
+    cli.set(TACITD_REACH__USER_RULES_IN_GIT="true")
+    assert "reach.user-rules" in findings(cli)
+    subprocess.run(["git", "-C", str(cli.config_dir), "add", "rules/tacitd.md"], check=True)
+    assert "git tracks" in findings(cli)["reach.tracked"]["what"]
+    cli.set(TACITD_REACH__USER_RULES="false")
+    assert "off" in findings(cli)["reach.user-rules"]["what"]
+
+
+def test_doctor_names_what_is_in_its_place(cli: Cli) -> None:
+    """A link to somewhere else, for instance."""
+    rules = cli.config_dir / "rules" / "tacitd.md"
+    rules.unlink()
+    rules.symlink_to(cli.home)
+    assert "is a link" in findings(cli)["reach.blocked"]["what"]
+
+
+def test_status_reports_the_same(cli: Cli, shop: Shop, tmp_path: Path) -> None:
+    """As a degradation, until it is gone; at the start and each hour."""
+    box = ReachBox(tmp_path / "box")
+    with box.bench:
+        snapshot = box.bench.home / ".local/state/tacitd/status.json"
+        snapshot.write_text(json.dumps({"slices": {"toys": {"projects": {str(shop.root): {}}}}}))
+        settings = shop.root / ".claude" / "settings.json"
+        settings.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
+        box.bench.run_job("reach-check")
+        assert any("claudeMdExcludes" in what for what in box.bench.degraded)
+        settings.unlink()
+        snapshot.write_text(json.dumps({"slices": {"toys": {"projects": {str(shop.root): {}}}}}))
+        box.bench.run_job("reach-check")
+        assert box.bench.degraded == []
+
+
+def test_clients_of_long_ago_do_not_count(cli: Cli, shop: Shop) -> None:
+    """An old client that was updated since is no problem."""
+    use_client(cli, shop, "d", "2.0.14")
+    at = (cli.config_dir / "projects" / "p" / "d.jsonl").stat().st_mtime
+    assert [one.id for one in check_projects(cli.config_dir, [str(shop.root)], at)] == ["reach.old-client"]
+    assert list(check_projects(cli.config_dir, [str(shop.root)], at + 40 * DAY)) == []
