@@ -185,7 +185,7 @@ def findings(cli: Cli) -> dict[str, dict[str, str]]:
 def known(cli: Cli, *roots: Path) -> None:
     """Let the last status name these projects."""
     cli.state.mkdir(parents=True, exist_ok=True)
-    projects = {str(root): {} for root in roots}
+    projects: dict[str, dict[str, str]] = {str(root): {} for root in roots}
     (cli.state / "status.json").write_text(json.dumps({"slices": {"toys": {"projects": projects}}}))
 
 
