@@ -53,10 +53,9 @@ from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Plugin, Tools
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
-from tacitd.model.children import Children
-from tacitd.model.claude import ClaudeModel
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
+from tacitd.model_factory import make_claude_factory
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused
 from tacitd.schedule import Schedule
@@ -301,7 +300,7 @@ def _join_parts(
     budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)
     own_sessions = {str(record.get("session", "")) for record in layout.open_log("own-sessions.jsonl").read()}
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
-    model = (make_model or _model_factory(work, environ, clock, stopping, layout, own_sessions))(
+    model = (make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions))(
         config, budget
     )
     late_writes = LateWrites(clock)
@@ -424,38 +423,6 @@ def _describe_broken(name: str, error: Exception) -> Degradation:
     logger.opt(exception=error).error("the handler {} cannot begin", name)
     what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
     return Degradation("handler.broken", what, "the log says more; everything else goes on")
-
-
-def _model_factory(
-    work: Path,
-    environ: Mapping[str, str],
-    clock: Clock,
-    stopping: threading.Event,
-    layout: StateLayout,
-    own_sessions: set[str],
-) -> Callable[[Config, Budget], Model]:
-    log = layout.open_log("own-sessions.jsonl")
-
-    def remember(session: str) -> None:
-        log.append({"at": clock.now(), "session": session})
-
-    def make(config: Config, budget: Budget) -> Model:
-        children = Children(work.parent / "children", work)
-        children.reap_leftovers()
-        claude = ClaudeModel(
-            config.claude,
-            budget,
-            clock=clock,
-            environ=environ,
-            work=work,
-            stop=stopping,
-            children=children,
-            own_sessions=own_sessions,
-            on_session=remember,
-        )
-        return ModelHealth(claude, claude.find_program, lambda: claude.running_count, children.reap_leftovers)
-
-    return make
 
 
 def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:

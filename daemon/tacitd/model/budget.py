@@ -34,7 +34,7 @@ from typing import Any, Protocol
 
 from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError, describe_os_error
-from tacitd.model.port import NoAnswer, Tier, Why
+from tacitd.model.port import NoAnswer, PurposeLimit, Tier, Why
 from tacitd.model.spend_totals import SpendTotals
 
 KEPT = 62 * 86400.0
@@ -117,7 +117,13 @@ class Budget:
             self._caps = caps
 
     def begin_call(
-        self, key: str, tier: Tier, purpose: str, parts: Sequence[str] = (), project: str = ""
+        self,
+        key: str,
+        tier: Tier,
+        purpose: str,
+        parts: Sequence[str] = (),
+        project: str = "",
+        limit: PurposeLimit | None = None,
     ) -> str | MinuteFull | NoAnswer:
         """Check the caps and record the call; return its id. The caller must then make the call, and must not call without it.
 
@@ -128,6 +134,7 @@ class Budget:
             refused = (
                 self._check_repeated(parts or (key,))
                 or self.check_caps(self._clock.now())
+                or self._check_purpose(purpose, limit)
                 or self._check_minute()
             )
             if refused is not None:
@@ -282,6 +289,18 @@ class Budget:
         while self._unwritten:
             self._log.append(self._unwritten[0])
             del self._unwritten[0]
+
+    def _check_purpose(self, purpose: str, limit: PurposeLimit | None) -> NoAnswer | None:
+        """None if another call for this purpose is allowed today; otherwise the reason. Any earlier call of today counts."""
+        if limit is None:
+            return None
+        now, cap = self._clock.now(), limit.usd
+        cap = self._caps.usd_per_day * limit.share if cap is None else cap
+        spent = self._tally.sum_purpose(local_date(now), purpose)
+        if spent < cap:
+            return None
+        what = f"${spent:.2f} of ${cap:.2f} a day for `{purpose}` spent"
+        return NoAnswer(Why.BUDGET, what, f"raise {purpose}.usd_per_day or [budget], or wait", next_day(now))
 
     def _check_repeated(self, names: Sequence[str]) -> NoAnswer | None:
         repeated = tuple(name for name in names if self._tally.paid_twice(name))

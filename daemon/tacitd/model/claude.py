@@ -21,6 +21,7 @@ from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import HINT as BUDGET_HINT
 from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.call_slots import CallSlots
 from tacitd.model.children import Children
 from tacitd.model.client_args import client_arguments, private_directory
 from tacitd.model.client_output import ClientReport, parse_output
@@ -29,7 +30,7 @@ from tacitd.model.locate import find_command
 from tacitd.model.outcome import HINTS, classify_outcome
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Tier, Why
 from tacitd.model.probe import OptionsProbe, describe_missing
-from tacitd.model.process import FinishedProcess, run_process
+from tacitd.model.process import EitherEvent, FinishedProcess, StopSignal, run_process
 
 AT_ONCE = 2
 """Children at a time (S-64)."""
@@ -57,7 +58,7 @@ class ProcessRunner(Protocol):
         cwd: Path,
         stdin: bytes,
         deadline: float,
-        stop: threading.Event | None,
+        stop: StopSignal | None,
         stop_grace: float,
         started: Callable[[int], None] | None,
         ended: Callable[[int], None] | None,
@@ -102,7 +103,7 @@ class ClaudeModel:
         self._stop_grace = stop_grace
         self._runner = runner
         self._lock = threading.Lock()
-        self._slots = threading.Semaphore(AT_ONCE)
+        self._slots = CallSlots(AT_ONCE)
         self._running = 0
         self._program: Path | None = None
         self._probe = OptionsProbe()
@@ -133,29 +134,49 @@ class ClaudeModel:
             return NoAnswer(
                 Why.TOO_LONG, f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
             )
-        with self._slot() as free:
-            if not free:
-                return NoAnswer(Why.STOPPING, "the daemon is stopping")
-            outcome = self._try_once(ask, prompt)
-            for pause in PAUSES:
-                if not _is_transient(outcome) or self._pause(pause):
-                    break
-                outcome = self._try_once(ask, prompt)
-            return outcome
+        ended = EitherEvent(self._stop, ask.cancel)
+        outcome = self._try_with_slot(ask, prompt, ended)
+        for pause in PAUSES:
+            if not _is_transient(outcome) or self._wait(pause, ask, ended):
+                break
+            outcome = self._try_with_slot(ask, prompt, ended)
+        return outcome
+
+    def _try_with_slot(self, ask: ModelRequest, prompt: bytes, ended: EitherEvent) -> Answer | NoAnswer:
+        """One try with a slot. If the minute is full, this waits, so that a burst of calls is not parked.
+
+        The slot is free meanwhile, so that a call that a person waits for is the first to use the next room.
+        """
+        refused = _refuse_ended(ask, self._stop)
+        for _ in range(WAITS):
+            with self._slot(ask, ended) as free:
+                outcome = self._try_once(ask, prompt, ended) if free else _refuse_ended(ask, self._stop)
+            if not isinstance(outcome, MinuteFull):
+                return outcome
+            if self._wait(outcome.seconds, ask, ended):
+                return _refuse_ended(ask, self._stop)
+            retry_at = self._clock.now() + outcome.seconds
+            refused = NoAnswer(Why.BUDGET, f"{outcome.calls} calls a minute", BUDGET_HINT, retry_at)
+        return refused
+
+    def _wait(self, seconds: float, ask: ModelRequest, ended: EitherEvent) -> bool:
+        """Wait; return whether the daemon stops, or the call is cancelled."""
+        return self._pause(seconds) if ask.cancel is None else ended.wait(seconds)
 
     @contextmanager
-    def _slot(self) -> Iterator[bool]:
-        """One of the two slots. Yields False if the daemon stops before one is free."""
-        while not self._stop.is_set():
-            if self._slots.acquire(timeout=0.1):
-                try:
-                    yield not self._stop.is_set()
-                finally:
-                    self._slots.release()
-                return
-        yield False
+    def _slot(self, ask: ModelRequest, ended: EitherEvent) -> Iterator[bool]:
+        """One of the two slots. Yields False if the daemon stops, or the call is cancelled, before one is free."""
+        if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=ended.is_set):
+            yield False
+            return
+        try:
+            yield not ended.is_set()
+        finally:
+            self._slots.release_slot()
 
-    def _try_once(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
+    def _try_once(
+        self, ask: ModelRequest, prompt: bytes, ended: EitherEvent
+    ) -> Answer | NoAnswer | MinuteFull:
         """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
         program = self.find_program()
         if program is None:
@@ -170,35 +191,24 @@ class ClaudeModel:
             )
         if missing := self._probe.missing(program, lambda: self._help_of(program)):
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
-        if self._stop.is_set():
-            return NoAnswer(Why.STOPPING, "the daemon is stopping")
-        call = self._begin_call(ask)
-        if isinstance(call, NoAnswer):
-            return call
-        return self._finish_call(call, program, ask, prompt)
+        if ended.is_set():
+            return _refuse_ended(ask, self._stop)
+        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project, ask.limit)
+        return self._finish_call(call, program, ask, prompt, ended) if isinstance(call, str) else call
 
-    def _begin_call(self, ask: ModelRequest) -> str | NoAnswer:
-        """The call's id, once it is recorded. If the minute is full, this waits, so that a burst of calls is not parked."""
-        refused = NoAnswer(Why.STOPPING, "the daemon is stopping")
-        for _ in range(WAITS):
-            call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project)
-            if not isinstance(call, MinuteFull):
-                return call
-            if self._pause(call.seconds):
-                return NoAnswer(Why.STOPPING, "the daemon is stopping")
-            retry_at = self._clock.now() + call.seconds
-            refused = NoAnswer(Why.BUDGET, f"{call.calls} calls a minute", BUDGET_HINT, retry_at)
-        return refused
-
-    def _finish_call(self, call: str, program: Path, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
+    def _finish_call(
+        self, call: str, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent
+    ) -> Answer | NoAnswer:
         report, usd = ClientReport(), None
         outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
         try:
-            finished = self._run(program, ask, prompt)
+            finished = self._run(program, ask, prompt, ended)
             report = parse_output(finished.stdout)
             usd = report.usd
             stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
             outcome = classify_outcome(finished, now=self._clock.now(), stopping=stopping, report=report)
+            if isinstance(outcome, NoAnswer) and finished.stopped:
+                outcome = _refuse_ended(ask, self._stop) if outcome.why is Why.STOPPING else outcome
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
         finally:
@@ -211,20 +221,28 @@ class ClaudeModel:
         self._remember(report.sessions)
         return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
 
-    def _run(self, program: Path, ask: ModelRequest, prompt: bytes) -> FinishedProcess:
+    def _run(self, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent) -> FinishedProcess:
         arguments = client_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
+        # What a person cancels has no use any more. What the daemon ends is nearly done, and paid for.
+        grace = self._stop_grace if ask.cancel is None else 0.0
         with self._counted():
-            return self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
+            return self._child(program, arguments, prompt, self.settings.timeout, grace, ended)
 
     def _help_of(self, program: Path) -> str:
         """What the client prints for `--help`; no model is asked. Raises OSError, or ValueError if it is not all of it."""
-        finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
+        finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0, self._stop)
         if finished.returncode != 0 or finished.timed_out or finished.stopped or finished.capped:
             raise ValueError("the help is not complete")
         return finished.stdout.decode("utf-8", "replace")
 
     def _child(
-        self, program: Path, arguments: list[str], stdin: bytes, deadline: float, stop_grace: float
+        self,
+        program: Path,
+        arguments: list[str],
+        stdin: bytes,
+        deadline: float,
+        stop_grace: float,
+        stop: StopSignal,
     ) -> FinishedProcess:
         env = child_environment(self._environ, self.settings.pass_env)
         env["PATH"] = with_directory(env["PATH"], str(program.parent))
@@ -234,7 +252,7 @@ class ClaudeModel:
             cwd=self.work,
             stdin=stdin,
             deadline=deadline,
-            stop=self._stop,
+            stop=stop,
             stop_grace=stop_grace,
             started=self._children.record_started if self._children else None,
             ended=self._children.record_ended if self._children else None,
@@ -269,6 +287,13 @@ class ClaudeModel:
 
 _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
 """Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
+
+
+def _refuse_ended(ask: ModelRequest, stop: threading.Event) -> NoAnswer:
+    """Why a call was not made, or was ended: its caller cancelled it, or the daemon stops."""
+    if ask.cancel is not None and ask.cancel.is_set() and not stop.is_set():
+        return NoAnswer(Why.CANCELLED, "the call was cancelled")
+    return NoAnswer(Why.STOPPING, "the daemon is stopping")
 
 
 def _is_transient(outcome: Answer | NoAnswer) -> bool:

@@ -6,11 +6,22 @@ adapter is claude.py.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
 Tier = Literal["fast", "smart", "accurate"]
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeLimit:
+    """What the calls of one purpose may cost in one local day. The caps of the budget hold beside it."""
+
+    share: float = 1.0
+    """The part of the day's cap in dollars, 0 to 1."""
+    usd: float | None = None
+    """US dollars instead of a part of the day's cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,12 @@ class ModelRequest:
     """
     purpose: str = ""
     """One word for the budget's log: `extraction`, `synthesis`, `summary`."""
+    limit: PurposeLimit | None = None
+    """A limit for all calls with the same purpose; None: only the budget's own caps hold."""
+    is_waited_for: bool = False
+    """A person waits for the answer: the call goes before those that wait for nobody."""
+    cancel: threading.Event | None = None
+    """Set by the caller to end the call at once. What it has cost is recorded."""
     project: str = ""
     """The root of the project that the call is for, for the budget's log; "" if it is for none."""
 
@@ -76,6 +93,8 @@ class Why(StrEnum):
     """The growth breaker is closed."""
     STOPPING = "stopping"
     """The daemon is stopping."""
+    CANCELLED = "cancelled"
+    """The caller ended the call."""
 
 
 @dataclass(frozen=True, slots=True)

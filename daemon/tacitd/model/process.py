@@ -24,10 +24,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from tacitd.clock import SystemClock
 
@@ -41,6 +42,35 @@ TICK = 0.05
 """Seconds between two checks of the deadline, the stop and the child."""
 LAST_READ = 0.5
 """Seconds for reading what an ended child left in its pipes."""
+
+
+class StopSignal(Protocol):
+    """What ends a child early: a `threading.Event`, or either of two."""
+
+    def is_set(self) -> bool:
+        """Whether the child must end."""
+        ...
+
+
+class EitherEvent:
+    """Set as soon as one of two events is set."""
+
+    def __init__(self, one: threading.Event, other: threading.Event | None) -> None:
+        self._one = one
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Whether one of the two is set."""
+        return self._one.is_set() or (self._other is not None and self._other.is_set())
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for so many seconds, or until one of the two is set; return whether one is."""
+        if self._other is None:
+            return self._one.wait(seconds)
+        last = time.monotonic() + seconds
+        while not self.is_set() and (left := last - time.monotonic()) > 0:
+            self._other.wait(min(left, 2 * TICK))
+        return self.is_set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +94,7 @@ def run_process(
     stdin: bytes,
     deadline: float,
     output_cap: int = OUTPUT_CAP,
-    stop: threading.Event | None = None,
+    stop: StopSignal | None = None,
     stop_grace: float = 0.0,
     grace: float = GRACE,
     started: Callable[[int], None] | None = None,
@@ -141,7 +171,7 @@ class _ChildProcess:
     def capped(self) -> bool:
         return self.printed > self.cap
 
-    def watch_child(self, deadline: float, stop: threading.Event | None, stop_grace: float) -> None:
+    def watch_child(self, deadline: float, stop: StopSignal | None, stop_grace: float) -> None:
         """Write and read until the child has ended or must be ended."""
         last = self.began + deadline
         while not self.capped and not _has_ended(self.child):

@@ -26,6 +26,7 @@ class _OpenCall:
     names: tuple[str, ...]
     """Its parts, or the key of a call without parts; without the parts that a person allowed again since."""
     has_parts: bool
+    purpose: str = ""
 
 
 @dataclass(slots=True)
@@ -40,6 +41,8 @@ class SpendTotals:
 
     days: dict[str, _Sum] = field(default_factory=dict)
     """By local date, the ended calls; "" is what a compaction folded."""
+    purposes: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By local date and purpose, the US dollars of the ended calls."""
     open: dict[str, _OpenCall] = field(default_factory=dict)
     """By id, calls that began and have not ended: in flight, or lost with the daemon."""
     unreturned: dict[str, int] = field(default_factory=dict)
@@ -82,7 +85,9 @@ class SpendTotals:
             parts = record.get("parts")
             named = tuple(map(str, parts)) if isinstance(parts, list) else ()
             names = named or (str(record.get("key", "")),)
-            self.open[call] = _OpenCall(day, str(record.get("tier", "")), names, bool(named))
+            self.open[call] = _OpenCall(
+                day, str(record.get("tier", "")), names, bool(named), str(record.get("purpose", ""))
+            )
 
     def _ended(self, record: Mapping[str, Any]) -> None:
         call = self.open.pop(str(record.get("id")), None)
@@ -92,6 +97,8 @@ class SpendTotals:
         day = self.days.setdefault(call.day, _Sum())
         day.calls += 1
         day.usd += usd
+        key = call.day, call.purpose
+        self.purposes[key] = self.purposes.get(key, 0.0) + usd
         self._count_tokens(record)
         if not record.get("assumed") and not record.get("why"):
             self.recent.setdefault(call.tier, deque(maxlen=RECENT)).append(usd)
@@ -150,6 +157,12 @@ class SpendTotals:
         open_calls = [call for call in self.open.values() if call.day >= day]
         usd = sum(one.usd for one in sums) + sum(self.assume_cost(call.tier) for call in open_calls)
         return sum(one.calls for one in sums) + len(open_calls), usd
+
+    def sum_purpose(self, day: str, purpose: str) -> float:
+        """US dollars of the calls for one purpose dated `day` (`2026-02-19`) or later. Open calls are included."""
+        ended = sum(usd for (date, name), usd in self.purposes.items() if name == purpose and date >= day)
+        open_calls = [one for one in self.open.values() if one.purpose == purpose and one.day >= day]
+        return ended + sum(self.assume_cost(one.tier) for one in open_calls)
 
     def make_total(self, at: float) -> list[dict[str, Any]]:
         """The record with the sums of everything that was folded, as a list; empty if there were no calls."""

@@ -91,6 +91,11 @@ def cache_dir(env: Mapping[str, str]) -> Path:
     return _platform(env, "XDG_CACHE_HOME", ".cache", _platform_cache)
 
 
+def data_dir(env: Mapping[str, str]) -> Path:
+    """What a person keeps, and can take to another machine: `~/.local/share/tacitd` (platformdirs)."""
+    return _platform(env, "XDG_DATA_HOME", ".local/share", _platform_data)
+
+
 def find_file_in_the_way(directory: Path) -> Path | None:
     """Given the path of a directory, return the file in its place or in place of one of its parents; None if neither."""
     nearest = next((path for path in (directory, *directory.parents) if os.access(path, os.F_OK)), directory)
@@ -147,6 +152,12 @@ def _platform_config() -> Path:
     import platformdirs
 
     return platformdirs.user_config_path("tacitd", appauthor=False)
+
+
+def _platform_data() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("tacitd", appauthor=False)
 
 
 def _platform_cache() -> Path:

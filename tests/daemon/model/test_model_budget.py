@@ -21,7 +21,7 @@ from tacitd.clock import local_date
 from tacitd.config.model_settings import BudgetSettings
 from tacitd.files.log import Log
 from tacitd.model.budget import Budget, MinuteFull, next_day, next_month
-from tacitd.model.port import NoAnswer, Why
+from tacitd.model.port import NoAnswer, PurposeLimit, Why
 from tacitd.model.spend_totals import ASSUMED_USD
 from tacitd.testing import FaultyDisk
 
@@ -471,3 +471,22 @@ def test_many_threads_never_pass_the_cap() -> None:
     for thread in threads:
         thread.join()
     assert sum(isinstance(one, str) for one in granted) == 20
+
+
+@pytest.mark.parametrize("limit", [PurposeLimit(share=0.5), PurposeLimit(usd=0.5)])
+def test_a_purpose_has_a_limit_of_its_own(limit: PurposeLimit) -> None:
+    """SPEC T-07: calls of one purpose take at most their part of the day's cap; others go on, and tomorrow it is free again."""
+    clock, log = Clock(), Memory()
+    one = budget(log, clock, usd_per_day=1.0)
+    for key in ("a", "b"):
+        call = one.begin_call(key, "fast", "lecture", limit=limit)
+        assert isinstance(call, str)
+        one.end_call(call, usd=0.25)
+    again = budget(log, clock, usd_per_day=1.0)  # after a restart
+    for each in (one, again):
+        refused = each.begin_call("c", "fast", "lecture", limit=limit)
+        assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
+        assert "$0.50 of $0.50" in refused.detail and refused.retry_at == next_day(NOON)
+    assert isinstance(again.begin_call("d", "fast", "other", limit=limit), str)
+    clock.at += DAY
+    assert isinstance(again.begin_call("e", "fast", "lecture", limit=limit), str)

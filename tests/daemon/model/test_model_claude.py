@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 from support_model import House, why
+from support_waiting import PATIENCE, until
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
 from tacitd.model.client_args import client_arguments
@@ -192,3 +194,23 @@ def test_a_client_found_off_the_path_gets_its_directory(house: House) -> None:
     model = house.model(environ={"PATH": "/usr/bin:/bin"}, command=str(house.stand_in.program))
     assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
     assert house.stand_in.calls()[0]["env"]["PATH"].split(os.pathsep)[-1] == str(house.stand_in.directory)
+
+
+def test_a_cancelled_call_is_ended_at_once(house: House) -> None:
+    """SPEC T-24: a person who waits can end the call; its cost is recorded, and the model can be asked again."""
+    house.stand_in.rules([{"match": "first", "fault": "hang"}, {"match": "second", "reply": "fine"}])
+    model, cancel = house.model(), threading.Event()
+    asked: list[Answer | NoAnswer] = []
+    thread = threading.Thread(
+        target=lambda: asked.append(model.ask(ModelRequest("first", "fast", "k", cancel=cancel)))
+    )
+    thread.start()
+    until(lambda: house.stand_in.calls())
+    cancel.set()
+    thread.join(PATIENCE)
+    assert why(asked[0]) is Why.CANCELLED and house.records("ended")[-1]["why"] == "cancelled"
+    assert isinstance(model.ask(ModelRequest("second", "fast", "l")), Answer)
+    gone = threading.Event()
+    gone.set()
+    assert why(model.ask(ModelRequest("third", "fast", "m", cancel=gone))) is Why.CANCELLED
+    assert len(house.records("begun")) == 2
