@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from msgspec import Struct
@@ -28,19 +28,25 @@ class RecordBuffer:
     def __init__(self, start: int, decode: Callable[[HeldLine], Record]) -> None:
         self.held_bytes = 0
         """Roughly the memory they use: little more than the size of their lines."""
+        self.keeps_spoken = True
+        """Whether the assistant's lines are kept. A reader of prompts alone does not need them."""
         self._decode = decode
         self._start = start
         self._records: list[Record | HeldLine] = []
 
-    def hold_line(self, start: int, end: int, raw: bytes) -> None:
-        """Keep an assistant's line undecoded. Lines come in file order."""
-        if start >= self._start:
-            self.held_bytes += end - start + _OVERHEAD
-            self._records.append(HeldLine(start, end, raw))
+    def hold_lines(self, lines: Sequence[HeldLine]) -> None:
+        """Keep lines of the assistant undecoded. They come in file order, all before `start` or none."""
+        if self.keeps_spoken and lines[0].start >= self._start:
+            self.held_bytes += sum(map(_size, lines))
+            self._records += lines
 
     def add_record(self, record: Record) -> None:
         """Insert a record at its place. Two records of one damaged line at the same offset become one."""
         if record.start < self._start:
+            return
+        if not self._records or self._records[-1].start < record.start:  # nearly always
+            self.held_bytes += _size(record)
+            self._records.append(record)
             return
         at = bisect_left(self._records, record.start, key=_start)
         old = self._records[at] if at < len(self._records) else None

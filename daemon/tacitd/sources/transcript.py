@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,13 @@ from tacitd.sources.position import mark_at
 
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
+
+_BLOCK = 256 << 10
+"""Bytes that are read and decoded at once. A larger block does not stay in the processor's cache until it is decoded, and its
+memory would be requested from the kernel, and given back, each time."""
+
+_WAITING = 8 << 20
+"""Bytes of prompts that `read_prompts` keeps for one undecided message before it; then that message counts as said."""
 
 _ADDRESSES = 1000
 """How many long lines are kept with their offsets."""
@@ -58,6 +66,25 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
     tail.release_queued()
     take()
     return [record for record in made if record.end <= upto]
+
+
+def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
+    """Yield what a person typed in a transcript, in file order, in bounded memory: what the engine finds in it, without reasons.
+
+    Raises FileNotFoundError and FileRefusedError.
+    """
+    tail = Tail(path, 0, source)
+    more = True
+    while more:
+        tail.assembler.buffer.keeps_spoken = False  # of another one, if the file was replaced meanwhile
+        more = tail.read_next_slice().more
+        if tail.kept_bytes > _WAITING:
+            tail.release_queued()
+        yield from tail.list_prompts(0)
+        tail.forget_before(tail.safe_end)
+    tail.take_unterminated()
+    tail.release_queued()
+    yield from tail.list_prompts(0)
 
 
 class Tail:
@@ -222,12 +249,16 @@ class Tail:
     def _slice(self, fd: int, limit: int) -> ReadStep:
         if self._scanned is not None:
             return self._pass_over(fd, self._scanned, limit)
-        piece = lines.read_slice(fd, self._read_end, limit, self._longest)
-        if piece.long:
-            return self._pass_over(fd, self._read_end + self._longest, limit)
-        self.assembler.read_lines(piece.start, piece.data, piece.cut)
-        self._read_end = piece.end
-        return ReadStep(piece.cut, piece.size > piece.start + len(piece.data), False)
+        begin = self._read_end
+        while True:
+            piece = lines.read_slice(fd, self._read_end, min(_BLOCK, limit), self._longest)
+            if piece.long:
+                return self._pass_over(fd, self._read_end + self._longest, limit)
+            self.assembler.read_lines(piece.start, piece.data, piece.cut)
+            self._read_end = piece.end
+            more = piece.size > piece.start + len(piece.data)
+            if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
+                return ReadStep(self._read_end - begin, more, False)
 
     def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
         """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""

@@ -33,9 +33,9 @@ from tacitd.events import Project
 from tacitd.files.log import Log
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.transcript import read_prompts
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 if TYPE_CHECKING:
@@ -156,24 +156,16 @@ def _count_sessions(
     counts: dict[str, list[int]] = defaultdict(list)
     known: Counter[str] = Counter()
     try:
-        for judged in judge_transcript(path, source):
-            for prompt in judged.prompts:
-                place = projects.find_project(prompt.cwd)
-                old = prompt.time is not None and prompt.time < floor
-                if (
-                    old
-                    or seen.has_prompt(prompt)
-                    or not isinstance(place, Project)
-                    or wanted not in (None, place)
-                ):
-                    continue
-                seen.add_prompt(prompt)
-                if handled.has_prompt(prompt):
-                    known[str(place.root)] += 1
-                    continue
-                counts[str(place.root)].append(
-                    len(prompt.text.encode(errors="replace")) + len(prompt.context)
-                )
+        for prompt in read_prompts(source, path):
+            if prompt.time is not None and prompt.time < floor:
+                continue
+            place = projects.find_project(prompt.cwd)
+            if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
+                continue
+            if handled.has_prompt(prompt):
+                known[str(place.root)] += 1
+                continue
+            counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))
     except (OSError, TacitdError) as error:
         echo_message(f"{path}: {error}")
     roots = dict.fromkeys([*counts, *known])

@@ -16,7 +16,7 @@ from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import RecordAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
 from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail
+from tacitd.sources.transcript import Tail, read_prompts
 
 
 @pytest.fixture
@@ -421,3 +421,35 @@ def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pyt
     write(path, typed("four", "u4"))
     drain(tail)
     assert [text for _, text in said(tail)] == ["one", "three", "four"] and tail.counts["failed"] == 1
+
+
+# --- prompts alone ---------------------------------------------------------------------------------------------
+
+
+def test_reading_prompts_alone_finds_the_same(path: Path) -> None:
+    """DESIGN "Sources": what the engine finds, in file order, also the last record without a newline."""
+    write(
+        path, spoken("Shall I?"), typed("yes", "u1"), queue("enqueue", "and later this"), typed("more", "u2")
+    )
+    write(path, typed("cut off", "u3")[:-1])
+    judged = [prompt for one in judge_transcript(path, SOURCE) for prompt in one.prompts]
+    found = list(read_prompts(SOURCE, path))
+    assert found == judged
+    assert [p.text for p in found] == ["yes", "and later this", "more", "cut off"]
+
+
+def test_reading_prompts_alone_keeps_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that is never decided does not keep the rest of a large transcript in memory."""
+    kept: list[int] = []
+    read_slice = Tail.read_next_slice
+
+    def read_and_note(tail: Tail, limit: int = 1 << 20) -> object:
+        step = read_slice(tail, 1 << 16)
+        kept.append(tail.kept_bytes)
+        return step
+
+    monkeypatch.setattr(Tail, "read_next_slice", read_and_note)
+    write(path, queue("enqueue", "undecided"), *[spoken("x" * 1000)] * 1000)
+    assert [p.text for p in read_prompts(SOURCE, path)] == ["undecided"]
+    assert len(kept) > 10
+    assert max(kept) < 1000

@@ -7,6 +7,7 @@ queued message was taken back, whether the same words came before. The verdict o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -14,16 +15,14 @@ from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.assistant import (
-    HELD,
     RecentSpeech,
-    classify_speech,
+    SpokenLine,
     decode_spoken,
     spoken_record,
 )
 from tacitd.sources.claude_code.prompt_text import command_name
 from tacitd.sources.claude_code.prompts import (
     is_headless,
-    is_plain_tool_result,
     judge_line,
 )
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
@@ -37,7 +36,7 @@ from tacitd.sources.claude_code.records import (
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.record_buffer import RecordBuffer
 
-_SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
+SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
 _UNKNOWN = 100
 """How many unknown record types are counted by name."""
@@ -64,7 +63,6 @@ class RecordAssembler:
         self._speech = RecentSpeech(own)
         self._entrypoint: str | None = None
         self._own_cwd = False
-        self._skipped_header: LineHeader | None = None
 
     @property
     def newest_time(self) -> float | None:
@@ -76,50 +74,22 @@ class RecordAssembler:
         """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
         return self._queue.find_pin(self.start)
 
-    def try_fast_path(self, start: int, raw: memoryview, line: LineHeader) -> bool:
-        """Try to handle the next record from its header alone. Returns whether that was enough; otherwise call `add_line`.
+    def take_contexts(self, *lines: LineHeader | TranscriptLine | None) -> None:
+        """Take the session, directory and time from these lines, in file order. None: no line."""
+        for line in lines:
+            if line is not None:
+                self._take_context(line)
 
-        This is the fast path: nine of ten lines end here, so it does only what it must. An assistant's line is kept undecoded
-        and decoded on request.
-        """
-        kind = line.type
-        if line.cwd is None or line.session_id is None:
-            if kind in _SPEAKING or kind not in KNOWN_TYPES:
-                return False
-            self.catch_up(line)
-            return True
-        if kind == "user":
-            if self.judged is not None or not is_plain_tool_result(line):
-                return False
-        elif kind == "assistant":
-            said = classify_speech(line)
-            if said:
-                if len(raw) > HELD:
-                    return False
-                held = bytes(raw)
-                if said == "text":
-                    self._speech.add_speech(held)
-                self.buffer.hold_line(start, start + len(held) + 1, held)
-        elif kind == "attachment":
-            attachment = line.attachment
-            if attachment is None or attachment.type == "queued_command":
-                return False
-        elif kind == "queue-operation" or kind not in KNOWN_TYPES:
-            return False
-        self._skipped_header = line
-        return True
-
-    def catch_up(self, line: LineHeader | TranscriptLine | None = None) -> None:
-        """Take the session, directory and time from the last line of the fast path, then from this one."""
-        passed, self._skipped_header = self._skipped_header, None
-        if passed is not None:
-            self._take_context(passed)
-        if line is not None:
-            self._take_context(line)
+    def take_passed(self, spoken: Sequence[SpokenLine], last: LineHeader | None) -> None:
+        """Take the lines since the last call whose headers were enough: those that the assistant spoke, and the last of all."""
+        if spoken:
+            self._speech.add_lines(spoken)
+            self.buffer.hold_lines([line for line, _ in spoken])
+        self.take_contexts(last)
 
     def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take the next record. `start` and `end` are the offsets of its line."""
-        self.catch_up(line)
+        self._take_context(line)
         driven = is_headless(line)
         if driven is not None:
             self.is_headless = driven
@@ -288,7 +258,8 @@ class RecordAssembler:
             self.copies_history = _copies(line.version or "")
             self._speech.mark_answered()
             self.has_prompts = True
-            self.buffer.add_record(self._record(start, end, line, prompts=fresh, command=command))
+            record = self._record(start, end, line, prompts=fresh, command=command, time=time)
+            self.buffer.add_record(record)
         else:
             verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
         self._explain(start, line, verdict, fresh)
@@ -331,6 +302,7 @@ class RecordAssembler:
         prompts: tuple[Prompt, ...] = (),
         summary: str = "",
         command: str = "",
+        time: float | None = None,
     ) -> Record:
         return Record(
             start=start,
@@ -338,7 +310,7 @@ class RecordAssembler:
             type=line.type or "",
             uuid=line.uuid or "",
             session=line.session_id or self.session,
-            time=parse_utc(line.timestamp or self.stamp),
+            time=parse_utc(line.timestamp or self.stamp) if time is None else time,
             cwd=line.cwd or self.cwd,
             prompts=prompts,
             summary=summary,

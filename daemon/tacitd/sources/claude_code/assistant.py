@@ -7,13 +7,13 @@ text before it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Record, ToolUse
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.records import (
     HeaderMessage,
-    LineHeader,
     LineMessage,
     TranscriptLine,
     called_tools,
@@ -25,24 +25,20 @@ from tacitd.sources.record_buffer import HeldLine
 HELD = 300 << 10
 """A line of up to this many bytes is kept undecoded; a longer one is reduced at once."""
 
+SpokenLine = tuple[HeldLine, HeaderMessage | str | None]
+"""An assistant's line that is kept undecoded, and the kinds of blocks in it."""
+
 _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
 
 
-def classify_speech(line: LineHeader) -> str:
-    """`text` or `tool_use` if the assistant says or calls something in this record, otherwise ""."""
-    message = line.message
-    if line.is_sidechain or not isinstance(message, HeaderMessage):
-        return ""
+def has_text(message: HeaderMessage | str | None) -> bool:
+    """Whether the assistant says something in this message. Thinking and calls of tools are not said."""
+    if not isinstance(message, HeaderMessage):
+        return False
     if isinstance(message.content, str):
-        return "text"
-    found = ""
-    for block in message.content or ():
-        if block.type == "text":
-            return "text"
-        if block.type == "tool_use":
-            found = "tool_use"
-    return found
+        return True
+    return any(block.type == "text" for block in message.content or ())
 
 
 def decode_spoken(spoken: HeldLine, own: OwnCalls) -> Record:
@@ -82,6 +78,17 @@ class RecentSpeech:
         self._own = own
         self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
         self._answered = False
+
+    def add_lines(self, lines: Sequence[SpokenLine]) -> None:
+        """Add lines of the assistant that are not decoded. Only the last ones with a text can become context."""
+        said: list[bytes] = []
+        for line, message in reversed(lines):
+            if has_text(message):
+                said.append(line.raw)
+                if len(said) == _RECENT:
+                    break
+        for raw in reversed(said):
+            self.add_speech(raw)
 
     def add_speech(self, said: bytes | str) -> None:
         """Add an assistant's message: an undecoded line, or its text."""

@@ -6,6 +6,7 @@ Most lines need only a header and end in the fast path. A line that does not par
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -13,18 +14,28 @@ from msgspec import Raw, Struct
 
 from tacitd.sources import lines
 from tacitd.sources.base import OwnCalls
-from tacitd.sources.claude_code.assembler import RecordAssembler
+from tacitd.sources.claude_code.assembler import SPEAKING, RecordAssembler
+from tacitd.sources.claude_code.assistant import HELD, SpokenLine
+from tacitd.sources.claude_code.prompts import is_plain_tool_result
 from tacitd.sources.claude_code.records import (
+    KNOWN_TYPES,
+    REPEAT,
     SKIPPED,
+    UNREAD_TYPES,
+    LineHeader,
     TranscriptLine,
     decode_damaged,
     decode_header,
     decode_line,
     never_matters,
 )
+from tacitd.sources.record_buffer import HeldLine
 
 _NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta", "attribution-snapshot"})
 """Record types that Claude Code writes without a `sessionId`."""
+
+_UNREADABLE = LineHeader()
+"""For a line whose header cannot be decoded."""
 
 
 class LineReader(RecordAssembler):
@@ -33,32 +44,63 @@ class LineReader(RecordAssembler):
     def __init__(self, path: Path, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
         super().__init__(own, start, explain)
         self._path = path
+        self._has_repeats = False
+        """Whether a line of the type `REPEAT` was seen. From then on each line is compared with `SKIPPED` before it is decoded."""
 
     def read_lines(self, first: int, data: bytes, cut: int) -> None:
         """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`."""
-        # Most of the reader's time is spent in this loop, so its names are local and most lines end in `settle`.
-        view, find, begins = memoryview(data), data.find, data.startswith
-        settle, look, skipped = self.try_fast_path, decode_header, SKIPPED
-        at = 0
-        while at < cut:
-            begin, at = at, find(b"\n", at) + 1
-            if begins(skipped, begin) and never_matters(data, begin, at):
+        # Most of the reader's time is spent in this loop: nine of ten lines end in it, with one decode and few calls.
+        look, explain, stop = decode_header, self.judged is not None, first + cut
+        passed: LineHeader | None = None  # the last line whose header was enough
+        spoken: list[SpokenLine] = []
+        end = first
+        # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
+        for raw in BytesIO(data):
+            start, end = end, end + len(raw)
+            if end > stop:
+                break
+            if self._has_repeats and raw.startswith(SKIPPED) and never_matters(raw):
                 continue
-            raw = view[begin : at - 1]
             try:
-                settled = settle(first + begin, raw, look(raw))
+                line = look(raw)
             except (ValueError, RecursionError):
-                settled = False
-            if not settled:
-                self._look_closer(first + begin, first + at, bytes(raw))
-        self.catch_up()
+                line = _UNREADABLE
+            kind = line.type
+            if line.cwd is None or line.session_id is None:
+                if kind in KNOWN_TYPES and kind not in SPEAKING:
+                    if kind.startswith(UNREAD_TYPES):
+                        self._has_repeats = self._has_repeats or kind == REPEAT
+                        continue
+                    self.take_contexts(passed, line)
+                    passed = None
+                    continue
+            elif kind == "assistant":
+                if end - start <= HELD:
+                    if not line.is_sidechain:
+                        spoken.append((HeldLine(start, end, raw), line.message))
+                    passed = line
+                    continue
+            elif kind == "user":
+                if not explain and is_plain_tool_result(line, raw):
+                    passed = line
+                    continue
+            elif kind == "attachment":
+                if line.attachment is not None and line.attachment.type != "queued_command":
+                    passed = line
+                    continue
+            elif kind != "queue-operation" and kind in KNOWN_TYPES:
+                passed = line
+                continue
+            self.take_passed(spoken, passed)
+            spoken, passed = [], None
+            self._look_closer(start, end, raw[:-1])
+        self.take_passed(spoken, passed)
 
     def read_leading_records(self, first: int, data: bytes) -> int:
         """Read the complete records at the beginning of these bytes; return their length in bytes."""
         spans = lines.leading_objects(data)
         for start, end in spans:
             self._look_closer(first + start, first + end, data[start:end])
-        self.catch_up()
         return spans[-1][1] if spans else 0
 
     def _look_closer(self, start: int, end: int, raw: bytes) -> None:

@@ -17,12 +17,16 @@ from msgspec import Raw, Struct
 
 from tacitd.events import ToolUse
 
-SKIPPED = (b'{"type":"api-request', b'{"type":"file-history')
+REPEAT = "api-request"
+"""The most frequent type of a record in which the client repeats what it sent: some ten of them for each prompt."""
+UNREAD_TYPES = ("api-request", "file-history")
+"""What the types of records begin with from which nothing is taken, not even a time."""
+SKIPPED = tuple(b'{"type":"' + kind.encode() for kind in UNREAD_TYPES)
 """Lines with one of these beginnings are never decoded. If the client changes its spacing, that only costs time."""
 
 _ENDS = (b"}}", b'"isSnapshotUpdate":false}')
 _DIGEST = b'"requestDigest":"'
-_DIGEST_AT = len(_DIGEST) + 64 + len(b'"}\n')
+_DIGEST_AT = len(_DIGEST) + 64 + len(b'"}')
 
 INPUT_LIMIT = 256 << 10
 """How many bytes of a tool call's input are kept."""
@@ -48,15 +52,14 @@ KNOWN_TYPES = frozenset(_KNOWN.split())
 _NONE = Raw()
 
 
-def never_matters(data: bytes, start: int, end: int) -> bool:
-    """Whether the line at data[start:end], including its newline, begins and ends as one that needs no decoding.
+def never_matters(line: bytes) -> bool:
+    """Whether this line begins and ends as one that needs no decoding.
 
     The end is checked because another record may follow a truncated one on the same line. A person's record ends with
     `"}`; lines of these types end otherwise, or with a digest. Any other spelling is decoded, so only time can be lost.
     """
-    return data.startswith(SKIPPED, start) and (
-        data.endswith(_ENDS, start, end - 1) or data.startswith(_DIGEST, end - _DIGEST_AT)
-    )
+    line = line.removesuffix(b"\n")
+    return line.startswith(SKIPPED) and (line.endswith(_ENDS) or line.startswith(_DIGEST, -_DIGEST_AT))
 
 
 class Block(Struct, gc=False):

@@ -1,0 +1,168 @@
+"""The fast path of the reader: whatever the spelling of a line, the same words are found as with full decoding."""
+
+from __future__ import annotations
+
+import json
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_transcripts import SOURCE, queue, raw, read, spoken, typed, write
+from tacitd.events import Prompt, Record
+from tacitd.sources.base import OwnCalls
+from tacitd.sources.claude_code.line_reader import LineReader
+from tacitd.sources.explain import judge_transcript
+from tacitd.sources.transcript import Tail
+
+OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:")
+REJECTED = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse pnpm"
+FOREIGN = "The tool use was rejected. The user provided the following reason for the rejection: use uv"
+_NUMBERS = count()
+
+
+def result(content: Any, more: tuple[dict[str, Any], ...] = (), **fields: Any) -> bytes:
+    """A tool's result, and further blocks in the same record."""
+    error = fields.pop("error", False)
+    block = {"tool_use_id": "t", "type": "tool_result", "content": content, "is_error": error}
+    return raw(
+        type="user", uuid=f"r{next(_NUMBERS)}", message={"role": "user", "content": [block, *more]}, **fields
+    )
+
+
+SESSION = [
+    typed("first", "u1"),
+    spoken("Shall I?"),
+    spoken("", {"content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]}),
+    result("ok", toolUseResult={"stdout": "ok"}),
+    result("not found", error=True),
+    result(REJECTED, error=True),
+    result([{"type": "text", "text": FOREIGN}], error=True),
+    result("x", toolUseResult={"answers": {"Colour?": "blue"}}),
+    result("x", ({"type": "text", "text": "and keep it small"},)),
+    typed("a sub-agent's", "u2", isSidechain=True),
+    queue("enqueue", "meanwhile"),
+    queue("remove", "meanwhile"),
+    raw(type="system", subtype="turn_duration"),
+    typed("last", "u3"),
+]
+
+
+def respell(line: bytes, style: str) -> bytes:
+    """The same record as another writer of JSON would spell it."""
+    record = json.loads(line)
+    if style == "spaced":
+        return json.dumps(record).encode() + b"\n"
+    if style == "wide":
+        return b" " + json.dumps(record, separators=(" ,\t", "  :  ")).encode() + b" \r\n"
+    if style == "sorted":
+        return json.dumps(record, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    if style == "reversed":
+        return json.dumps(_reversed(record), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    # Every letter of every value that is not a key's: the hardest spelling that is still JSON.
+    return json.dumps(_marked(record)).replace("\\ue000", "\\u00").encode() + b"\n"
+
+
+def _reversed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _reversed(value[key]) for key in reversed(value)}
+    return [_reversed(one) for one in value] if isinstance(value, list) else value
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _marked(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_marked(one) for one in value]
+    return "".join(f"\ue000{ord(c):02x}" for c in value) if isinstance(value, str) else value
+
+
+def prompts(path: Path) -> list[Prompt]:
+    return list(read(path).list_prompts(0))
+
+
+@pytest.mark.parametrize("style", ["spaced", "wide", "sorted", "reversed", "escaped"])
+def test_the_spelling_of_a_line_makes_no_difference(tmp_path: Path, style: str) -> None:
+    """S-05: the same words are found with other spacing, another order of keys and escaped letters."""
+    compact, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write(compact, *SESSION)
+    write(other, *(respell(line, style) for line in SESSION))
+    found = prompts(compact)
+    assert prompts(other) == found
+    assert [prompt.text for prompt in found] == [
+        "first", "use pnpm", "use uv", "blue", "and keep it small", "meanwhile", "last",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", ["compact", "wide", "escaped"])
+def test_the_fast_path_finds_what_the_explained_reading_finds(tmp_path: Path, style: str) -> None:
+    """S-05: with verdicts, every line of a person's type is decoded in full; the prompts are the same."""
+    path = tmp_path / "a.jsonl"
+    write(path, *(line if style == "compact" else respell(line, style) for line in SESSION))
+    judged = [prompt for one in judge_transcript(path, SOURCE) for prompt in one.prompts]
+    assert prompts(path) == judged
+
+
+def read_block(data: bytes, cuts: list[int] | None = None) -> tuple[tuple[Record, ...], dict[str, int]]:
+    """Read complete lines in one block, or in several."""
+    reader = LineReader(Path("x.jsonl"), OWN)
+    edges = [0, *sorted(cuts or []), len(data)]
+    for first, last in pairwise(edges):
+        reader.read_lines(first, data[first:last], last - first)
+    return reader.buffer.list_records(0, len(data)), dict(reader.counts)
+
+
+def test_two_records_on_one_line_and_a_blank_line() -> None:
+    """CLAUDE_CODE fact 7: each keeps its own offsets, although lines and records are as many."""
+    one, two, three = typed("one", "u1"), typed("two", "u2"), typed("three", "u3")
+    records, counts = read_block(one[:-1] + two + b"\n" + three)
+    assert [(r.start, r.prompts[0].text) for r in records] == [
+        (0, "one"),
+        (len(one) - 1, "two"),
+        (len(one + two), "three"),
+    ]
+    assert counts == {"damaged": 1, "salvaged": 2}
+
+
+def test_bytes_after_the_last_newline_are_left_for_later() -> None:
+    """CLAUDE_CODE section 13: a line that is still being written is not read."""
+    whole, torn = typed("one", "u1"), typed("two", "u2")
+    reader = LineReader(Path("x.jsonl"), OWN)
+    reader.read_lines(0, whole + torn[:-1], len(whole))
+    assert [r.uuid for r in reader.buffer.list_records(0, len(whole + torn))] == ["u1"]
+
+
+def test_repeated_requests_are_not_decoded_and_name_no_time() -> None:
+    """CLAUDE_CODE section 14.2: the client's own copies change nothing, whether they are decoded or skipped."""
+    request = b'{"type":"api-request","sessionId":"other","timestamp":"2030-01-01T00:00:00Z","a":{"b":1}}\n'
+    spaced = request.replace(b'":"', b'": "')
+    reader = LineReader(Path("x.jsonl"), OWN)
+    data = typed("one", "u1") + request + spaced + request + typed("two", "u2", timestamp=None)
+    reader.read_lines(0, data, len(data))
+    assert (reader.session, reader.stamp) == ("s1", "2026-11-20T10:00:00.000Z")
+    assert [r.uuid for r in reader.buffer.list_records(0, len(data))] == ["u1", "u2"]
+
+
+@examples(50)
+@given(st.lists(st.integers(0, len(SESSION)), max_size=4), st.permutations(range(len(SESSION))))
+def test_the_cut_into_blocks_makes_no_difference(cuts: list[int], order: list[int]) -> None:
+    """DESIGN "Sources": the records do not depend on where the bytes were cut."""
+    lines = [SESSION[at] for at in order]
+    offsets = [sum(map(len, lines[:cut])) for cut in cuts]
+    data = b"".join(lines)
+    assert read_block(data, offsets) == read_block(data)
+
+
+def test_the_context_of_a_prompt_reaches_back_over_blocks(tmp_path: Path) -> None:
+    """S-05: the assistant's text before a prompt, over any number of tool calls and slices."""
+    path = tmp_path / "a.jsonl"
+    call = spoken("", {"content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]})
+    write(path, spoken("Which one?"), *[call] * 50, typed("this one", "u1"))
+    tail = Tail(path, 0, SOURCE)
+    while tail.read_next_slice(700).more:
+        pass
+    assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("this one", "Which one?")]
