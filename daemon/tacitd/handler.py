@@ -305,6 +305,8 @@ class Footprint:
     copies: Sequence[Path] = ()
     """Generated files for the client whose whole text is tacitd's. Removed also without `--purge`, because nothing keeps
     them up to date any more."""
+    edited_copies: Sequence[Path] = ()
+    """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
 
 
 @dataclass(frozen=True, slots=True)

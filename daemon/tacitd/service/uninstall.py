@@ -75,6 +75,9 @@ def uninstall_daemon(
         by_name = footprints()
         for file in dict.fromkeys(file for one in by_name.values() for file in one.copies):
             yield from _unlink_file(file)
+        reasons = {file: why for one in by_name.values() for file, why in one.reasons.items()}
+        for file in dict.fromkeys(file for one in by_name.values() for file in one.edited_copies):
+            yield from _name_kept(file, reasons.get(file, ""))
         if purge:
             yield from (text for text in _purge(places, by_name) if text not in said)
         else:

@@ -60,5 +60,6 @@ class ProfileRules:
     def withdraw_rule(self, id: str) -> None:
         """Remove the path from the profile. Raises OSError, FileRefusedError, FileBusyError, LogDamagedError."""
         store = ProfileStore.from_environ(self._environ, self._clock)
+        store.by_person = True  # the person deleted the line: an old profile is no wrong clock
         with closing(store.log):
             store.remove_value(id)

@@ -7,6 +7,7 @@ within a minute. How the file changes belongs to `rules_plan`, how it is written
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tacitd_handlers.reach.rules_plan import (
     plan_removal,
     plan_update,
 )
-from tacitd_handlers.reach.rules_text import RuleSection, make_section
+from tacitd_handlers.reach.rules_text import RuleSection, choose_lines, make_section
 
 JOB, CHECK = "user-rules", "reach-check"
 PROBLEMS = ("reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
@@ -53,6 +54,8 @@ class ReachHandler(BaseHandler):
         self._looked_at = float("-inf")
         self._due_at: float | None = None
         self._restore = False
+        self._lock = threading.Lock()
+        """Held while the file is changed: a session may start while the job runs."""
         self._state = "none"
         self._left_out = 0
 
@@ -67,7 +70,8 @@ class ReachHandler(BaseHandler):
             self._restore = True
         if isinstance(event, SessionStarted) or (isinstance(event, Due) and event.job == JOB):
             try:
-                self._update(tools)
+                with self._lock:
+                    self._update(tools)
             except FileBusyError:
                 self._stamp = None  # the job comes again in 20 s
             except (OSError, TacitdError) as error:
@@ -165,8 +169,8 @@ class ReachHandler(BaseHandler):
                 case LeaveFile(why, until):
                     self._due_at = until
                     self._state = why or ("current" if file.memory.written.rules else "none")
-            held = len(file.memory.written.rules)
-            self._left_out = max(0, sum(len(one.lines) for one in sections) - held)
+            fit = sum(len(one.lines) for one in choose_lines(sections))
+            self._left_out = sum(len(one.lines) for one in sections) - fit
             return
 
     def _take_out(self, file: UserRulesFile) -> None:

@@ -151,7 +151,7 @@ def rules_footprint(environ: Mapping[str, str]) -> Footprint:
     if seen is not None and has_only_generated(seen.data, memory):
         return Footprint(places=[path.parent], copies=[path])
     why = "it has lines that tacitd did not write, or is not tacitd's"
-    return Footprint(kept=[path], places=[path.parent], reasons={path: why})
+    return Footprint(edited_copies=[path], places=[path.parent], reasons={path: why})
 
 
 def _memory_name(path: Path) -> str:

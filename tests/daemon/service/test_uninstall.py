@@ -150,6 +150,8 @@ def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
 def test_a_copy_for_the_client_is_always_removed(places: Paths, tmp_path: Path, purge: bool) -> None:
     """A generated copy would be loaded for ever and never updated; a link or a directory under its name stays."""
     copy, link, directory = tmp_path / "copy.md", tmp_path / "link.md", tmp_path / "directory.md"
+    edited = tmp_path / "edited.md"
+    edited.write_text("mine")
     copy.write_text("generated")
     link.symlink_to(copy)
     directory.mkdir()
@@ -158,9 +160,16 @@ def test_a_copy_for_the_client_is_always_removed(places: Paths, tmp_path: Path, 
             places,
             None,
             purge=purge,
-            footprints=lambda: {"toy": Footprint(copies=[link, copy, directory, tmp_path / "none.md"])},
+            footprints=lambda: {
+                "toy": Footprint(
+                    copies=[link, copy, directory, tmp_path / "none.md"],
+                    edited_copies=[edited],
+                    reasons={edited: "it has a line of yours"},
+                )
+            },
         )
     )
+    assert edited.read_text() == "mine" and f"kept {edited}: it has a line of yours" in said
     assert not copy.exists() and link.is_symlink() and directory.is_dir()
     assert said.count(f"removed {copy}") == 1
 

@@ -31,6 +31,7 @@ def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
     reach.know(size="Size: big")
     reach.wait(10 * MINUTE)
     assert reach.path.stat().st_mtime_ns == first.st_mtime_ns and reach.bench.status["state"] == "waits"
+    assert reach.bench.status_lines == [f"1 lines about you in {reach.path}; newer lines follow within a day"]
     reach.bench.settle(DAY)
     reach.wait()
     assert reach.bullets == ["Likes: red", "Size: big"]
@@ -302,4 +303,8 @@ def test_uninstall_removes_it_only_if_it_is_whole_and_ours(reach: ReachBox) -> N
     assert rules_footprint(environ.environ).copies == [reach.path]
     reach.edit("- a\n", "- a\n- mine\n")
     left = rules_footprint(environ.environ)
-    assert left.copies == () and left.kept == [reach.path] and "did not write" in left.reasons[reach.path]
+    assert (
+        left.copies == ()
+        and left.edited_copies == [reach.path]
+        and "did not write" in left.reasons[reach.path]
+    )
