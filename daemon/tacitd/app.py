@@ -67,6 +67,7 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.transcript import read_records
 from tacitd.sources.watch import WatchdogWatcher
+from tacitd.state.hint_spool import take_spooled_hints
 from tacitd.state.layout import StateLayout
 from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
@@ -137,6 +138,7 @@ class App:
         except (OSError, TacitdError) as error:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
+        self._take_spooled_hints()
         self._save_budget()
         if not self.stopping.is_set():  # its threads have ended then
             self.engine.dispatcher.statuses.renew_all()
@@ -150,6 +152,14 @@ class App:
         """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
         with suppress(OSError, TacitdError):
             self.budget.save_unwritten()
+
+    def _take_spooled_hints(self) -> None:
+        """What hooks said while no daemon answered. A file that cannot be read is no loss, because hints only save time."""
+        if (hooks := self.engine.source.hooks) is None:
+            return
+        for data in take_spooled_hints(self.paths.state_dir):
+            if (hint := hooks.read_hint(data)) is not None:
+                self.engine.take_hint(hint)
 
     def _open_handler(self, name: str, consumer: Consumer) -> bool:
         """Open a handler with its commits. On failure, record a degradation and return False; other handlers still start."""

@@ -26,7 +26,7 @@ from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
-from tacitd.sources.base import Source
+from tacitd.sources.base import SessionHint, Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.position import find_baselines
@@ -302,6 +302,17 @@ class Engine:
         self.watched_files.watch_project(place.project)
         if before is None or before.project != place.project:
             self.dispatcher.post_event(SessionStarted(session, path, place.project, self.clock.now()))
+
+    def take_hint(self, hint: SessionHint) -> None:
+        """A client's hook said something about a session: its transcript is read now, and if it ended, it ends soon.
+
+        Engine thread. A path that is no transcript of the source has no effect.
+        """
+        if hint.ended:
+            self.sessions.note_left(hint.session)
+        else:
+            self.sessions.note_returned(hint.session)
+        self.follower.note_hint(hint.transcript)
 
     def end_session(self, ended: EndedSession) -> None:
         """A session ended: its queued prompts count as sent, and each handler that did or will do something in it gets the

@@ -47,6 +47,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.list_entries()]},
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
+        "hint": lambda params: _take_hint(app, params),
         "undo": lambda params: _undo(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
         "stop": lambda _: _stop(app),
@@ -143,6 +144,18 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Pass on what a client's hook said. Answers at once, because a person's prompt waits for the hook.
+
+    `input`: what the hook got from the client. Returns whether it was understood.
+    """
+    data, hooks = params.get("input"), app.engine.source.hooks
+    hint = hooks.read_hint(data) if hooks is not None and isinstance(data, dict) else None
+    if hint is not None:
+        app.engine.call_soon(partial(app.engine.take_hint, hint))
+    return {"taken": hint is not None}
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

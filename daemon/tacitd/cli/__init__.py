@@ -71,6 +71,7 @@ COMMANDS: dict[str, CommandRow] = {
     "context": CommandRow(
         "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
     ),
+    "hooks": CommandRow("tacitd.cli.hooks_command:hooks", "Optional hooks in Claude Code.", CARE),
     "help": CommandRow("tacitd.cli.help_commands:show_help", "Show the help of a command.", CARE),
     "completion": CommandRow(
         "tacitd.cli.help_commands:completion", "Print the completion script for a shell.", CARE

@@ -162,6 +162,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
     What was learned stays, and is named.
     """
+    from tacitd.cli.hooks_command import make_installer
     from tacitd.cli.plugin_table import TABLE_FILE
     from tacitd.handler import Footprint
     from tacitd.plugins import find_plugins
@@ -172,6 +173,8 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
     places = get_paths()
     manager = _manager(places)
+    for text in make_installer(places).remove_all():
+        echo_message(text)
 
     def footprints() -> dict[str, Footprint]:
         table = cache_dir(os.environ) / TABLE_FILE

@@ -47,6 +47,9 @@ STATE_FILES = (
 MODEL_DIRECTORIES = ("work", "children")
 """The directories of `model/` in the state directory. A daemon that never called the model has made only one of them."""
 
+OWN_DIRECTORIES = ("hooks",)
+"""Directories of the state directory that have nothing but tacitd's files in them."""
+
 SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
 
@@ -168,6 +171,9 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
                 shutil.rmtree(directory)
         with suppress(OSError):
             model.rmdir()
+    for directory in _directories(state_dir):
+        if directory.name in OWN_DIRECTORIES:
+            shutil.rmtree(directory)
     for directory in _directories(handlers):
         # The log identifies the directories of handlers that are not installed any more.
         if directory.name in names or (directory / "log.jsonl").is_file():

@@ -117,6 +117,61 @@ class ContextFiles:
     """The directory of instruction files that are all loaded; "" if the client has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionHint:
+    """What a client's hook says about a session. It may be wrong, late or missing; the transcript is the truth."""
+
+    session: str
+    transcript: Path
+    """An absolute path that the hook claims; it may be anything."""
+    ended: bool
+    """Whether the client says that the session ended; otherwise it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookEntry:
+    """An entry of tacitd's in a client's settings."""
+
+    event: str
+    command: str
+    path: tuple[str | int, ...]
+    """Keys and indexes from the top of the settings file."""
+
+
+class HookFormat(Protocol):
+    """How a client's hooks are set up, and what they say. Texts are whole settings files."""
+
+    @property
+    def program(self) -> Path:
+        """The program that the hooks run, to be copied to a stable place."""
+        ...
+
+    @property
+    def program_name(self) -> str:
+        """The name of the copy. Entries are recognised by it."""
+        ...
+
+    def find_settings(self, home: Path, project: Path | None) -> Path:
+        """The settings file of the client with this directory, or a person's own one in a project."""
+        ...
+
+    def list_entries(self, text: str) -> list[HookEntry]:
+        """tacitd's entries. Raises FileRefusedError if the text is not understood."""
+        ...
+
+    def add_entries(self, text: str, command: str) -> str:
+        """The text with one entry for each event that runs `command`. Raises FileRefusedError."""
+        ...
+
+    def remove_entries(self, text: str) -> str:
+        """The text without tacitd's entries. Raises FileRefusedError."""
+        ...
+
+    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
+        """Given what a hook got from the client, return what it says; None if it is not understood."""
+        ...
+
+
 class Assembler(Protocol):
     """Turns the bytes of one transcript into records, in file order. Used by one thread; opens no file."""
 
@@ -215,6 +270,11 @@ class Source(Protocol):
     @property
     def context_files(self) -> ContextFiles:
         """The files of a project that the client loads into a session."""
+        ...
+
+    @property
+    def hooks(self) -> HookFormat | None:
+        """The client's hooks; None if it has none."""
         ...
 
     def is_transcript(self, path: str) -> bool:

@@ -70,6 +70,7 @@ class Follower:
             _Root(os.fspath(root), watcher_for(root, wake, source.is_transcript)) for root in source.roots
         ]
         self._known = KnownStamps()
+        self._hinted: set[str] = set()
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
         self._first = True
@@ -90,7 +91,12 @@ class Follower:
         """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
-        hints = [{str(hint) for hint in root.watcher.drain_hints()} for root in self._roots]
+        hinted, self._hinted = self._hinted, set()
+        hints = [
+            {str(hint) for hint in root.watcher.drain_hints()}
+            | {path for path in hinted if path.startswith(f"{root.top}/")}
+            for root in self._roots
+        ]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
         if full or self._first or any(lost) or self._jumped(now) or now >= self._full_at:
             self._compare_all(now)
@@ -98,6 +104,14 @@ class Follower:
             self._compare_some(hints, now)
         self._last = (self._clock.now(), now)
         return self._known.take_changes()
+
+    def note_hint(self, path: Path) -> None:
+        """Compare this file in the next poll, if it is a transcript below a root. The path may be anything."""
+        real = os.path.realpath(path)
+        for root in self._roots:
+            top = os.path.realpath(root.top)
+            if real.startswith(f"{top}/") and self._is_transcript(real):
+                self._hinted.add(root.top + real.removeprefix(top))
 
     def next_in(self) -> float:
         """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""

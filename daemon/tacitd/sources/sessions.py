@@ -1,7 +1,7 @@
 """When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
-sooner if the client that ran it is gone. A client counts as gone only if it was seen alive here before, with its start
+sooner if the client that ran it is gone, or says so itself (a hook). A client counts as gone only if it was seen alive here before, with its start
 time, because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
 The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
 seconds while a session is live.
@@ -27,6 +27,10 @@ LOOK_EVERY = 10.0
 """Seconds between two checks of the claims while a session is live."""
 LOOK_AT_MOST_EVERY = 5.0
 """Minimum seconds between two checks, however often `take_ended` is called."""
+LEFT_FOR = 1.0
+"""Seconds without growth after which a session ends whose client said that it ended (a hook)."""
+LAST_RECORDS = 10.0
+"""Seconds after that message within which growth is the session's last records, not new work."""
 FORGET = 3600.0
 """Seconds after which an ended session is forgotten."""
 
@@ -62,6 +66,8 @@ class _Session:
     at: float = 0.0
     grown: float = -math.inf
     ended: bool = False
+    left: float | None = None
+    """When its client said that it ended (monotonic seconds); None: it did not, or work went on since."""
 
 
 @dataclass(slots=True)
@@ -115,6 +121,18 @@ class Sessions:
         session.at = max(session.at, self._clock.now())
         self._mark_alive(session, 0.0)
 
+    def note_left(self, session_id: str) -> None:
+        """The session's client said that it ended: it ends as soon as its transcript is quiet for a second."""
+        now = (
+            self._clock.monotonic()
+        )  # its growth may be read later, so a session that is not known yet is kept too
+        self._sessions.setdefault(session_id, _Session(ended=True, grown=now)).left = now
+
+    def note_returned(self, session_id: str) -> None:
+        """The session's client said that it goes on, for example because a person resumed it."""
+        if (session := self._sessions.get(session_id)) is not None:
+            session.left = None
+
     def get_client(self, session_id: str) -> str:
         """Identifies the interactive client that was seen alive running this session; "" if there was none."""
         return next(
@@ -144,7 +162,10 @@ class Sessions:
     def next_in(self) -> float:
         """Seconds until `take_ended` may have a result; infinity while no session is live."""
         now = self._clock.monotonic()
-        quiet = [session.grown + self.idle for session in self._live_ones()]
+        quiet = [
+            session.grown + self.idle if session.left is None else _leaves_at(session)
+            for session in self._live_ones()
+        ]
         gone = [
             client.gone_since + GONE_FOR
             for clients in self._clients.values()
@@ -202,6 +223,8 @@ class Sessions:
     def _ends_at(self, name: str, session: _Session) -> float:
         """The monotonic time at which a session ends if nothing more happens."""
         idle, clients = session.grown + self.idle, list(self._get_clients(name).values())
+        if session.left is not None:
+            return min(idle, _leaves_at(session))
         if not clients or any(one.gone_since is None or session.grown > one.gone_since for one in clients):
             return idle
         return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
@@ -220,11 +243,16 @@ class Sessions:
     def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
         session.ended = False
+        if session.left is not None and session.grown > session.left + LAST_RECORDS:
+            session.left = None
 
     def _get_clients(self, name: str) -> dict[int, _Client]:
         return self._clients.get(name, {})
 
     def _is_running(self, name: str) -> bool:
+        session = self._sessions.get(name)
+        if session is not None and session.left is not None:
+            return False  # the process may take a moment to end, or run another session by now
         return any(client.gone_since is None for client in list(self._get_clients(name).values()))
 
     def _places(self, name: str, session: _Session) -> set[str]:
@@ -249,6 +277,8 @@ class Sessions:
         clients = self._get_clients(name).values()
         if clients and all(_is_gone(client, session, now) for client in clients):
             return "gone"
+        if session.left is not None and now >= _leaves_at(session):
+            return "gone"
         return "idle" if now - session.grown >= self.idle else None
 
     def _check_clients(self, now: float) -> None:
@@ -270,6 +300,11 @@ class Sessions:
             if session.ended and now - session.grown > FORGET + self.idle and not self._is_running(name):
                 del self._sessions[name]
                 self._clients.pop(name, None)
+
+
+def _leaves_at(session: _Session) -> float:
+    """When a session ends whose client said that it ended: monotonic seconds."""
+    return max(session.left or 0.0, session.grown) + LEFT_FOR
 
 
 def _is_gone(client: _Client, session: _Session, now: float) -> bool:

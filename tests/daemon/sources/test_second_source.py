@@ -103,6 +103,7 @@ class Talks:
     name: str = "Talks"
     absent_hint: str = "Talk once."
     context_files: ContextFiles = field(default_factory=ContextFiles)
+    hooks: None = None
 
     @property
     def roots(self) -> Sequence[Path]:

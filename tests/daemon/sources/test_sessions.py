@@ -264,3 +264,48 @@ def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
     at = first.at
     assert [end.session for end in scene.later(GONE_FOR)] == ["s1"] and scene.wall == at
     assert [one.session for one in scene.sessions.list_endings()] == ["s2"]
+
+
+def test_a_session_whose_client_said_that_it_ended_ends_when_it_is_quiet(scene: Scene) -> None:
+    """S-20: its last records may follow the hook; the process may still be there."""
+    scene.processes[7] = "start"
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.later(60)
+    scene.sessions.note_left("s1")
+    assert scene.sessions.next_in() <= 1.0 and scene.sessions.is_live("s1")
+    assert scene.later(0.5) == []
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(0.9) == []
+    ended = scene.later(0.1)
+    assert [(one.session, one.why) for one in ended] == [("s1", "gone")]
+    assert not scene.sessions.is_live("s1") and not scene.sessions.is_live_in(lambda cwd: cwd == "/w")
+    scene.sessions.note_growth(T, "s1", "/w", None)  # a last record: it ends again, at once
+    assert [one.session for one in scene.later(1)] == ["s1"]
+    assert math.isinf(scene.sessions.next_in())
+
+
+def test_a_session_that_goes_on_after_that_message_is_live_again(scene: Scene) -> None:
+    """A resumed session says so itself, or grows later: then only idle time or the gone client ends it."""
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_left("s1")
+    scene.later(2)
+    scene.sessions.note_returned("s1")
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(60) == [] and scene.sessions.is_live("s1")
+    scene.sessions.note_left("s1")
+    assert scene.later(1) != []
+    scene.later(60)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(60) == [] and scene.sessions.is_live("s1")
+    scene.sessions.note_returned("unknown")
+
+
+def test_a_message_may_come_before_the_transcript_is_read(scene: Scene) -> None:
+    """A session of a second: the hook is faster than the reader. A session without a transcript is forgotten."""
+    scene.sessions.note_left("s1")
+    scene.sessions.note_left("never")
+    assert scene.later(0.2) == []
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert [one.session for one in scene.later(1.0)] == ["s1"]
+    assert scene.later(4000 + IDLE) == [] and math.isinf(scene.sessions.next_in())

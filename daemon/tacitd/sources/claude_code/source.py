@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.events import ToolAnswer
-from tacitd.sources.base import ClientUse, ContextFiles, OwnCalls, SessionClaim
+from tacitd.sources.base import ClientUse, ContextFiles, HookFormat, OwnCalls, SessionClaim
 from tacitd.sources.claude_code import session_files, tool_answers
 from tacitd.sources.claude_code.client_versions import list_clients
+from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.sources.claude_code.line_reader import LineReader
 
 SUFFIX = ".jsonl"
@@ -36,6 +37,7 @@ class ClaudeCode:
     name: str = "Claude Code"
     absent_hint: str = "Use Claude Code once, or set CLAUDE_CONFIG_DIR."
     context_files: ContextFiles = CONTEXT_FILES
+    hooks: HookFormat = field(default_factory=ClaudeCodeHooks)
 
     @property
     def roots(self) -> Sequence[Path]:

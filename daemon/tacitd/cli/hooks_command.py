@@ -1,0 +1,102 @@
+"""`tacitd hooks`: optional hooks in Claude Code that tell the daemon at once what happens in a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli import OrderedGroup
+from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
+from tacitd.errors import FAILED, UnavailableError
+
+if TYPE_CHECKING:
+    from tacitd.service.hook_installation import HookInstaller, HooksReport
+    from tacitd.state.paths import Paths
+
+FOR_PROJECT = click.option(
+    "--project",
+    is_flag=True,
+    help="In your own settings of this project (.claude/settings.local.json), not in those of all projects.",
+)
+
+
+@click.group(cls=OrderedGroup)
+def hooks() -> None:
+    """Hooks in Claude Code: not needed, but with them lines are written seconds after a session ends, not minutes."""
+
+
+@hooks.command(epilog="\b\nExample: tacitd hooks install")
+@FOR_PROJECT
+def install(project: bool) -> None:
+    """Add the hooks to Claude Code's settings. Nothing else in the file changes, and a copy of it is kept.
+
+    Each hook runs a small program for some milliseconds. It prints nothing, and sends nothing off this machine.
+    """
+    report = make_installer(get_paths()).install(_find_project(project))
+    where = escape_output(str(report.settings))
+    if not report.changed:
+        echo_message(f"the hooks are in {where} already")
+        return
+    echo_message(f"added {', '.join(entry.event for entry in report.entries)} to {where}")
+    if report.backup is not None:
+        echo_message(f"the file as it was: {report.backup}")
+
+
+@hooks.command(epilog="\b\nExample: tacitd hooks uninstall")
+@FOR_PROJECT
+def uninstall(project: bool) -> None:
+    """Remove exactly the hooks that tacitd added, also those of an older version."""
+    report = make_installer(get_paths()).remove(_find_project(project))
+    where = escape_output(str(report.settings))
+    echo_message(f"removed from {where}" if report.changed else f"there are no hooks of tacitd in {where}")
+
+
+@hooks.command(epilog="\b\nExample: tacitd hooks status --json")
+@FOR_PROJECT
+@click.option(
+    "--json", "as_json", is_flag=True, help="As JSON: the file, the events and whether they are up to date."
+)
+@click.pass_context
+def status(ctx: click.Context, project: bool, as_json: bool) -> None:
+    """Show which hooks are installed. Exits with 1 if they do not run the installed program."""
+    report = make_installer(get_paths()).inspect(_find_project(project))
+    if as_json:
+        events = [entry.event for entry in report.entries]
+        echo_json({"settings": str(report.settings), "events": events, "stale": report.stale})
+    else:
+        _echo_report(report)
+    ctx.exit(FAILED if report.stale else 0)
+
+
+def _echo_report(report: HooksReport) -> None:
+    click.echo(escape_output(str(report.settings)))
+    for entry in report.entries:
+        click.echo(f"  {entry.event}")
+    if not report.entries:
+        echo_message("no hooks of tacitd; `tacitd hooks install` adds them")
+    elif report.stale:
+        echo_message("they run another program than the installed one: `tacitd hooks install` mends that")
+
+
+def _find_project(wanted: bool) -> Path | None:
+    if not wanted:
+        return None
+    from tacitd.files.git import find_repository
+
+    here = resolve_directory(None).resolve()
+    found = find_repository(here)
+    return found.top if found is not None else here
+
+
+def make_installer(paths: Paths) -> HookInstaller:
+    """The installer for the client of this environment. Raises UnavailableError if its client has no hooks."""
+    from tacitd.clock import SystemClock
+    from tacitd.service.hook_installation import HookInstaller
+    from tacitd.sources.registry import make_source
+
+    source = make_source(paths.config_dir)
+    if source.hooks is None:
+        raise UnavailableError(f"{source.name} has no hooks", "none are needed: tacitd reads the transcripts")
+    return HookInstaller(source.hooks, paths, SystemClock())

@@ -1,0 +1,111 @@
+"""The program that Claude Code runs for its hooks: it tells the daemon what happened, and never disturbs the client.
+
+    python3 -I -S hook_program.py SOCKET SPOOL
+
+`tacitd hooks install` copies this file into the state directory, so it must not import tacitd. It hands the hook's JSON
+from standard input to the daemon's socket. If no daemon answers, what is no person's words of it (FIELDS) goes to the
+spool file, which the next daemon reads. It prints nothing and exits with 0, whatever happens. In tacitd's own model calls
+it does nothing (SPEC S-62).
+
+A prompt waits for this program, so on the usual path it imports only what the interpreter has loaded already, and
+`_socket`: importing `json` or `socket` takes as long as starting Python.
+"""
+
+import os
+import sys
+import time
+
+MARK = "TACITD_CHILD"
+LONGEST = 64 << 20
+"""Bytes that are read of standard input; more is no hook's input."""
+SENT = 1 << 20
+"""Bytes that are sent as they are. Of a longer input only FIELDS are sent."""
+PATIENCE = 0.05
+"""Seconds for the socket, so that a daemon that hangs delays nothing."""
+SPOOL_LIMIT = 256 << 10
+"""Bytes. A spool file that has more takes no further lines: hints help, but nothing depends on them."""
+FIELDS = ("hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger")
+"""What is kept of an input that is spooled."""
+LONGEST_FIELD = 4096
+"""Bytes; a longer field is left out."""
+
+
+def read_input() -> bytes:
+    """All of standard input; b"" if it is longer than LONGEST. It is read to its end, so that the client can write it."""
+    data = bytearray()
+    while part := os.read(0, 1 << 16):
+        data += part if len(data) <= LONGEST else b""
+    return bytes(data) if len(data) <= LONGEST else b""
+
+
+def send_input(path: str, data: bytes) -> bool:
+    """Call the daemon's method `hint` with this JSON. Return whether it answered in time. Raises OSError."""
+    import _socket
+
+    deadline = time.monotonic() + PATIENCE
+    peer = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    peer.settimeout(PATIENCE)
+    peer.connect(path)
+    # A newline ends a request; in JSON it is white space, since in a text it is escaped.
+    body = data.replace(b"\n", b" ").replace(b"\r", b" ")
+    request = b'{"jsonrpc":"2.0","id":1,"method":"hint","params":{"input":' + body + b"}}\n"
+    sent = 0
+    while sent < len(request):
+        peer.settimeout(max(0.001, deadline - time.monotonic()))
+        sent += peer.send(request[sent:])
+    peer.settimeout(max(0.001, deadline - time.monotonic()))
+    return bool(peer.recv(4096))
+
+
+def reduce_input(data: bytes) -> bytes:
+    """Return the FIELDS of a hook's input as one line of JSON; b"" if it names no event.
+
+    The fields are searched for, not parsed. In a text of the input their quotes would be escaped, so they are only found as
+    keys, as Claude Code writes them, without white space.
+    """
+    kept = []
+    for name in FIELDS:
+        key = b'"' + name.encode() + b'":"'
+        begin = data.find(key)
+        if begin < 0:
+            continue
+        end = start = begin + len(key)
+        while end - start <= LONGEST_FIELD and data[end : end + 1] not in (b'"', b""):
+            end += 2 if data[end : end + 1] == b"\\" else 1
+        if data[end : end + 1] == b'"':
+            kept.append(data[begin : end + 1])
+    found = b"{" + b",".join(kept) + b"}"
+    return found if found.startswith(b'{"hook_event_name"') and b"\n" not in found else b""
+
+
+def spool_line(path: str, line: bytes) -> None:
+    """Append to the spool file (0600) with one write, unless it is full or not a regular file of this user. Raises OSError."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fd = os.open(path, flags, 0o600)
+    status = os.fstat(fd)
+    is_regular = (status.st_mode & 0o170000) == 0o100000
+    if is_regular and status.st_uid == os.getuid() and status.st_size < SPOOL_LIMIT:
+        os.write(fd, line + b"\n")
+    os.close(fd)
+
+
+def main() -> None:
+    """Read one hook's input and pass it on. Raises OSError."""
+    data = read_input().strip()
+    if os.environ.get(MARK) or len(sys.argv) != 3 or not data.startswith(b"{"):
+        return
+    small = data if len(data) <= SENT else reduce_input(data)
+    try:
+        if small and send_input(sys.argv[1], small):
+            return
+    except OSError:
+        pass
+    if kept := reduce_input(data):
+        spool_line(sys.argv[2], kept)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        os._exit(0)  # also after an error, without a traceback: the client must not notice anything

@@ -1,0 +1,165 @@
+"""Adding and removing a value in JSON text without changing any other byte. Pure.
+
+Programs and people both write settings files, and each formats them differently. A value is added at the end of its array
+or object, in the style of what is there, and removed with exactly the bytes that were added. json_document.py, which
+parses and writes a whole document, is for files whose format belongs to tacitd.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+INDENT = "  "
+"""The indent of a document that has none to follow."""
+
+Step = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One value in a container, with its offsets: of its key (of the value in an array), of the value, and its end."""
+
+    step: Step
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    """An object or an array: the offsets after its opening and of its closing bracket, and its members."""
+
+    inner: int
+    close: int
+    members: tuple[_Member, ...]
+
+
+def add_json_value(text: str, path: Sequence[str], value: Any) -> str:
+    """Append `value` to the array at `path` (keys from the top), creating the array and objects that are missing.
+
+    `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if another kind of value is in
+    the way.
+    """
+    place, depth = _skip_space(text, 0), 0
+    if not text.startswith("{", place):
+        raise ValueError("the document is not an object")
+    container = _scan(text, place)
+    for depth, key in enumerate(path, 1):
+        found = next((one for one in container.members if one.step == key), None)
+        if found is None:
+            made: Any = [value]
+            for missing in reversed(path[depth:]):
+                made = {missing: made}
+            return _append(text, container, depth, made, key)
+        place = found.value
+        container = _scan(text, place)
+        if text[place] != ("[" if depth == len(path) else "{"):
+            raise ValueError(f"{'.'.join(path[:depth])} has another kind of value than expected")
+    return _append(text, container, depth + 1, value, None)
+
+
+def remove_json_value(text: str, path: Sequence[Step]) -> str:
+    """Remove the value at `path` (keys and indexes from the top), and each container that is empty then, except the top.
+
+    Raises ValueError if there is no such value.
+    """
+    container, trail = _scan(text, _skip_space(text, 0)), list[tuple[_Container, int]]()
+    for step in path:
+        index = next((n for n, one in enumerate(container.members) if one.step == step), None)
+        if index is None:
+            raise ValueError(f"there is no {step!r}")
+        trail.append((container, index))
+        if len(trail) < len(path):
+            container = _scan(text, container.members[index].value)
+    while len(trail) > 1 and len(trail[-1][0].members) == 1:
+        trail.pop()
+    container, index = trail[-1]
+    one = container.members[index]
+    if len(container.members) == 1:
+        return text[: container.inner] + text[container.close :]
+    if index:
+        return text[: container.members[index - 1].end] + text[one.end :]
+    return text[: one.start] + text[container.members[1].start :]
+
+
+def _append(text: str, container: _Container, depth: int, value: Any, key: str | None) -> str:
+    """Add a member at the end. `depth`: of the new member, 1 in the top object."""
+    members = container.members
+    if members:
+        before = text[container.inner if len(members) == 1 else members[-2].end : members[-1].start]
+        lead = before[before.find(",") + 1 :]
+        if len(members) == 1 and not lead and not _is_compact(text):
+            lead = " "
+        at, tail = members[-1].end, text[members[-1].end :]
+        opening = ","
+    else:
+        unit = _find_indent(text)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        lead = f"{newline}{unit * depth}" if unit else ""
+        at, opening = container.inner, ""
+        tail = (f"{newline}{unit * (depth - 1)}" if unit else "") + text[container.close :]
+    return text[:at] + opening + lead + _render(text, value, key, lead) + tail
+
+
+def _render(text: str, value: Any, key: str | None, lead: str) -> str:
+    """The member as text: on several lines if the document is, indented like `lead`, the white space before it."""
+    unit = _find_indent(text) if "\n" in lead else ""
+    if unit:
+        made = json.dumps(value, ensure_ascii=False, indent=unit).replace(
+            "\n", "\n" + lead.rpartition("\n")[2]
+        )
+        newline = "\r\n" if "\r\n" in text else "\n"
+        made = made.replace("\n", newline)
+        return made if key is None else f"{json.dumps(key)}: {made}"
+    compact = (",", ":") if _is_compact(text) else (", ", ": ")
+    made = json.dumps(value, ensure_ascii=False, separators=compact)
+    return made if key is None else json.dumps(key) + compact[1] + made
+
+
+def _is_compact(text: str) -> bool:
+    """Whether the document has no white space after its colons."""
+    return re.search(r'"\s*:\S', text) is not None
+
+
+def _find_indent(text: str) -> str:
+    """The white space before the first member on a line of its own; INDENT if there are no members; "" on one line."""
+    found = re.search(r"[\[{]\r?\n([ \t]+)", text)
+    if found is not None:
+        return found[1]
+    return INDENT if not text.strip("{}\ufeff \t\r\n") else ""
+
+
+def _scan(text: str, start: int) -> _Container:
+    """Scan an object or an array that begins at `start`. Raises ValueError if it is neither, or is damaged."""
+    if text[start : start + 1] not in ("{", "["):
+        raise ValueError("neither an object nor an array")
+    is_object, at, members = text[start] == "{", _skip_space(text, start + 1), list[_Member]()
+    while text[at : at + 1] not in ("}", "]"):
+        first, step = at, len(members)
+        name: Step = step
+        if is_object:
+            name, at = _DECODER.raw_decode(text, at)
+            at = _skip_space(text, at)
+            if text[at : at + 1] != ":":
+                raise ValueError("a key without a value")
+            at = _skip_space(text, at + 1)
+        value = at
+        _, at = _DECODER.raw_decode(text, at)
+        members.append(_Member(name, first, value, at))
+        at = _skip_space(text, at)
+        if text[at : at + 1] == ",":
+            at = _skip_space(text, at + 1)
+        elif text[at : at + 1] not in ("}", "]"):
+            raise ValueError("a comma is missing")
+    return _Container(start + 1, at, tuple(members))
+
+
+def _skip_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found is not None else at

@@ -1,0 +1,175 @@
+"""The program that a client runs for its hooks, as a real process: never an output, always exit code 0, never late."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
+from tacitd.state.hint_spool import take_spooled_hints
+
+PROGRAM = ClaudeCodeHooks.program
+STOP = {"session_id": "s1", "transcript_path": "/p/s1.jsonl", "cwd": "/w", "hook_event_name": "Stop"}
+WORDS = "my secret words"
+
+
+def encode(data: object) -> bytes:
+    """As the client writes it: one line without white space."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A short directory for the socket, and the state directory in it."""
+    (tmp_path / "hooks").mkdir()
+    yield tmp_path
+
+
+def run(home: Path, data: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the program as an entry does, and check what always holds."""
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home / "s"), str(home / "hooks/spool.jsonl")]
+    done = subprocess.run(command, input=data, env=os.environ | variables, capture_output=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    return done
+
+
+def serve(home: Path, answer: bytes | None) -> tuple[threading.Thread, list[bytes]]:
+    """A daemon that takes one request; without an answer it hangs until the program gives up."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(home / "s"))
+    listening.listen(1)
+    got: list[bytes] = []
+
+    def take() -> None:
+        with listening, listening.accept()[0] as peer:
+            peer.settimeout(10)
+            while not got or not got[-1].endswith(b"\n"):
+                if not (part := peer.recv(1 << 20)):
+                    break
+                got[:] = [b"".join([*got, part])]
+            if answer is not None:
+                peer.sendall(answer)
+            else:
+                peer.recv(1)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    return thread, got
+
+
+@pytest.mark.parametrize("text", ["plain", 'quotes " and \\ and \n newlines', "日本語", "x" * 200_000])
+def test_the_daemon_gets_the_input_as_one_request(home: Path, text: str) -> None:
+    """Whatever the prompt is, it is one line of JSON-RPC with the client's own object in it."""
+    thread, got = serve(home, b'{"result":{}}\n')
+    run(home, encode({**STOP, "prompt": text}))
+    thread.join()
+    request = json.loads(got[0])
+    assert (request["method"], request["params"]["input"]) == ("hint", {**STOP, "prompt": text})
+    assert not (home / "hooks/spool.jsonl").exists()
+
+
+def test_pretty_printed_input_is_one_line_too(home: Path) -> None:
+    """A newline between the fields is white space."""
+    thread, got = serve(home, b"{}\n")
+    run(home, json.dumps(STOP, indent=2).encode())
+    thread.join()
+    assert json.loads(got[0])["params"]["input"] == STOP
+
+
+def test_without_a_daemon_the_line_is_spooled_without_words(home: Path) -> None:
+    """Mode 0600; the next daemon takes the lines once."""
+    hostile = f'{WORDS} "session_id":"other" \\'
+    for event in ("UserPromptSubmit", "SessionEnd"):
+        run(
+            home,
+            encode({**STOP, "hook_event_name": event, "prompt": hostile, "last_assistant_message": WORDS}),
+        )
+    spool = home / "hooks/spool.jsonl"
+    assert spool.stat().st_mode & 0o777 == 0o600 and WORDS not in spool.read_text()
+    taken = take_spooled_hints(home)
+    assert [(one["hook_event_name"], one["session_id"]) for one in taken] == [
+        ("UserPromptSubmit", "s1"),
+        ("SessionEnd", "s1"),
+    ]
+    assert take_spooled_hints(home) == []
+
+
+def test_a_daemon_that_hangs_delays_nothing(home: Path) -> None:
+    """Against a start of Python that does nothing, in the same moments: less than the 100 ms that are promised more."""
+    plain = [sys.executable, "-I", "-S", "-c", "pass"]
+    more = []
+    for _ in range(3):
+        (home / "s").unlink(missing_ok=True)
+        thread, _ = serve(home, None)
+        began = time.monotonic()
+        run(home, encode(STOP))
+        middle = time.monotonic()
+        subprocess.run(plain, check=True)
+        more.append((middle - began) - (time.monotonic() - middle))
+        thread.join()
+    assert min(more) < 0.1
+    assert len(take_spooled_hints(home)) == 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"garbage",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b"{}",
+        b'{"hook_event_name":7}',
+        b"{" + b"x" * (10 << 20),
+        encode("text"),
+    ],
+)
+def test_garbage_says_nothing(home: Path, data: bytes) -> None:
+    """Nothing, half an object, 10 MB: no output, no spooled line."""
+    run(home, data)
+    assert take_spooled_hints(home) == []
+
+
+def test_an_input_of_many_megabytes_is_reduced(home: Path) -> None:
+    """The socket takes at most 4 MB."""
+    thread, got = serve(home, b"{}\n")
+    run(home, encode({**STOP, "prompt": "x" * (6 << 20)}))
+    thread.join()
+    assert json.loads(got[0])["params"]["input"] == {**STOP}
+
+
+def test_own_model_calls_say_nothing(home: Path) -> None:
+    """SPEC S-62."""
+    run(home, encode(STOP), TACITD_CHILD="1")
+    assert take_spooled_hints(home) == []
+
+
+def test_a_spool_that_is_in_the_way_or_full_is_left(home: Path) -> None:
+    """A directory, a link, a FIFO, a file at its limit."""
+    spool = home / "hooks/spool.jsonl"
+    spool.mkdir()
+    run(home, encode(STOP))
+    spool.rmdir()
+    (home / "target").write_text("theirs")
+    spool.symlink_to(home / "target")
+    run(home, encode(STOP))
+    assert (home / "target").read_text() == "theirs"
+    spool.unlink()
+    os.mkfifo(spool)
+    run(home, encode(STOP))
+    spool.unlink()
+    spool.write_bytes(b"x" * (256 << 10))
+    run(home, encode(STOP))
+    assert spool.stat().st_size == 256 << 10
+    spool.unlink()
+    run(home.parent / "gone", encode(STOP))

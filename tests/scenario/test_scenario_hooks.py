@@ -1,0 +1,94 @@
+"""Hooks with a real daemon: installed by the command, run by a shell as the client runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Daemon, MakeDaemon, until
+
+pytestmark = pytest.mark.scenario
+SETTINGS = '{\n  "model": "opus"\n}\n'
+
+
+def run_hooks(daemon: Daemon, event: str, session: str) -> None:
+    """Run every command that the settings name for this event, as the client does; none may print or fail."""
+    settings = json.loads((daemon.home / ".claude/settings.json").read_text())
+    data = {
+        "session_id": session,
+        "transcript_path": str(daemon.transcript(session)),
+        "cwd": str(daemon.project),
+        "hook_event_name": event,
+    }
+    for group in settings["hooks"][event]:
+        for one in group["hooks"]:
+            done = subprocess.run(
+                ["/bin/sh", "-c", one["command"]],
+                input=json.dumps(data, separators=(",", ":")).encode(),
+                capture_output=True,
+                timeout=30,
+            )
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def write_settings(daemon: Daemon) -> Path:
+    """A person's settings."""
+    path = daemon.home / ".claude/settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(SETTINGS)
+    return path
+
+
+def test_the_end_of_a_session_is_known_at_once(make: MakeDaemon) -> None:
+    """S-20: without hooks the session would end after its idle time of an hour; the facts are lines before that."""
+    daemon = make(SESSION__IDLE="1h")
+    write_settings(daemon)
+    daemon.start()
+    assert daemon.cli("hooks", "install").returncode == 0
+    daemon.type_("s1", "Prefers amber-1")
+    run_hooks(daemon, "UserPromptSubmit", "s1")
+    run_hooks(daemon, "Stop", "s1")
+    run_hooks(daemon, "SessionEnd", "s1")
+    daemon.wait_for_lines("Prefers amber-1")
+
+
+def test_what_hooks_said_without_a_daemon_is_taken_at_the_start(make: MakeDaemon) -> None:
+    """The spool holds no words, and is gone afterwards."""
+    daemon = make(SESSION__IDLE="1h")
+    write_settings(daemon)
+    daemon.start()
+    daemon.stop()
+    assert daemon.cli("hooks", "install").returncode == 0
+    daemon.type_("s1", "Prefers amber-2")
+    run_hooks(daemon, "SessionEnd", "s1")
+    spool = daemon.state / "hooks/spool.jsonl"
+    assert json.loads(spool.read_text())["session_id"] == "s1" and "amber" not in spool.read_text()
+    daemon.start()
+    daemon.wait_for_lines("Prefers amber-2")
+    until(lambda: not spool.exists(), 30, lambda: "the spool is still there")
+
+
+def test_hooks_come_and_go_by_command(make: MakeDaemon) -> None:
+    """Byte-equal settings afterwards; `uninstall` takes them out; hooks that stand after that are silent."""
+    daemon = make()
+    settings = write_settings(daemon)
+    assert daemon.cli("hooks", "status", "--json").returncode == 0
+    said = daemon.cli("hooks", "install")
+    assert said.returncode == 0 and "added SessionStart, UserPromptSubmit" in said.stderr
+    status = json.loads(daemon.cli("hooks", "status", "--json").stdout)
+    assert not status["stale"] and len(status["events"]) == 5 and status["settings"] == str(settings)
+    assert daemon.cli("hooks", "uninstall").returncode == 0
+    assert settings.read_text() == SETTINGS
+    assert daemon.cli("hooks", "install").returncode == 0
+    with_hooks = settings.read_text()
+    gone = daemon.cli("uninstall", "--purge", "--yes")
+    assert gone.returncode == 0 and f"removed the hooks from {settings}" in gone.stderr
+    assert settings.read_text() == SETTINGS and not (daemon.state / "hooks").exists()
+    settings.write_text(with_hooks)
+    run_hooks(daemon, "UserPromptSubmit", "s1")
+    settings.write_text("{,}")
+    wrong = daemon.cli("hooks", "install")
+    assert wrong.returncode == 1 and "hint:" in wrong.stderr and settings.read_text() == "{,}"
