@@ -40,7 +40,7 @@ MAY = {
     "config": {"errors"},
     "control": {"clock", "errors", "events"},
     "model": {"clock", "config", "errors", "events", "text"},
-    "sources": {"clock", "errors", "events", "files", "handler"},
+    "sources": {"clock", "errors", "events", "files", "handler", "text"},
     "state": {"__version__", "clock", "errors", "events", "files"},
     "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
     "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources"},

@@ -138,7 +138,7 @@ class App:
         except (OSError, TacitdError) as error:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
-        self._take_spooled_hints()
+        self.engine.take_hook_inputs(take_spooled_hints(self.paths.state_dir))
         self._save_budget()
         if not self.stopping.is_set():  # its threads have ended then
             self.engine.dispatcher.statuses.renew_all()
@@ -152,14 +152,6 @@ class App:
         """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
         with suppress(OSError, TacitdError):
             self.budget.save_unwritten()
-
-    def _take_spooled_hints(self) -> None:
-        """What hooks said while no daemon answered. A file that cannot be read is no loss, because hints only save time."""
-        if (hooks := self.engine.source.hooks) is None:
-            return
-        for data in take_spooled_hints(self.paths.state_dir):
-            if (hint := hooks.read_hint(data)) is not None:
-                self.engine.take_hint(hint)
 
     def _open_handler(self, name: str, consumer: Consumer) -> bool:
         """Open a handler with its commits. On failure, record a degradation and return False; other handlers still start."""
@@ -310,9 +302,8 @@ def _join_parts(
     budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)
     own_sessions = {str(record.get("session", "")) for record in layout.open_log("own-sessions.jsonl").read()}
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
-    model = (make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions))(
-        config, budget
-    )
+    make_model = make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions)
+    model = make_model(config, budget)
     late_writes = LateWrites(clock)
     busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
     guards = EditGuards(late_writes, busy_files)

@@ -6,7 +6,7 @@ One thread owns everything. Other threads (socket, workers) only put a function 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -303,11 +303,17 @@ class Engine:
         if before is None or before.project != place.project:
             self.dispatcher.post_event(SessionStarted(session, path, place.project, self.clock.now()))
 
-    def take_hint(self, hint: SessionHint) -> None:
-        """A client's hook said something about a session: its transcript is read now, and if it ended, it ends soon.
+    def take_hook_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
+        """What hooks of the client got from it: a transcript is read now, and a session that ended ends soon.
 
-        Engine thread. A path that is no transcript of the source has no effect.
+        Engine thread. An input that is not understood, and a path that is no transcript of the source, have no effect.
         """
+        hooks = self.source.hooks
+        for hint in () if hooks is None else map(hooks.read_hint, inputs):
+            if hint is not None:
+                self._take_hint(hint)
+
+    def _take_hint(self, hint: SessionHint) -> None:
         if hint.ended:
             self.sessions.note_left(hint.session)
         else:

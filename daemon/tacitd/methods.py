@@ -149,13 +149,13 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Pass on what a client's hook said. Answers at once, because a person's prompt waits for the hook.
 
-    `input`: what the hook got from the client. Returns whether it was understood.
+    `input`: what the hook got from the client. Returns whether it is an object.
     """
-    data, hooks = params.get("input"), app.engine.source.hooks
-    hint = hooks.read_hint(data) if hooks is not None and isinstance(data, dict) else None
-    if hint is not None:
-        app.engine.call_soon(partial(app.engine.take_hint, hint))
-    return {"taken": hint is not None}
+    data = params.get("input")
+    if not isinstance(data, dict):
+        return {"taken": False}
+    app.engine.call_soon(partial(app.engine.take_hook_inputs, [data]))
+    return {"taken": True}
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

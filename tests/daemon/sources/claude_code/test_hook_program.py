@@ -19,6 +19,8 @@ from tacitd.state.hint_spool import take_spooled_hints
 
 PROGRAM = ClaudeCodeHooks.program
 STOP = {"session_id": "s1", "transcript_path": "/p/s1.jsonl", "cwd": "/w", "hook_event_name": "Stop"}
+PATIENCE = 60.0
+"""Seconds after which a test gives up."""
 WORDS = "my secret words"
 
 
@@ -37,7 +39,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
 def run(home: Path, data: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """Run the program as an entry does, and check what always holds."""
     command = [sys.executable, "-I", "-S", str(PROGRAM), str(home / "s"), str(home / "hooks/spool.jsonl")]
-    done = subprocess.run(command, input=data, env=os.environ | variables, capture_output=True, timeout=20)
+    done = subprocess.run(
+        command, input=data, env=os.environ | variables, capture_output=True, timeout=PATIENCE
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     return done
 
@@ -51,7 +55,7 @@ def serve(home: Path, answer: bytes | None) -> tuple[threading.Thread, list[byte
 
     def take() -> None:
         with listening, listening.accept()[0] as peer:
-            peer.settimeout(10)
+            peer.settimeout(PATIENCE)
             while not got or not got[-1].endswith(b"\n"):
                 if not (part := peer.recv(1 << 20)):
                     break
