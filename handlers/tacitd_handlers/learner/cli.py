@@ -1,4 +1,4 @@
-"""`tacitd learner`: record, due, retests, review, check, gaps, forget, context.
+"""`tacitd learner`: record, due, retests, review, check, gaps, forget, alias, archive, context.
 
 Options and output only; most imports are inside the commands, because a session start waits for `context`.
 """
@@ -183,7 +183,10 @@ def review_(as_json: bool) -> None:
     from tacitd_handlers.learner.review_view import format_review
 
     store = _store()
-    document = build_review(_rows(store), _profile(store), _now(), store.notes.read_state().waiting_tags)
+    aliases = store.load_state().aliases
+    document = build_review(
+        _rows(store), _profile(store), _now(), store.notes.read_state().waiting_tags, aliases
+    )
     if as_json:
         echo_json(document)
         return
@@ -200,7 +203,7 @@ def gaps_(as_json: bool) -> None:
     store = _store()
     rows = _rows(store)
     left = [one for one in list_patterns(rows, date.fromisoformat(_now()[:10])) if one.untouched]
-    seen = list_gaps(rows, _profile(store))
+    seen = list_gaps(rows, _profile(store), store.load_state().aliases)
     if as_json:
         echo_json({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
         return
@@ -250,6 +253,46 @@ def forget(tag: str, back: bool) -> None:
     with store.locked():
         name = forgetting.restore_weakness(store, tag) if back else forgetting.forget_weakness(store, tag)
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
+
+
+@learner.command(
+    epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one\n"
+    "Example: tacitd learner alias --remove 'Right bound off by one'"
+)
+@click.argument("label", default="")
+@click.argument("tag", default="")
+@click.option("--remove", is_flag=True, help="The entry is not this gap's; the gap gets an entry of its own.")
+@JSON_OPTION
+def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
+    """Say which gap an entry with a label of your own is. Without arguments, list what is known and what is unclear.
+
+    The label and the description stay as they are.
+    """
+    from tacitd_handlers.learner import label_decisions
+    from tacitd_handlers.learner.review import as_data
+
+    if label and not tag and not remove:
+        raise UsageError(
+            "the gap is missing", "tacitd learner alias 'Right bound off by one' edge:off_by_one"
+        )
+    if remove and not label:
+        raise UsageError("the label is missing", "`tacitd learner alias` lists the labels")
+    store = _store()
+    with store.locked():
+        if remove:
+            found = label_decisions.separate_label(store, label, tag)
+        elif label:
+            found = [label_decisions.join_label(store, label, tag)]
+        else:
+            found = label_decisions.list_aliases(store)
+    if as_json:
+        echo_json([as_data(one) for one in found])
+        return
+    for one in found:
+        what = "is not" if remove else "is" if one.sure else "may be"
+        click.echo(f"{one.label} {what} {one.tag}")
+    if not found:
+        echo_message("every label is its tag")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")

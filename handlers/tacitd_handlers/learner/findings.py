@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError
+from tacitd_handlers.learner.entry_matching import match_entries
 from tacitd_handlers.learner.formats.history_md import matches_row
 from tacitd_handlers.learner.formats.ledger_md import BadLine, LedgerRow, has_header, is_torn, parse_ledger
 from tacitd_handlers.learner.formats.profile_md import (
@@ -26,6 +27,7 @@ from tacitd_handlers.learner.rules import capacity
 from tacitd_handlers.learner.rules.description_check import is_specific
 from tacitd_handlers.learner.rules.ledger_fold import NEWEST, in_order
 from tacitd_handlers.learner.rules.vocabulary import VERDICTS
+from tacitd_handlers.learner.start_lines import format_questions
 from tacitd_handlers.learner.state import LearnerState
 
 
@@ -147,6 +149,13 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
             yield CheckFinding("profile", entry.label, what, entry.status is not None)
         if not is_specific(entry.description):
             yield CheckFinding("profile", entry.label, "the description names no input class or code pattern")
+    for text in format_questions(state.asked):
+        yield CheckFinding("profile", "Known Weaknesses", text)
+    matched = match_entries(profile, state.folded.tags, state.aliases, state.separate)
+    for tag, placed in matched.by_tag.items():
+        if matched.find_others(tag):
+            what = f"has two entries; {placed.entry.label} is kept up to date, the other is not changed"
+            yield CheckFinding("profile", tag, what)
     active = sum(not placed.resolved for placed in profile.weaknesses)
     if active > capacity.MAX_ACTIVE:
         yield CheckFinding(

@@ -57,7 +57,8 @@ def restore_weakness(store: LearnerStore, name: str) -> str:
 def _named(state: LearnerState, name: str) -> str:
     """The tag that `name` refers to: a tag, a label, or a spelling with the same slug. Raises UsageError."""
     tags = [*state.folded.tags, *state.given, *state.wrote]
-    by_label = {wrote.label: tag for tag, wrote in state.wrote.items()}
+    by_label = {label: tag for tag, label in state.aliases.items()}
+    by_label |= {wrote.label: tag for tag, wrote in state.wrote.items()}
     if name in tags:
         return name
     if name in by_label:

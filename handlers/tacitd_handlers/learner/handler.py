@@ -30,7 +30,7 @@ from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Tool
 from tacitd_handlers.learner.context import read_session_state
 from tacitd_handlers.learner.formats.profile_md import parse_profile
 from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths, shorten_path
-from tacitd_handlers.learner.reconcile import ReconcileResult
+from tacitd_handlers.learner.reconcile_types import ReconcileResult
 from tacitd_handlers.learner.recording import ReviewPlan, record_problem
 from tacitd_handlers.learner.report_detection import find_reports, report_id, uses_skill
 from tacitd_handlers.learner.report_input import parse_report
@@ -227,6 +227,7 @@ class LearnerHandler(BaseHandler):
                 "active": len(state.seats.active) + state.seats.others_active,
                 "resolved": len(state.seats.resolved) + state.seats.others_resolved,
                 "waiting_for_room": list(state.seats.pending),
+                "unclear": [list(pair) for pair in state.asked],
             }
 
     def _update_retests(self, tools: Tools) -> None:

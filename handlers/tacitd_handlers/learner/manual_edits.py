@@ -7,66 +7,16 @@ labels (SPEC L-11), placement and removals (SPEC L-30).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
+from tacitd_handlers.learner.entry_matching import MatchedEntries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
-from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry
+from tacitd_handlers.learner.formats.profile_md import PlacedEntry
 from tacitd_handlers.learner.rules.ledger_fold import LAST, Override, fold_position
 from tacitd_handlers.learner.rules.lifecycle import Weakness
-from tacitd_handlers.learner.rules.vocabulary import RECURRING, make_slug, tag_of
+from tacitd_handlers.learner.rules.vocabulary import RECURRING
 from tacitd_handlers.learner.state import LearnerState, WrittenEntry
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedEntries:
-    """The profile's weaknesses by tag, and those without a tag."""
-
-    by_tag: Mapping[str, PlacedEntry]
-    others: Sequence[PlacedEntry]
-
-
-def match_entries(
-    profile: LearnerProfile, tags: Collection[str], aliases: Mapping[str, str]
-) -> MatchedEntries:
-    """Match the entries of a profile to tags (SPEC L-11).
-
-    An entry belongs to a tag if its label is the tag, has the same slug, or is an alias that a person gave the tag. A
-    second entry of the same tag counts as one without a tag.
-    """
-    by_label = {label: tag for tag, label in aliases.items()}
-    by_slug: dict[str, str] = {}
-    tails: dict[str, list[str]] = {}
-    for each in tags:
-        by_slug.setdefault(make_slug(each), each)
-        tails.setdefault(make_slug(each.rpartition(":")[2]), []).append(each)
-    by_tag: dict[str, PlacedEntry] = {}
-    others: list[PlacedEntry] = []
-    for placed in profile.weaknesses:
-        tag = _tag(placed.entry.label, tags, by_label, by_slug, tails)
-        if tag is None or tag in by_tag:
-            others.append(placed)
-        else:
-            by_tag[tag] = placed
-    return MatchedEntries(by_tag, others)
-
-
-def _tag(
-    label: str,
-    tags: Collection[str],
-    by_label: Mapping[str, str],
-    by_slug: Mapping[str, str],
-    tails: Mapping[str, Sequence[str]],
-) -> str | None:
-    if label in by_label:
-        return by_label[label]
-    if tag_of(label) in tags:
-        return tag_of(label)
-    whole = make_slug(label)
-    if whole in by_slug:
-        return by_slug[whole]
-    tail = tails.get(whole, ())
-    return tail[0] if len(tail) == 1 else None
 
 
 def find_renamed(state: LearnerState, matched: MatchedEntries) -> dict[str, str]:
@@ -88,22 +38,27 @@ def find_renamed(state: LearnerState, matched: MatchedEntries) -> dict[str, str]
 
 
 def detect_edits(
-    state: LearnerState, matched: MatchedEntries, rows: Sequence[LedgerRow], *, places: bool = True
+    state: LearnerState,
+    matched: MatchedEntries,
+    rows: Sequence[LedgerRow],
+    has_row: Callable[[str], bool],
+    *,
+    places: bool = True,
 ) -> list[Override]:
     """Store a person's changes in the state, and return the overrides that the fold must replay among `rows`.
 
-    `rows` are those not folded yet. `places` is False if `### Resolved` is missing: then the position of an entry
+    `rows` are those not folded yet; `has_row` returns whether any row has a stamp. `places` is False if `### Resolved` is missing: then the position of an entry
     carries no information. Call only if the profile has Known Weaknesses: a missing section or file is damage and not
     a removal.
     """
     _notice_removed(state, matched)
     if places:
-        _notice_places(state, matched)
+        _notice_places(state, matched, {row.stamp for row in rows})
     adopted: list[Override] = []
     for tag, placed in matched.by_tag.items():
         wrote = state.wrote.get(tag)
         if wrote is None:
-            adopted += _adopt(state, tag, placed, rows)
+            adopted += _adopt(state, tag, placed, rows, has_row)
         else:
             _notice_edit(state, tag, placed, wrote)
         state.texts[tag] = placed.entry.description or state.texts.get(tag, "")
@@ -121,15 +76,20 @@ def _notice_removed(state: LearnerState, matched: MatchedEntries) -> None:
             state.removed.remove(tag)  # a person added it again
 
 
-def _notice_places(state: LearnerState, matched: MatchedEntries) -> None:
+def _notice_places(state: LearnerState, matched: MatchedEntries, new: Collection[str]) -> None:
+    """Take the lists from the profile. `new` are the stamps of rows that are not folded yet.
+
+    An entry that a session wrote anew, for a gap that a full `### Resolved` dropped, was not there before that
+    session: the fold of its row brings it back.
+    """
     lists = state.seats
     there = matched.by_tag
-    lists.active = [tag for tag, placed in there.items() if not placed.resolved]
-    lists.resolved = [tag for tag, placed in there.items() if placed.resolved]
+    dropped = {tag for tag in lists.dropped if tag not in there or there[tag].entry.tested in new}
+    dropped.difference_update(state.removed)
+    lists.active = [tag for tag, placed in there.items() if not placed.resolved and tag not in dropped]
+    lists.resolved = [tag for tag, placed in there.items() if placed.resolved and tag not in dropped]
     lists.pending = [tag for tag in lists.pending if tag not in there and tag not in state.removed]
-    lists.dropped = [tag for tag in lists.dropped if tag not in there and tag not in state.removed]
-    lists.others_active = sum(not placed.resolved for placed in matched.others)
-    lists.others_resolved = sum(placed.resolved for placed in matched.others)
+    lists.dropped = [tag for tag in lists.dropped if tag in dropped]
 
 
 def _notice_edit(state: LearnerState, tag: str, placed: PlacedEntry, wrote: WrittenEntry) -> None:
@@ -146,13 +106,22 @@ def _notice_edit(state: LearnerState, tag: str, placed: PlacedEntry, wrote: Writ
     state.folded.tags[tag] = replace(weakness, status=entry.status)
 
 
-def _adopt(state: LearnerState, tag: str, placed: PlacedEntry, rows: Iterable[LedgerRow]) -> list[Override]:
+def _adopt(
+    state: LearnerState,
+    tag: str,
+    placed: PlacedEntry,
+    rows: Sequence[LedgerRow],
+    has_row: Callable[[str], bool],
+) -> list[Override]:
     """Take over an entry that tacitd never wrote.
 
-    If the ledger has a failure newer than the entry's, it becomes recurring.
+    If the ledger has a failure newer than the entry's, it becomes recurring. An entry that a session wrote anew for a
+    gap with earlier rows is the session's bookkeeping: the rows decide its status.
     """
     entry, known = placed.entry, state.folded.tags.get(tag)
     if entry.status is None or not entry.tested:
+        return []
+    if known is not None and entry.first and known.first < entry.first and has_row(entry.first):
         return []
     shown = [row.stamp for row in rows if row.stamp <= entry.tested and tag in row.tags]
     if known is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.reconcile import ReconcileResult
+from tacitd_handlers.learner.reconcile_types import ReconcileResult
 from tacitd_handlers.learner.report_input import PracticeReport
 from tacitd_handlers.learner.rules.intervals import date_of, days_until, review_date
 from tacitd_handlers.learner.rules.ledger_fold import (

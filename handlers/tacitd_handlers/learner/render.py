@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tacitd_handlers.learner.alias_learning import LearnedLabels
 from tacitd_handlers.learner.formats.history_md import RECOVERED, correct_entry, format_session, matches_row
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
 from tacitd_handlers.learner.formats.profile_md import (
@@ -21,7 +22,6 @@ from tacitd_handlers.learner.formats.profile_md import (
     remove_span,
 )
 from tacitd_handlers.learner.formats.weakness_md import format_entry, update_entry
-from tacitd_handlers.learner.manual_edits import MatchedEntries
 from tacitd_handlers.learner.rules.ledger_fold import NEWEST
 from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.state import LearnerState, SessionKey
@@ -39,10 +39,11 @@ class HistoryChanges:
 
 
 def splice_weaknesses(
-    profile: LearnerProfile, state: LearnerState, matched: MatchedEntries
+    profile: LearnerProfile, state: LearnerState, labels: LearnedLabels
 ) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
-    seats = state.seats
+    seats, matched = state.seats, labels.matched
+    yield from (remove_span(placed.span) for placed in labels.doubles)
     out = {*seats.pending, *seats.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
         if tag in out:

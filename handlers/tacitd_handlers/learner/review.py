@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
+from tacitd_handlers.learner.entry_matching import match_entries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile
 from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
@@ -22,7 +23,6 @@ from tacitd_handlers.learner.rules.vocabulary import (
     RECURRING,
     UNKNOWN,
     VERDICTS,
-    make_slug,
     names_a_session,
     time_of,
 )
@@ -105,8 +105,10 @@ def list_patterns(rows: Iterable[LedgerRow], on: date) -> list[PracticePattern]:
     return sorted(found, key=lambda one: (one.last, one.pattern))
 
 
-def list_gaps(rows: Iterable[LedgerRow], profile: LearnerProfile | None) -> list[Gap]:
-    """The gap tags, most frequent first."""
+def list_gaps(
+    rows: Iterable[LedgerRow], profile: LearnerProfile | None, aliases: Mapping[str, str] | None = None
+) -> list[Gap]:
+    """The gap tags, most frequent first. `aliases`: by tag, the label of its entry."""
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
     last: dict[str, str] = {}
@@ -117,26 +119,29 @@ def list_gaps(rows: Iterable[LedgerRow], profile: LearnerProfile | None) -> list
             first.setdefault(tag, row.stamp)
             last[tag] = row.stamp
             months.setdefault(tag, Counter())[row.stamp[:7]] += 1
-    entries = (
-        {make_slug(placed.entry.label): placed.entry for placed in profile.weaknesses} if profile else {}
-    )
+    entries = match_entries(profile, count, aliases or {}).by_tag if profile is not None else {}
     found = []
     for tag, seen in count.items():
-        entry = entries.get(make_slug(tag)) or entries.get(make_slug(tag.rpartition(":")[2]))
-        status, clean = (entry.status or "", entry.clean) if entry is not None else ("", None)
+        placed = entries.get(tag)
+        status, clean = (placed.entry.status or "", placed.entry.clean) if placed is not None else ("", None)
         found.append(Gap(tag, seen, first[tag], last[tag], status, clean, dict(months[tag])))
     return sorted(found, key=lambda one: (-one.seen, one.tag))
 
 
 def build_review(
-    rows: Sequence[LedgerRow], profile: LearnerProfile | None, now: str, waiting: Sequence[str] = ()
+    rows: Sequence[LedgerRow],
+    profile: LearnerProfile | None,
+    now: str,
+    waiting: Sequence[str] = (),
+    aliases: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The document.
 
-    `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait for room.
+    `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait for room;
+    `aliases` are the labels by tag.
     """
     on = date.fromisoformat(now[:10])
-    coming, covered, seen = find_due(rows, on), list_patterns(rows, on), list_gaps(rows, profile)
+    coming, covered, seen = find_due(rows, on), list_patterns(rows, on), list_gaps(rows, profile, aliases)
     again = find_retests(profile, now) if profile is not None else []
     document = {
         "schema": SCHEMA,
@@ -145,7 +150,7 @@ def build_review(
         "verdicts": _verdicts(rows),
         "months": _months(rows),
         "patterns": [asdict(one) for one in covered],
-        "weaknesses": _weaknesses(profile, seen),
+        "weaknesses": _weaknesses(profile, seen, aliases or {}),
         "gaps": [asdict(one) for one in seen],
         "due": [asdict(one) for one in coming],
         "retests": [asdict(one) for one in again],
@@ -191,17 +196,20 @@ def _months(rows: Iterable[LedgerRow]) -> list[dict[str, Any]]:
     return [{"month": month, "rows": total[month], "without_help": good[month]} for month in recent]
 
 
-def _weaknesses(profile: LearnerProfile | None, seen: Sequence[Gap]) -> list[dict[str, Any]]:
-    by_slug = {make_slug(gap.tag): gap for gap in seen} | {
-        make_slug(g.tag.rpartition(":")[2]): g for g in seen
-    }
+def _weaknesses(
+    profile: LearnerProfile | None, seen: Sequence[Gap], aliases: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    if profile is None:
+        return []
+    gaps = {gap.tag: gap for gap in seen}
+    tags = {placed.span: tag for tag, placed in match_entries(profile, gaps, aliases).by_tag.items()}
     found = []
-    for placed in profile.weaknesses if profile is not None else ():
-        entry = placed.entry
-        gap = by_slug.get(make_slug(entry.label))
+    for placed in profile.weaknesses:
+        entry, gap = placed.entry, gaps.get(tags.get(placed.span, ""))
         found.append(
             {
                 "label": entry.label,
+                "tag": gap.tag if gap is not None else None,
                 "description": entry.description,
                 "status": entry.status,
                 "resolved": placed.resolved,

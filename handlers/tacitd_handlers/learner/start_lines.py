@@ -6,6 +6,7 @@ The wording of [REPAIRED], [SYNC] and [FIRST SESSION] is the seed's and must not
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile
@@ -29,6 +30,23 @@ def format_repairs(names: Iterable[str]) -> list[str]:
 def format_synced(stamps: Iterable[str]) -> list[str]:
     """The notices for rows that the ledger lacked (SPEC L-38)."""
     return [f"[SYNC] Appended missing ledger row for {stamp} session (pattern=unknown)." for stamp in stamps]
+
+
+def format_questions(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """The notices for entries that may be a gap's, by pairs of label and tag: one for each label (SPEC L-11)."""
+    tags: dict[str, list[str]] = {}
+    for label, tag in pairs:
+        tags.setdefault(label, []).append(tag)
+    return [
+        f"[LABEL] {label} may be the gap {' or '.join(each)}; this was not guessed. Ask the learner. If so: "
+        f"{format_alias(label, each[0] if len(each) == 1 else 'TAG')} (with --remove if not)."
+        for label, each in tags.items()
+    ]
+
+
+def format_alias(label: str, tag: str) -> str:
+    """The command that settles whether an entry is a gap's."""
+    return f"tacitd learner alias {quote(label)} {tag}"
 
 
 def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
@@ -62,5 +80,7 @@ def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
         yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):
         yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+    for text in format_questions(tuple(pair) for pair in shown.get("unclear", ())):
+        yield f"! {text}"
     for text in shown.get("refused", ()):
         yield f"! refused a report of practice: {text}"

@@ -64,7 +64,13 @@ class LearnerState:
     given: dict[str, Weakness] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    """By tag, the label that a person gave it (SPEC L-11)."""
+    """By tag, the label of its entry, if it is not the tag itself. Kept also while the tag has no entry (SPEC L-11)."""
+    separate: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs of label and tag that a person declared different."""
+    held: dict[str, list[str]] = field(default_factory=dict)
+    """Tags without an entry, because one of these labels may be theirs. Their courses are kept in the fold only."""
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs of label and tag about which a person was asked, so that it is done once."""
 
     @property
     def is_new(self) -> bool:

@@ -27,10 +27,11 @@ from tacitd_handlers.learner.formats.profile_md import SECTIONS
 from tacitd_handlers.learner.learner_paths import LearnerPaths
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.ledger_repair import find_missing_rows, find_unwritten_rows
-from tacitd_handlers.learner.reconcile import ReconcileInput, ReconcileResult, reconcile_profile
+from tacitd_handlers.learner.reconcile import reconcile_profile
+from tacitd_handlers.learner.reconcile_types import ReconcileInput, ReconcileResult
 from tacitd_handlers.learner.session_details import Intent, given_up
 from tacitd_handlers.learner.session_notes import SessionNotes
-from tacitd_handlers.learner.start_lines import format_repairs, format_synced
+from tacitd_handlers.learner.start_lines import format_questions, format_repairs, format_synced
 from tacitd_handlers.learner.state import LearnerState, decode_state, encode_state
 
 
@@ -322,7 +323,7 @@ class LearnerStore:
         if result.queue_changed:
             self.notes.record_waiting(result.state.seats.pending, self.clock.now())
             self.notes.flush()
-        self.queue_lines(format_repairs(result.repaired))
+        self.queue_lines([*format_repairs(result.repaired), *format_questions(result.questions)])
         result.state.records = self._intents.size
         data = encode_state(result.state)
         if data != before:
