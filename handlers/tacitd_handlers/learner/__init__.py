@@ -35,5 +35,8 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
+        context=f"{here}.context_section:build_section",
+        context_order=80,  # after the short sections, whose texts are the same in every session
+        findings=f"{here}.doctor_checks:check_profile_size",
         status_lines=f"{here}.start_lines:format_status_lines",
     )

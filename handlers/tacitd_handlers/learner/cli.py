@@ -301,10 +301,14 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
     default="",
     help="Default: the hook's input, otherwise CLAUDE_CODE_SESSION_ID, otherwise `manual`.",
 )
-def context(session_id: str) -> None:
+@click.option(
+    "--budget", default=9000, show_default=True, type=click.IntRange(1000), help="Characters at most."
+)
+def context(session_id: str, budget: int) -> None:
     """Print the session-start text: metadata, profile, repairs and retests. For a SessionStart hook.
 
-    Never opens the ledger. Creates both files if the profile does not exist.
+    What does not fit is left out and named: resolved weaknesses first, then the oldest sessions. Never opens the ledger.
+    Creates both files if the profile does not exist.
     """
     import os
     import sys
@@ -315,7 +319,7 @@ def context(session_id: str) -> None:
     from tacitd_handlers.learner.learner_paths import load_paths
 
     session = session_id or hook_session() or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
-    said = text_of(load_paths(os.environ), session, SystemClock())
+    said = text_of(load_paths(os.environ), session, SystemClock(), budget)
     sys.stdout.buffer.write(said.text.encode("utf-8", "surrogateescape"))
     if said.trouble:
         echo_message(said.trouble)

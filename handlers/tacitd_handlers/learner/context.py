@@ -1,7 +1,9 @@
 """The session-start text: the blocks that the learner's skill reads, byte for byte (SPEC L, first page).
 
-The ledger is never opened here (SPEC L-05). Repairs that the daemon made in it are read from the notes. A session
-start waits for this, so imports are few, and no error keeps the profile from being printed.
+It fits into a budget, because Claude Code does not show the model a longer one (SPEC L-50a): the notices are printed,
+and the profile gets the rest of the room. The ledger is never opened here (SPEC L-05). Repairs that the daemon made in
+it are read from the notes. A session start waits for this, so imports are few, and no error keeps the profile from
+being printed.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ import json
 import os
 import select
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
@@ -24,15 +27,21 @@ from tacitd_handlers.learner.formats.profile_md import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.learner_paths import LearnerPaths
+from tacitd_handlers.learner.learner_paths import LearnerPaths, shorten_path
+from tacitd_handlers.learner.profile_excerpt import ProfileExcerpt, fit_profile
 from tacitd_handlers.learner.rules.retests import find_retests, format_block
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, parse_state, resolve_session
 from tacitd_handlers.learner.rules.vocabulary import names_a_session
 from tacitd_handlers.learner.session_notes import NotesState, SessionNotes
 from tacitd_handlers.learner.start_lines import FIRST, format_repairs, format_waiting
 
-LIMIT = 10_000
-"""Characters that Claude Code accepts from a hook. Of a longer text the model sees the first 2 KB and a path."""
+BUDGET = 9_000
+"""Characters. Claude Code accepts 10,000 from a hook. Of a longer text the model sees the first 2 KB and a path."""
+END = "\n=== END LEARNER PROFILE ===\n"
+RESERVED = 300
+"""Characters for the line about what was left out, without the profile's path."""
+SHARE = 3
+"""Lines for the next session start get at most one part in so many of the budget; the rest is printed next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,48 +52,79 @@ class ContextText:
     trouble: str = ""
 
 
-def build_context(places: LearnerPaths, session: str, clock: Clock) -> ContextText:
-    """Prepare the profile and return the session's blocks.
+@dataclass(frozen=True, slots=True)
+class ProfileFacts:
+    """What the blocks are made of, besides the notes."""
 
-    `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the pending lines as printed.
+    data: bytes
+    path: str
+    """The profile's path, as a person writes it."""
+    restored: Sequence[str] = ()
+    """The sections that were restored just now."""
+    first: bool = False
+    """Whether this is a first session, which chooses the header and the last line (SPEC L-51)."""
+
+
+def build_context(places: LearnerPaths, session: str, clock: Clock, budget: int = BUDGET) -> ContextText:
+    """Prepare the profile and return the session's blocks, at most `budget` characters.
+
+    `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the lines as printed.
     """
     notes, now = SessionNotes(places.home), local_minutes(clock.now())
     known = _load_notes(notes)
     at = resolve_session(session, "", known.stamps, read_session_state(places), now)
     ready = _prepare(places)
     first = ready.made or at.session in known.firsts
-    text = render_blocks(ready.data, at, known, ready.restored, now, first=first)
+    facts = ProfileFacts(ready.data, shorten_path(places.profile, places.user), ready.restored, first)
+    shown = _count_that_fit(known.pending_lines, budget // SHARE)
+    known.pending_lines = known.pending_lines[:shown]
+    text, left_out = render_blocks(facts, at, known, now, budget)
     with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
         _note(notes, known, at, clock.now(), ready.restored, first=first)
-    if len(text) > LIMIT:
-        long = f"{len(text)} characters: Claude Code shows the model the first 2 KB and a path to the rest"
-        return ContextText(text, ready.trouble or long)
-    return ContextText(text, ready.trouble)
+    return ContextText(text, ready.trouble or left_out)
 
 
 def render_blocks(
-    data: bytes, at: SessionStamp, known: NotesState, names: Iterable[str], now: str, *, first: bool
-) -> str:
-    """Format the blocks.
+    facts: ProfileFacts, at: SessionStamp, known: NotesState, now: str, budget: int = BUDGET
+) -> tuple[str, str]:
+    """Format the blocks in at most `budget` characters, and return them with the line about what was left out.
 
-    `names` are the sections that were restored just now, `now` is local `YYYY-MM-DDTHH:MM`. `first` chooses the
-    header and the request of a first session (SPEC L-51).
+    `now` is local `YYYY-MM-DDTHH:MM`.
     """
-    title = "(new — first session)" if first else "(loaded automatically at session start)"
-    profile = data.decode("utf-8", "surrogateescape")
-    text = (
+    title = "(new — first session)" if facts.first else "(loaded automatically at session start)"
+    head = (
         f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
         f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
-        f"{profile}\n=== END LEARNER PROFILE ===\n"
     )
-    read = _read(data)
-    lines = [*format_repairs(names), *known.pending_lines, *format_waiting(known.waiting_tags, read)]
-    if lines:
-        text += "\n" + "\n".join(lines) + "\n"
+    read = _read(facts.data)
+    lines = [*format_repairs(facts.restored), *known.pending_lines, *format_waiting(known.waiting_tags, read)]
     suggestions = format_block(find_retests(read, now)) if read is not None else ""
-    if suggestions:
-        text += "\n" + suggestions
-    return text + (FIRST + "\n" if first else "")
+    profile = facts.data.decode("utf-8", "surrogateescape")
+    tail = _render_tail(lines, suggestions, first=facts.first)
+    if len(head) + len(profile) + len(END) + len(tail) <= budget:
+        return head + profile + END + tail, ""
+    room = budget - len(head) - len(END) - len(tail) - RESERVED - len(facts.path)
+    excerpt = fit_profile(read, room) if read is not None else _cut_text(profile, room)
+    left_out = f"[LEFT OUT] {', '.join(excerpt.left_out)}: no room in {budget} characters. Read {facts.path} when needed."
+    text = head + excerpt.text + END + _render_tail([*lines, left_out], suggestions, first=facts.first)
+    # Longer still only if the notices alone are too long, for example by labels without end.
+    return text if len(text) <= budget else text[: text.rfind("\n", 0, budget) + 1], left_out
+
+
+def _cut_text(profile: str, room: int) -> ProfileExcerpt:
+    """The first lines of a profile that cannot be parsed."""
+    return ProfileExcerpt(profile[: profile.rfind("\n", 0, max(0, room)) + 1], ("the rest of the profile",))
+
+
+def _count_that_fit(lines: Sequence[str], room: int) -> int:
+    """How many of the first lines fit; at least one if there is any."""
+    sizes = list(accumulate(len(line) + 1 for line in lines))
+    return max(min(1, len(lines)), sum(size <= room for size in sizes))
+
+
+def _render_tail(lines: Sequence[str], suggestions: str, *, first: bool) -> str:
+    text = "\n" + "\n".join(lines) + "\n" if lines else ""
+    return text + ("\n" + suggestions if suggestions else "") + (FIRST + "\n" if first else "")
 
 
 def read_session_state(places: LearnerPaths) -> SessionStamp | None:

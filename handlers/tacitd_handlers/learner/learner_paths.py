@@ -72,6 +72,11 @@ def shorten_path(path: Path, user: Path) -> str:
     return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
 
 
+def expand_path(text: str, environ: Mapping[str, str]) -> Path:
+    """An absolute path from the configuration, with `~/` for the person's home directory."""
+    return _named(text, paths.find_home(environ)) or paths.find_home(environ)
+
+
 def _section(file: Path) -> Mapping[str, Any]:
     try:
         section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})

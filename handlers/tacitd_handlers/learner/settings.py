@@ -31,6 +31,10 @@ class LearnerSettings(BaseModel):
     longest_interval: int | None = Field(
         default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
     )
+    directories: Names = Field(
+        default=(),
+        description="Directories in which `tacitd context` contains the learner's blocks. Default: none.",
+    )
     skills: Names = Field(
         default=("leetcode-teacher",),
         description="Skills whose sessions may report practice in a fenced JSON block.",

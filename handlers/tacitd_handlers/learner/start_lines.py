@@ -15,6 +15,8 @@ from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.rules.resolution import most_resolved
 
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
+NAMED = 20
+"""Waiting tags that a notice names."""
 SUGGESTED = 3
 """Entries suggested for archiving."""
 
@@ -53,7 +55,8 @@ def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> li
     """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
     if not waiting:
         return []
-    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting)}."
+    more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
+    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting[:NAMED])}{more}."
     offered = (
         ", ".join(f"{w.tag} ({w.status})" for w in list_archivable(profile)) if profile is not None else ""
     )

@@ -12,7 +12,7 @@ import pytest
 
 from support_learner import Desk, stamp
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.context import LIMIT, build_context, hook_session
+from tacitd_handlers.learner.context import build_context, hook_session
 from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths
 from tacitd_handlers.learner.rules.retests import find_retests
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
@@ -168,17 +168,6 @@ def test_L_50_retests_come_from_the_profile(tmp_path: Path) -> None:
     before = desk.text
     assert not find_retests(desk.profile, stamp(16.99)) and len(find_retests(desk.profile, stamp(17))) == 1
     assert desk.text == before
-
-
-def test_L_52_long_profiles_are_said(tmp_path: Path) -> None:
-    """SPEC L-52, CLAUDE_CODE 0.12: Claude Code cuts a hook's output above 10,000 characters; the text is not cut
-    here.
-    """
-    where = home(tmp_path, "new")
-    with where.profile.open("a") as file:
-        file.write("\nwords" * 2000)
-    said = build_context(where, "s", at("2026-02-20T08:05"))
-    assert len(said.text) > LIMIT and "first 2 KB" in said.trouble
 
 
 def test_a_profile_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
