@@ -148,6 +148,7 @@ class Scene:
         *handlers: Scripted,
         held: bool = False,
         lanes: int = 4,
+        single_store: bool = False,
         pays: Sequence[bool] = (),
         jobs: Sequence[Job] = (),
         clock: FakeClock | None = None,
@@ -162,7 +163,7 @@ class Scene:
         self.begins = begins
         self.clock = clock or FakeClock()
         self.held, self.model, self.workers_for = held, model, workers_for
-        self.lanes, self.pays, self.jobs = lanes, pays, jobs
+        self.lanes, self.single_store, self.pays, self.jobs = lanes, single_store, pays, jobs
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -203,9 +204,10 @@ class Scene:
             "abc"[number],
             lambda: handler,
             lanes=self.lanes,
+            single_store=self.single_store,
             uses_model=pays,
             jobs=self.jobs,
-            gather=handler.gather,
+            gather=getattr(handler, "gather", None),  # a handler of the test itself has none
         )
 
     def restart(self, *handlers: Scripted) -> None:
@@ -234,8 +236,10 @@ class Scene:
         self.engine._poll_files(full=True)
         for _ in range(300):
             self.engine.run_iteration()
-            if not (self.engine.inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.has_ready):
-                self.dispatcher.statuses.renew_all()  # as a person's `status` would see it
+            if not (
+                self.engine.inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.lanes.has_ready
+            ):
+                self.dispatcher.outcomes.statuses.renew_all()  # as a person's `status` would see it
                 return
         raise AssertionError("it never comes to rest")
 

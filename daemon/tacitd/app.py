@@ -6,9 +6,7 @@ with build_app(paths, environ) as app:      # takes the lock, opens the logs, wa
 
 from __future__ import annotations
 
-import os
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
@@ -17,37 +15,37 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd import status_snapshot
 from tacitd.clock import Clock, SystemClock, read_process_start
 from tacitd.config.settings import Config, load_config
-from tacitd.consumers import compaction
-from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.dead_letters import DeadLetters
+from tacitd.consumers.opening import make_consumers, open_consumer
 from tacitd.consumers.rescue import RescueLog
 from tacitd.control.server import Server
 from tacitd.dispatch.backoff import Backoff
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.inbox import Inbox
-from tacitd.dispatch.lane import WorkProgress
+from tacitd.dispatch.lanes import Lanes
 from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.notices import Notices
+from tacitd.dispatch.outcomes import Outcomes
 from tacitd.dispatch.pauses import PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import HandlerRunner
 from tacitd.dispatch.status_cache import StatusCache
+from tacitd.dispatch.sync_waiters import SyncWaiters
+from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import Refusals
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.engine import MAX_SLEEP, Engine, EngineHost
-from tacitd.errors import TacitdError, describe_os_error
+from tacitd.errors import TacitdError
 from tacitd.events import Project
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
-from tacitd.files.log import Log
 from tacitd.files.replaced import EditGuards, replace_file
 from tacitd.files.transaction import History
 from tacitd.handler import Degradation, Plugin, Tools
@@ -72,6 +70,7 @@ from tacitd.state.layout import StateLayout
 from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
 from tacitd.state.write_modes import WriteModes
+from tacitd.status import list_app_degradations, write_snapshot
 
 SourceFor = Callable[[Path, OwnCalls], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
@@ -115,7 +114,9 @@ class App:
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         for name, consumer in list(self.engine.consumers.items()):
-            if not self._open_handler(name, consumer):
+            broken = open_consumer(consumer, self.tools[name])
+            if broken is not None:
+                self.degraded[f"{broken.id}:{name}"] = broken
                 del self.engine.consumers[name]
         for log, compact_log in (("budget", self.budget.compact_log), ("history", self.history.compact_log)):
             try:
@@ -127,7 +128,9 @@ class App:
         for name, consumer in self.engine.consumers.items():
             for job in consumer.plugin.jobs:
                 self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
-        self.engine.dispatcher.statuses.refresh(1.0)  # the loop does not run yet, so this thread may wait
+        self.engine.dispatcher.outcomes.statuses.refresh(
+            1.0
+        )  # the loop does not run yet, so this thread may wait
         self._is_open = True
         self.run_housekeeping()
 
@@ -141,32 +144,17 @@ class App:
         self.engine.take_hook_inputs(take_spooled_hints(self.paths.state_dir))
         self._save_budget()
         if not self.stopping.is_set():  # its threads have ended then
-            self.engine.dispatcher.statuses.renew_all()
-        status_snapshot.write_snapshot(self)
+            self.engine.dispatcher.outcomes.statuses.renew_all()
+        write_snapshot(self)
 
     def list_host_degradations(self) -> Sequence[Degradation]:
         """What is wrong with handlers, and with the parts that the engine does not know. Engine thread."""
-        return [*self.found.failed, *self.degraded.values(), *status_snapshot.list_app_degradations(self)]
+        return [*self.found.failed, *self.degraded.values(), *list_app_degradations(self)]
 
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
         with suppress(OSError, TacitdError):
             self.budget.save_unwritten()
-
-    def _open_handler(self, name: str, consumer: Consumer) -> bool:
-        """Open a handler with its commits. On failure, record a degradation and return False; other handlers still start."""
-        commits = consumer.replay_log()
-        try:
-            consumer.handler.open(commits, self.tools[name])
-            deque(commits, maxlen=0)  # positions are read with the commits: the handler may not have read all
-        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
-            self.degraded[f"handler.broken:{name}"] = _describe_broken(name, error)
-            return False
-        try:
-            compaction.compact_log(consumer, os.path.lexists)
-        except OSError as error:
-            logger.warning("{} stays long: {}", consumer.log.path, error)
-        return True
 
     def list_directives(self, config: Config) -> list[Path]:
         """The documents that apply to every project."""
@@ -196,7 +184,7 @@ class App:
             self._save_budget,
             self.engine.save_positions,
             self.engine.save_jobs,
-            self.engine.dispatcher.statuses.close,
+            self.engine.dispatcher.outcomes.statuses.close,
         ]
         steps += [self.run_housekeeping] if self._is_open else []
         steps += [] if self._server is None else [self._remove_socket_file]
@@ -316,20 +304,20 @@ def _join_parts(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
     notices, degraded, tools = Notices(), dict[str, Degradation](), dict[str, Tools]()
-    consumers, broken = _make_consumers(found.plugins, layout, clock)
+    consumers, broken = make_consumers(found.plugins, layout.make_handler_dir, clock)
     degraded.update(broken)
     sessions = Sessions(clock, config.session.idle, source.read_claims, read_process_start)
     pauses = PausedScopes(layout.open_log("paused.jsonl"), clock)
     breaker = GrowthBreaker(clock.monotonic, resumed=pauses.list_let_go(), on_open=pauses.let_go)
     inbox, in_flight, watched_files = Inbox(wake), InFlightPrompts(), WatchedFiles(consumers)
-    work_queue = WorkQueue(consumers, clock.monotonic, projects.find_project, in_flight)
+    lanes = Lanes(consumers, clock.monotonic)
+    work_queue = WorkQueue(consumers, lanes, clock.monotonic, projects.find_project, in_flight)
     pool = TranscriptPool(consumers, source, work_queue.restart_transcript)
     messages = MessageRouter(consumers, projects.find_project, work_queue.post_event)
+    unhandled = UnhandledRecords(work_queue, pool, in_flight, projects.find_project)
     runner = HandlerRunner(
-        consumers,
         tools,
         inbox.call_soon,
-        clock.monotonic,
         route_messages=messages.route_messages,
         mark_discarded=budget.mark_discarded,
         workers_for=outside.workers_for,
@@ -341,15 +329,21 @@ def _join_parts(
         pool=pool,
         runner=runner,
         messages=messages,
-        progress=WorkProgress(work_queue, runner, pool, projects.find_project, clock.monotonic),
+        unhandled=unhandled,
         refusals=Refusals(pauses, breaker, sessions, projects.find_project, clock),
         watched_files=watched_files,
+        outcomes=Outcomes(
+            work_queue=work_queue,
+            in_flight=in_flight,
+            runner=runner,
+            clock=clock,
+            backoff=Backoff(config.dispatch.first_pause, config.dispatch.longest_pause),
+            rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
+            dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
+            statuses=StatusCache(consumers, clock.now, clock.monotonic, outside.workers_for),
+        ),
         project_of=projects.find_project,
         clock=clock,
-        backoff=Backoff(config.dispatch.first_pause, config.dispatch.longest_pause),
-        rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
-        dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
-        statuses=StatusCache(consumers, clock.now, clock.monotonic, outside.workers_for),
     )
     app = App(
         paths=paths,
@@ -372,6 +366,7 @@ def _join_parts(
             dispatcher=dispatcher,
             inbox=inbox,
             host=host,
+            sync_waiters=SyncWaiters(unhandled, clock),
         ),
         model=model,
         budget=budget,
@@ -397,33 +392,6 @@ def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:
     """Where Neovim keeps its swap files by default."""
     state = environ.get("XDG_STATE_HOME") or str(Path(paths.home) / ".local" / "state")
     return [Path(state) / "nvim" / "swap"]
-
-
-def _make_consumers(
-    plugins: Sequence[Plugin], layout: StateLayout, clock: Clock
-) -> tuple[dict[str, Consumer], dict[str, Degradation]]:
-    """The handlers with their logs, and a degradation for each that cannot be made."""
-    made: dict[str, Consumer] = {}
-    broken: dict[str, Degradation] = {}
-    for one in plugins:
-        try:
-            made[one.name] = Consumer(
-                one, one.make_handler(), Log(layout.make_handler_dir(one.name) / "log.jsonl"), clock
-            )
-        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
-            broken[f"handler.broken:{one.name}"] = _describe_broken(one.name, error)
-    return made, broken
-
-
-def _describe_broken(name: str, error: Exception) -> Degradation:
-    if isinstance(error, OSError | TacitdError):
-        why, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
-        what = f"the handler {name} cannot begin: {why}"
-        logger.error("{}", what)
-        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
-    logger.opt(exception=error).error("the handler {} cannot begin", name)
-    what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
-    return Degradation("handler.broken", what, "the log says more; everything else goes on")
 
 
 def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:

@@ -16,12 +16,12 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.faults import explain_unwritten
 from tacitd.dispatch.inbox import Inbox
 from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.sync_waiters import SyncWaiter, SyncWaiters
 from tacitd.dispatch.watched_files import WatchedFiles
-from tacitd.dispatch.work_item import explain_unwritten
 from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation
@@ -88,6 +88,7 @@ class Engine:
     dispatcher: Dispatcher
     inbox: Inbox
     host: EngineHost
+    sync_waiters: SyncWaiters
     started_at: float = 0.0
     session_places: dict[str, SessionPlace] = field(default_factory=dict)
     """Sessions whose directory is known, until they end."""
@@ -96,7 +97,6 @@ class Engine:
     _fault_at: float = 0.0
     _unwritten: dict[str, Degradation] = field(default_factory=dict)
     """The parts of the state that could not be written, and are tried again."""
-    _sync_waiters: SyncWaiters = field(default_factory=SyncWaiters)
     _stop: threading.Event = field(default_factory=threading.Event)
     _next_housekeeping: float = 0.0
     _next_rescue: float = 0.0
@@ -126,7 +126,7 @@ class Engine:
         try:
             waiter.future.result(timeout)
         except TimeoutError:
-            self.call_soon(lambda: self._sync_waiters.drop_waiter(waiter))
+            self.call_soon(lambda: self.sync_waiters.drop_waiter(waiter))
             raise
 
     def stop(self) -> None:
@@ -201,7 +201,7 @@ class Engine:
     def _fail_waiters(self) -> None:
         """No caller may wait for a loop that has ended."""
         self.inbox.close()
-        self._sync_waiters.fail_all()
+        self.sync_waiters.fail_all()
 
     def _sleep_seconds(self) -> float:
         if self.inbox or self.pool.has_unread or self._stop.is_set():
@@ -264,7 +264,7 @@ class Engine:
                     self._note_session(path, tail)
                 else:
                     self._note_nameless(path, tail)
-            self.dispatcher.wake_transcript(path)
+            self.dispatcher.wake_transcript(path, tail)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
         """The session grew: it is live, and its start is announced."""
@@ -332,8 +332,8 @@ class Engine:
             ended.session
         )  # its folder was renamed, or it continued in another file
         for path in (ended.path, *others):
-            if self.pool.release_queued(path) is not None:
-                self.dispatcher.wake_transcript(path)
+            if (released := self.pool.release_queued(path)) is not None:
+                self.dispatcher.wake_transcript(path, released)
         self.session_places.pop(ended.session, None)
         for name, consumer in self.consumers.items():
             cursor = consumer.get_cursor(ended.path)
@@ -408,12 +408,10 @@ class Engine:
             self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
         self.pool.retry_unreadable()
         self.dispatcher.make_all_due()
-        return self._sync_waiters.add_waiter(behind)
+        return self.sync_waiters.add_waiter(behind)
 
     def _check_syncs(self) -> None:
-        self._sync_waiters.resolve_settled(
-            self.pool.unread_paths, self.dispatcher.progress, self.clock.monotonic()
-        )
+        self.sync_waiters.resolve_settled(self.pool.unread_paths)
 
     # asked for by a person
 

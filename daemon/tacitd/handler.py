@@ -332,6 +332,8 @@ class Plugin:
     calls the model for its own jobs alone, sets False."""
     lanes: int = 1
     """The number of projects for which it may run at once."""
+    single_store: bool = False
+    """Whether it keeps one store for all projects: its work then is one queue, in the order in which it came."""
     gather: Gather | str | None = None
     """How growth is gathered before it is offered, or a hook `(settings: Mapping[str, BaseModel]) -> Gather` that gets the
     plugin's sections of the configuration. None: growth is offered at once."""

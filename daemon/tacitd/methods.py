@@ -26,7 +26,7 @@ from tacitd.files.change_view import describe_transaction
 from tacitd.handler import Degradation, load_hook
 from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 
 STATUS_PATIENCE = 60.0
 """Seconds for which `sync` waits for what handlers report, because it says by that what still waits."""
@@ -44,7 +44,9 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "due": lambda params: _run_job(app, params),
         "scan": lambda params: _scan(app, params),
         "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
-        "rescued": lambda _: {"kept": [dict(one) for one in app.engine.dispatcher.rescue.list_entries()]},
+        "rescued": lambda _: {
+            "kept": [dict(one) for one in app.engine.dispatcher.outcomes.rescue.list_entries()]
+        },
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
         "hint": lambda params: _take_hint(app, params),
@@ -95,14 +97,14 @@ def take_status(app: App) -> dict[str, Any]:
 
     A handler that does not report within two seconds has its last part, with its time.
     """
-    app.engine.dispatcher.statuses.refresh()
+    app.engine.dispatcher.outcomes.statuses.refresh()
     return app.engine.call(lambda: build_status(app))
 
 
 def _take_fresh_status(app: App, deadline: float | None) -> tuple[dict[str, Any], bool]:
     """The status document, and whether all parts are new; waits for slow handlers until the deadline, a minute at most."""
     left = STATUS_PATIENCE if deadline is None else deadline - app.clock.monotonic()
-    fresh = app.engine.dispatcher.statuses.refresh(min(STATUS_PATIENCE, max(PATIENCE, left)))
+    fresh = app.engine.dispatcher.outcomes.statuses.refresh(min(STATUS_PATIENCE, max(PATIENCE, left)))
     return app.engine.call(lambda: build_status(app)), fresh
 
 
@@ -217,7 +219,7 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 def _drop(app: App, params: Mapping[str, Any]) -> int:
     """Delete texts from the rescue log, and stop their parked work. Returns how many were deleted. Engine thread."""
     ids = [str(id) for id in params["ids"]]
-    dropped = sum(app.engine.dispatcher.rescue.drop_prompt(id) for id in ids)
+    dropped = sum(app.engine.dispatcher.outcomes.rescue.drop_prompt(id) for id in ids)
     app.engine.dispatcher.drop_prompts(ids)
     return dropped
 

@@ -90,7 +90,7 @@ def apply_config(app: App, new: Config, changed: list[str]) -> None:
     engine.sessions.idle = new.session.idle
     app.projects.set_excludes(new.projects.exclude)
     app.write_modes.set_default(new.projects.write)
-    engine.dispatcher.backoff = Backoff(new.dispatch.first_pause, new.dispatch.longest_pause)
+    engine.dispatcher.outcomes.backoff = Backoff(new.dispatch.first_pause, new.dispatch.longest_pause)
     _tools(app, new)
     app.set_log_level(new.log.level)
     if any(key.split(".")[0] in ("claude", "budget") for key in changed):

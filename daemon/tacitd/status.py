@@ -1,39 +1,57 @@
-"""The status document: the engine's state as data. Its form on a terminal belongs in `cli/status_command.py`.
+"""The status document: the daemon's state as data, its degradations, and the snapshot on disk. Its form on a terminal
+belongs in `cli/status_command.py`.
 
 The document is a contract, described in docs/status.md: `schema` is increased if a field changes its meaning. Times are
-ISO 8601, UTC.
+ISO 8601, UTC. Engine thread, or after the engine has ended.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.backoff import Parked
+from tacitd.dispatch.session_ends import open_sessions
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
+from tacitd.errors import TacitdError
 from tacitd.events import Project, SessionStarted
+from tacitd.files.busy_files import PATIENCE
+from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
+from tacitd.model.health import ModelHealth
+from tacitd.state.paths import SNAPSHOT
+from tacitd.version_check import check_installed_version
+
+if TYPE_CHECKING:
+    from tacitd.app import App
 
 SCHEMA = 1
 
 
-def build_engine_status(engine: Engine, spent: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
-    """The status document without `sessions`. `spent`: the fields of `budget`; `model`: those of `model`. Engine thread."""
+def build_status(app: App) -> dict[str, Any]:
+    """The whole document."""
+    engine, dispatcher = app.engine, app.engine.dispatcher
     paused = [asdict(pause) for pause in engine.pauses.list_pauses()]
     parked = [
         (item, why)
-        for item, why in engine.dispatcher.work_queue.list_parked()
+        for item, why in dispatcher.work_queue.list_parked()
         if not isinstance(item.event, SessionStarted)
     ]
     slices, silent = _plugin_statuses(engine)
+    waits = list(_waits(engine, slices))
+    describe_model = getattr(app.model, "describe", dict)
     return {
         "schema": SCHEMA,
         "running": True,
@@ -44,29 +62,43 @@ def build_engine_status(engine: Engine, spent: Mapping[str, Any], model: Mapping
         "state": "paused" if any(pause["scope"] == "all" for pause in paused) else "running",
         "paused": paused,
         "watching": _watching(engine),
-        "model": dict(model),
-        "budget": dict(spent),
+        "model": dict(describe_model()),
+        "budget": _budget(app),
         "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
-        "waits": list(_waits(engine, slices)),
+        "waits": waits,
         "parked": [*(_parked(engine, item, why) for item, why in parked), *_unreadable(engine)],
-        "dead_letters": engine.dispatcher.dead_letters.count,
-        "rescued": len(engine.dispatcher.rescue.list_entries()),
+        "dead_letters": dispatcher.outcomes.dead_letters.count,
+        "rescued": len(dispatcher.outcomes.rescue.list_entries()),
         "rescued_by_reason": _rescued_by_reason(engine),
         "degraded": [asdict(d) for d in [*engine.list_degradations(), *silent]],
         "slices": slices,
+        "sessions": list_session_rows(app, waits),
     }
+
+
+def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet. Engine thread."""
+    return open_sessions(app.engine, lambda project: app.write_modes.get_mode(project) != "off", waits)
+
+
+def write_snapshot(app: App) -> None:
+    """Write the document that `tacitd status` shows without a running daemon. A failure is logged: no work depends on it."""
+    try:
+        replace_file(app.paths.state_dir / SNAPSHOT, json.dumps(build_status(app)).encode(), mode=0o600)
+    except (OSError, TacitdError) as error:
+        logger.warning("the status snapshot cannot be written: {}", error)
 
 
 def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
     """Count the texts in the rescue log for each handler and reason, the highest count first."""
-    kept = engine.dispatcher.rescue.list_entries()
+    kept = engine.dispatcher.outcomes.rescue.list_entries()
     counts = Counter((str(one.get("handler", "")), str(one.get("reason", ""))) for one in kept)
     return [{"handler": name, "reason": why, "texts": n} for (name, why), n in counts.most_common()]
 
 
 def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
     """What each handler reported last, with the time, and a degradation for each that failed."""
-    found = {name: engine.dispatcher.statuses.get_part(name) for name in engine.consumers}
+    found = {name: engine.dispatcher.outcomes.statuses.get_part(name) for name in engine.consumers}
     slices = {name: {**one.part, "as_of": _format_time(one.as_of)} for name, one in found.items()}
     return slices, [one.fault for one in found.values() if one.fault is not None]
 
@@ -173,3 +205,73 @@ def _format_time(at: float | None) -> str | None:
         return utc_seconds(at) if at is not None else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _budget(app: App) -> dict[str, Any]:
+    """What was spent today and this month, in calls and dollars, and the limits."""
+    caps = app.config.budget
+    limits = {
+        "calls_per_day": caps.calls_per_day,
+        "usd_per_day": caps.usd_per_day,
+        "usd_per_month": caps.usd_per_month,
+    }
+    return asdict(app.budget.get_spending(app.clock.now())) | limits
+
+
+def list_app_degradations(app: App) -> list[Degradation]:
+    """The degradations of the parts that the engine does not know."""
+    return [
+        *_model_degradations(app),
+        *_unfinished_degradations(app),
+        *_busy_degradations(app),
+        *_recovered_degradations(app),
+        *check_installed_version(),
+    ]
+
+
+def _model_degradations(app: App) -> list[Degradation]:
+    wrong = app.model.get_fault() if isinstance(app.model, ModelHealth) else None
+    return [Degradation(*wrong)] if wrong is not None else []
+
+
+def _unfinished_degradations(app: App) -> list[Degradation]:
+    """Transactions that were begun and cannot be finished now."""
+    waits = [each for each in app.history.pending if not each.busy]
+    return [
+        Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "tacitd tries again")
+        for p in waits
+    ]
+
+
+def _busy_degradations(app: App) -> list[Degradation]:
+    """Files whose change waits because an editor has them open."""
+    now = app.clock.monotonic()
+    return (
+        [
+            Degradation(
+                "files.busy",
+                f"{one.path} is open in {one.editor}; tacitd's change to it waits",
+                f"save and close it; otherwise the change is written within {_minutes(one.since + PATIENCE - now)}",
+            )
+            for one in app.guards.busy_files.list_waiting()
+        ]
+        if app.guards.busy_files is not None
+        else []
+    )
+
+
+def _minutes(seconds: float) -> str:
+    count = max(1, math.ceil(seconds / 60))
+    return "a minute" if count == 1 else f"{count} minutes"
+
+
+def _recovered_degradations(app: App) -> list[Degradation]:
+    """Copies of what was saved while a file was swapped, and that is in no file."""
+    return [
+        Degradation(
+            "files.recovered",
+            f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
+            "compare the two, copy what is missing into the file, then remove the copy",
+        )
+        for copy in app.late_writes.recovered
+    ]

@@ -26,7 +26,7 @@ from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 from tacitd.testing import ScriptedModel
 
 

@@ -189,7 +189,7 @@ def test_a_file_that_vanishes_while_a_handler_works_on_it(tmp_path: Path, answer
     scene.settle()
     assert scene.engine.fault is None and scene.sync().done()
     assert ids(scene) == (["u1"] if answer == "done" else [])
-    assert [kept["text"] for kept in scene.dispatcher.rescue.list_entries()] == (
+    assert [kept["text"] for kept in scene.dispatcher.outcomes.rescue.list_entries()] == (
         [] if answer == "done" else ["one"]
     )
 
@@ -201,7 +201,9 @@ def test_a_file_that_vanishes_with_nothing_of_interest_left(tmp_path: Path) -> N
     scene.engine._poll_files(full=True)
     scene.engine.pool.read_slices()
     scene.path("s").unlink()
-    scene.dispatcher.wake_transcript(scene.path("s"))
+    tail = scene.engine.pool.get_tail(scene.path("s"))
+    assert tail is not None
+    scene.dispatcher.wake_transcript(scene.path("s"), tail)
     scene.settle()
     assert scene.engine.fault is None and scene.sync().done()
 

@@ -132,7 +132,7 @@ def test_nothing_grows_without_bound(tmp_path: Path) -> None:
         sizes = (
             agenda.items_by_transcript,
             agenda.items_by_event,
-            agenda._blocked,
+            agenda.lanes,
             agenda._timers,
             tails._open,
             scene.dispatcher.in_flight,

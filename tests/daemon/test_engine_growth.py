@@ -18,7 +18,7 @@ from tacitd.events import Due, Event, Project, SessionEnded
 from tacitd.handler import Degradation, Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.sources.growth_breaker import LIMIT, LIMIT_OF_ALL
-from tacitd.status import build_engine_status
+from tacitd.status import build_status
 
 PAYS, FREE = 0, 1
 
@@ -56,7 +56,7 @@ def test_a_hundred_sessions_in_a_hundred_directories(tmp_path: Path) -> None:
     made = loop(scene, 100, places=100)
     assert ids(scene, PAYS) == made[:LIMIT_OF_ALL]
     assert ids(scene, FREE) == made, "what costs nothing goes on"
-    parked = build_engine_status(scene.engine, {}, {})["parked"]
+    parked = build_status(scene.app)["parked"]
     assert len(parked) == 100 - LIMIT_OF_ALL
     assert len({(one["reason"], one["hint"]) for one in parked}) == 1 and "tacitd resume" in parked[0]["hint"]
     assert len(breakers(scene)) == 1 and scene.sync().done()

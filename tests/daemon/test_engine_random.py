@@ -180,7 +180,11 @@ class World:
         log = list(scene.engine.consumers["a"].log.read())
         did = [w for r in log if r.get("k") == "done" for w in r["d"].get("did", ()) if w]
         assert sorted(did) == sorted(self.all), "each prompt exactly once"
-        assert scene.parked() == [] and scene.engine.fault is None and not scene.dispatcher.runner.busy_lanes
+        assert (
+            scene.parked() == []
+            and scene.engine.fault is None
+            and not scene.dispatcher.work_queue.lanes.is_busy
+        )
         assert len(scene.dispatcher.in_flight) == 0 and scene.dispatcher.work_queue.items_by_event == {}
         assert [dict(s) for s in [scene.engine._unwritten]] == [{}]
         for session in "stuvw":

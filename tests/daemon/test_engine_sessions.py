@@ -11,7 +11,7 @@ from support_engine import Scene, Scripted, ids, words_of
 from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
 from tacitd.sources.growth_breaker import LIMIT
 from tacitd.sources.transcript import LOOK_BEHIND
-from tacitd.status import build_engine_status
+from tacitd.status import build_status
 
 
 def starts(scene: Scene) -> list[Path | None]:
@@ -22,7 +22,7 @@ def starts(scene: Scene) -> list[Path | None]:
 
 def watched(scene: Scene) -> list[str]:
     """The projects that `status` names."""
-    return list(build_engine_status(scene.engine, {}, {})["watching"]["projects"])
+    return list(build_status(scene.app)["watching"]["projects"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -164,8 +164,8 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
     waiting = scene.engine._begin_sync()
-    scene.engine._sync_waiters.drop_waiter(waiting)
-    scene.engine._sync_waiters.drop_waiter(waiting)
+    scene.engine.sync_waiters.drop_waiter(waiting)
+    scene.engine.sync_waiters.drop_waiter(waiting)
     scene.settle()
     assert not waiting.future.done()
 

@@ -99,7 +99,7 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     }
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
     assert isinstance(app.projects.find_project(str(box.secret)), NoProject)
-    assert app.engine.dispatcher.backoff.first == 1.0 and box.levels == ["DEBUG"]
+    assert app.engine.dispatcher.outcomes.backoff.first == 1.0 and box.levels == ["DEBUG"]
     assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for number in range(7):

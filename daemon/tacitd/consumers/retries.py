@@ -37,7 +37,7 @@ def retry_rejected(app: App, ids: Collection[str] | None) -> dict[str, Any]:
     app.budget.allow_again(sorted({id for prompts in found.values() for id in prompts}))
     for (handler, path), prompts in found.items():
         engine.consumers[handler].retry_prompts(path, prompts)
-        engine.dispatcher.dead_letters.remove_prompts(handler, prompts)
+        engine.dispatcher.outcomes.dead_letters.remove_prompts(handler, prompts)
     for path in {path: None for _, path in found}:
         engine.reread_transcript(path)
     parked = 0
@@ -61,12 +61,13 @@ def _find_rejected(
     its transcript was deleted.
     """
     kept = {
-        (str(one.get("handler")), str(one.get("id"))) for one in app.engine.dispatcher.rescue.list_entries()
+        (str(one.get("handler")), str(one.get("id")))
+        for one in app.engine.dispatcher.outcomes.rescue.list_entries()
     }
     found: dict[tuple[str, Path], list[str]] = defaultdict(list)
     gone: set[str] = set()
     rejected: set[tuple[str, str]] = set()
-    for letter in app.engine.dispatcher.dead_letters.read():
+    for letter in app.engine.dispatcher.outcomes.dead_letters.read():
         handler, path, prompts = str(letter.get("handler")), letter.get("transcript"), letter.get("prompts")
         rejected.update((handler, str(id)) for id in (prompts if isinstance(prompts, list) else ()))
         if handler not in app.engine.consumers or not isinstance(path, str) or not isinstance(prompts, list):
@@ -108,7 +109,7 @@ def _find_without_transcript(app: App, keys: Collection[tuple[str, str]]) -> set
         there[path.stem].append(path)
     sessions = {
         (str(one.get("handler")), str(one.get("id"))): str(one.get("session"))
-        for one in app.engine.dispatcher.rescue.list_entries()
+        for one in app.engine.dispatcher.outcomes.rescue.list_entries()
     }
     gone: set[str] = set()
     for key in keys:

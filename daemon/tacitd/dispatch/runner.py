@@ -6,21 +6,15 @@ Nothing here decides what is offered, or what follows from an outcome.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from loguru import logger
 
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
-from tacitd.dispatch.work_item import (
-    Assignment,
-    FileBusy,
-    PendingWrite,
-    WaitKey,
-    explain_fault,
-    explain_unwritten,
-)
+from tacitd.dispatch.faults import explain_fault, explain_unwritten
+from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
@@ -56,15 +50,12 @@ class RecordingModel:
 
 
 class HandlerRunner:
-    """The workers of all handlers, and the lanes in which they are busy. Engine thread only, except `_run_assignment` and
-    what it calls."""
+    """The workers of all handlers. Engine thread only, except `_run_assignment` and what it calls."""
 
     def __init__(
         self,
-        consumers: Mapping[str, Consumer],
         tools: Mapping[str, Tools],
         call_soon: Callable[[Callable[[], None]], None],
-        monotonic: Callable[[], float],
         *,
         route_messages: Callable[[Consumer, Commit], None],
         mark_discarded: Callable[[str], None],
@@ -75,11 +66,7 @@ class HandlerRunner:
         makes the workers of a handler, given its name and in how many lanes it may be busy at once.
         """
         self.tools = tools
-        self.busy_since: dict[tuple[str, str], float] = {}
-        """The busy lanes (handler, project), with the monotonic seconds at which each became busy."""
-        self._lane_limits = {name: max(1, one.plugin.lanes) for name, one in consumers.items()}
         self._call_soon = call_soon
-        self._monotonic = monotonic
         self._route_messages = route_messages
         self._mark_discarded = mark_discarded
         self._workers_for = workers_for
@@ -87,43 +74,16 @@ class HandlerRunner:
         self._gate = threading.Lock()
         self._closed = False
 
-    @property
-    def busy_lanes(self) -> Collection[tuple[str, str]]:
-        """The lanes in which a handler is busy."""
-        return self.busy_since.keys()
-
-    def find_blocker(self, lane: WaitKey, consumer: Consumer) -> WaitKey | None:
-        """What must become free before this handler can begin in a lane: the lane, or a worker; None if it can."""
-        return next((key for key in (lane, (consumer.name,)) if self.is_taken(key)), None)
-
-    def is_taken(self, key: WaitKey) -> bool:
-        """Whether a lane is busy, or a handler in as many lanes as it may be. Other keys are never taken."""
-        handler = key[0]
-        if len(key) > 1:
-            return key in self.busy_since
-        return sum(1 for name, _ in self.busy_since if name == handler) >= self._lane_limits.get(handler, 1)
-
     def start_assignment(
         self, assignment: Assignment, settle: Settle, pending: PendingWrite | None = None
     ) -> None:
         """Run the handler in a worker; with `pending`, only write what it did. `settle` gets the outcome, in the engine's
         thread. Raises RuntimeError if no thread can be started."""
-        consumer, item = assignment.item.consumer, assignment.item
+        consumer = assignment.item.consumer
         pool = self._pools.get(consumer.name)
         if pool is None:
             pool = self._pools[consumer.name] = self._workers_for(consumer.name, consumer.plugin.lanes)
-        item.busy, item.woken_while_busy = True, False
-        self.busy_since[assignment.lane] = self._monotonic()
-        try:
-            pool.submit(lambda: self._run_assignment(assignment, settle, pending))
-        except RuntimeError:
-            self.release_lane(assignment)
-            raise
-
-    def release_lane(self, assignment: Assignment) -> None:
-        """The outcome was received."""
-        assignment.item.busy = False
-        self.busy_since.pop(assignment.lane, None)
+        pool.submit(lambda: self._run_assignment(assignment, settle, pending))
 
     def stop(self, grace: float = GRACE) -> None:
         """Start nothing more, and give running handlers `grace` seconds. Later outcomes are dropped, as after a crash."""

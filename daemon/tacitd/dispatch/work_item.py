@@ -1,36 +1,23 @@
-"""The data of dispatch: work items, assignments, pending writes, and the keys of lanes and events. No decisions.
+"""The data of dispatch: work items, assignments and pending writes. No decisions.
 
 All of it is in memory only. After a crash it is made again from positions and growth.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from loguru import logger
 
 from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.batching import Batch
-from tacitd.errors import TacitdError, describe_os_error
-from tacitd.events import (
-    Due,
-    Event,
-    NoProject,
-    Project,
-    SessionEnded,
-    SessionStarted,
-    SourceChanged,
-    Told,
-    TranscriptGrew,
-)
+from tacitd.dispatch.event_keys import describe_event, name_of_event
+from tacitd.events import Event, SessionStarted
 from tacitd.handler import Commit, Done, Later
 from tacitd.model.port import NoAnswer
 
-WaitKey = tuple[str, ...]
-"""What an item can wait for: (handler, project) is a lane, (handler,) a worker of the handler, (handler, transcript, "")
-another item, (handler, project, "due") the transcripts of a lane that are due."""
+LaneKey = tuple[str, str]
+"""(handler, project): see `lanes.py`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +26,10 @@ class WorkItem:
 
     consumer: Consumer
     cursor: Cursor | None
+    lane: LaneKey
+    """Where it is queued: the lane of the next batch, as far as it is known. Changes only while nothing is in flight."""
+    home: LaneKey
+    """The lane of its transcript's newest record."""
     event: Event | None = None
     """None: the growth of the transcript, whatever it contains when it is offered."""
     busy: bool = False
@@ -58,16 +49,10 @@ class WorkItem:
     max_records: int | None = None
     """Maximum records of a batch up to `max_records_upto`, because a larger batch failed."""
     max_records_upto: int = 0
-    ready: bool = False
-    """It is in the queue's list of ready items."""
-    needed_lane: WaitKey | None = None
-    """The lane that the next batch needs, if a batch was made."""
-    home_lane: WaitKey | None = None
-    """The lane of its transcript's newest record."""
-    waiting_for: WaitKey | None = None
-    """What it waited for when it was examined last."""
-    queue_number: int = 0
-    """Its position among the items that wait for the same; 0 if it does not wait."""
+    is_queued: bool = False
+    """It waits in its lane."""
+    followers: dict[WorkItem, None] = field(default_factory=dict)
+    """The items that are woken when the state of this one changes."""
 
     @property
     def label(self) -> str:
@@ -86,12 +71,16 @@ class WorkItem:
     @property
     def is_idle(self) -> bool:
         """Whether it can be forgotten: everything that is known of it can be read from the transcript."""
-        return not (self.busy or self.ready or self.parked or self.pending_write or self.blocked_by)
+        return not (self.busy or self.is_queued or self.parked or self.pending_write or self.blocked_by)
+
+    def may_run(self, now: float) -> bool:
+        """Whether it is not parked, or its delay has passed. `now`: monotonic seconds."""
+        return self.parked is None or self.parked.due <= now
 
     def reset_progress(self) -> None:
         """The transcript is read from its first byte again: what was offered before no longer counts."""
         self.offered_upto, self.gather_until, self.max_records, self.max_records_upto = -1, 0.0, None, 0
-        self.declined_while_due, self.blocked_by, self.needed_lane = False, None, None
+        self.declined_while_due, self.blocked_by = False, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +90,6 @@ class Assignment:
     item: WorkItem
     event: Event
     batch: Batch | None
-    lane: tuple[str, str]
     epoch: int = 0
     """The cursor's epoch when it was offered."""
     handled_upto: int = -1
@@ -132,97 +120,3 @@ class PendingWrite:
     commit: Commit | None
     """None: it is not committed. Otherwise the commit is durable, and the project files are not written."""
     later: Later
-
-
-def explain_fault(error: BaseException) -> Later:
-    """Return an exception of a handler as a reason that a person can read, and log its trace."""
-    if isinstance(error, OSError) or (isinstance(error, TacitdError) and error.hint):
-        what, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
-        logger.warning("a handler failed: {}", what)  # the hint says how to fix it: the trace would not help
-        logger.opt(exception=error).debug("the trace of this failure")
-        return Later(what[:300], hint, blame="world")
-    logger.opt(exception=error).warning("a handler failed: {}", type(error).__name__)
-    hint = str(getattr(error, "hint", ""))
-    what = getattr(error, "what", "") or f"{type(error).__name__}: {error}"
-    return Later(str(what)[:300], hint, blame="world" if hint else "work")
-
-
-def explain_unwritten(error: Exception) -> Later:
-    """Return a failed write of tacitd's own files as a reason that a person can read."""
-    if isinstance(error, OSError):
-        what, hint = describe_os_error(error)
-        return Later(f"it cannot be written down: {what}"[:300], hint)
-    return Later(str(getattr(error, "what", error))[:300], str(getattr(error, "hint", "")))
-
-
-def make_transcript_key(consumer: Consumer, path: Path) -> WaitKey:
-    """What an item waits for if this transcript has its next prompts in flight."""
-    return consumer.name, str(path), ""
-
-
-def make_due_key(lane: WaitKey) -> WaitKey:
-    """What an event waits for that comes after the due transcripts of its lane."""
-    return *lane, "due"
-
-
-def lane_of(project: Project | NoProject, path: Path) -> str:
-    """The lane of records: their project, or their transcript if it belongs to none."""
-    return str(project.root) if isinstance(project, Project) else str(path)
-
-
-def lane_of_event(event: Event) -> str:
-    """The lane of an event without records: its project, "" for one that belongs to no project and no transcript."""
-    match event:
-        case Due(project=Project(root=root)) | SourceChanged(project=Project(root=root)):
-            return str(root)
-        case Told(project=project):
-            return str(project.root) if isinstance(project, Project) else ""
-        case Due() | SourceChanged():
-            return ""
-        case _:
-            return lane_of(event.project, event.transcript)
-
-
-def make_event_key(event: Event) -> tuple[str, ...]:
-    """The key of an event. A second event with the same key replaces the first."""
-    match event:
-        case Due(job, project):
-            return ("Due", job, str(project.root) if project else "")
-        case SourceChanged(project, path):
-            return ("SourceChanged", str(project.root), str(path))
-        case Told(id=id):
-            return ("Told", id)
-        case _:
-            return (type(event).__name__, event.session, str(event.transcript))
-
-
-def describe_event(event: Event) -> str:
-    """What happened, for people."""
-    match event:
-        case SessionStarted(session=session):
-            return f"the start of session {session}"
-        case SessionEnded(session=session):
-            return f"the end of session {session}"
-        case Due(job=job):
-            return f"job {job}"
-        case SourceChanged(path=path):
-            return f"a change of {path}"
-        case Told(sender=sender, session=job, by_job=True):
-            return f"what {sender} found in job {job}"
-        case Told(sender=sender, session=session):
-            return f"what {sender} found in session {session}"
-        case TranscriptGrew(transcript=path):
-            return f"growth of {path}"
-
-
-def name_of_event(event: Event) -> str:
-    """The event's name in the log."""
-    match event:
-        case Due(job):
-            return job
-        case SourceChanged(path=path):
-            return str(path)
-        case Told(id=id):
-            return id
-        case _:
-            return event.session

@@ -11,8 +11,7 @@ from tacitd.app import App
 from tacitd.config.durations import format_duration
 from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.handler import load_hook
-from tacitd.status import list_waits
-from tacitd.status_snapshot import list_session_rows
+from tacitd.status import list_session_rows, list_waits
 
 
 def banner_lines(app: App) -> Iterator[str]:
@@ -35,7 +34,7 @@ def banner_lines(app: App) -> Iterator[str]:
         f"its client has ended"
     )
     yield from _list_plugin_lines(app)
-    app.engine.dispatcher.statuses.refresh()  # the loop does not run yet, so this thread may wait
+    app.engine.dispatcher.outcomes.statuses.refresh()  # the loop does not run yet, so this thread may wait
     waits = list_waits(app.engine)
     for text in describe_waiting(waits, list_session_rows(app, waits)):
         yield f"waits: {text}"

@@ -90,9 +90,9 @@ class Supervision:
 
 def find_fault(app: App, now: float) -> str:
     """Why the daemon counts as stuck; "" if it does not. `now`: monotonic seconds. Engine thread."""
-    for (name, lane), since in app.engine.dispatcher.runner.busy_since.items():
+    for (name, lane), since in app.engine.dispatcher.work_queue.lanes.list_busy().items():
         if now - since > STUCK_AFTER:
-            return f"the handler {name} has been busy with {lane} for {(now - since) / 60:.0f} min"
+            return f"the handler {name} has been busy{f' with {lane}' if lane else ''} for {(now - since) / 60:.0f} min"
     if not app.engine.follower.is_well:
         return "the watcher has ended"
     return ""
@@ -102,7 +102,8 @@ def describe_state(app: App) -> str:
     """The status in one line, for the service manager. Engine thread, or before the engine runs."""
     engine = app.engine
     parts = [f"watches {len(engine.follower.stamps)} transcripts"]
-    busy, parked = len(engine.dispatcher.runner.busy_lanes), len(engine.dispatcher.work_queue.list_parked())
+    queue = engine.dispatcher.work_queue
+    busy, parked = len(queue.lanes.list_busy()), len(queue.list_parked())
     if any(hold.scope == "all" for hold in engine.pauses.list_pauses()):
         parts.append("paused")
     parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]

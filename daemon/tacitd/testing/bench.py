@@ -18,7 +18,7 @@ from tacitd.plugins import FoundPlugins
 from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 
 ROUNDS = 1000
@@ -164,8 +164,8 @@ class HandlerBench:
         engine._poll_files(full=True)
         for _ in range(ROUNDS):
             engine.run_iteration()
-            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.has_ready):
-                engine.dispatcher.statuses.renew_all()
+            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.lanes.has_ready):
+                engine.dispatcher.outcomes.statuses.renew_all()
                 return
         raise RuntimeError(f"there is still work after {ROUNDS} rounds")
 

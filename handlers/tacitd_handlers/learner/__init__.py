@@ -26,6 +26,7 @@ def make_plugin() -> Plugin:
         settings={"learner": f"{here}.settings:LearnerSettings"},
         jobs=(Job("look", 60.0, at_start=True), Job("retests", 86400.0, at_start=True)),
         uses_model=False,
+        single_store=True,
         footprint=f"{here}.learner_files:learner_footprint",
         order=20,
         commands={

@@ -29,6 +29,7 @@ def make_plugin() -> Plugin:
             Job("turns", 600.0),
         ),
         uses_model=False,
+        single_store=True,
         footprint="tacitd_handlers.shared.memory_files:profile_footprint",
         order=30,
         commands={

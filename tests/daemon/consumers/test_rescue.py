@@ -23,7 +23,7 @@ def parking(open_: list[bool]) -> Scripted:
 
 
 def kept(scene: Scene) -> list[str]:
-    return [str(record["text"]) for record in scene.dispatcher.rescue.list_entries()]
+    return [str(record["text"]) for record in scene.dispatcher.outcomes.rescue.list_entries()]
 
 
 def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_kill_after_the_commit_leaves_no_words_behind(tmp_path: Path) -> None:
     scene.settle(3700)
     assert kept(scene) == ["one"]
     open_[0] = True
-    scene.dispatcher.rescue.remove_handled = lambda handler, ids: None  # type: ignore[method-assign]  # the kill comes before it
+    scene.dispatcher.outcomes.rescue.remove_handled = lambda handler, ids: None  # type: ignore[method-assign]  # the kill comes before it
     scene.settle(8 * 3600)
     assert scene.handler.did == ["u1"]
     scene.restart()
@@ -48,7 +48,7 @@ def test_what_was_rejected_stays_over_a_restart(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Scripted(lambda event: Rejected("never") if words_of(event) else Done()))
     scene.type("s", "one")
     scene.settle()
-    scene.dispatcher.dead_letters.append({"handler": [], "prompts": 5})  # malformed
+    scene.dispatcher.outcomes.dead_letters.append({"handler": [], "prompts": 5})  # malformed
     scene.restart()
     scene.settle(3700)
     assert kept(scene) == ["one"] and scene.handler.words == []

@@ -17,7 +17,7 @@ from tacitd.errors import UsageError
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
 from tacitd.methods import build_methods
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 from tacitd.testing import FakeClock
 
 
@@ -32,8 +32,8 @@ def lost_twice(tmp: Path) -> Scene:
     scene.settle()
     scene.type("s", "three")
     scene.settle()
-    assert scene.handler.did == ["u3"] and scene.dispatcher.dead_letters.count == 1
-    assert [one["id"] for one in scene.dispatcher.rescue.list_entries()] == ["u1", "u2"]
+    assert scene.handler.did == ["u3"] and scene.dispatcher.outcomes.dead_letters.count == 1
+    assert [one["id"] for one in scene.dispatcher.outcomes.rescue.list_entries()] == ["u1", "u2"]
     return scene
 
 
@@ -51,7 +51,10 @@ def test_all_of_them_are_tried_again(tmp_path: Path) -> None:
     assert retry_rejected(scene.app, None) == {"retried": 2, "parked": 0, "gone": []}
     scene.settle()
     assert scene.handler.did == ["u3", "u1", "u2"] and build_status(scene.app)["rescued_by_reason"] == []
-    assert scene.dispatcher.dead_letters.count == 0 and scene.dispatcher.rescue.list_entries() == []
+    assert (
+        scene.dispatcher.outcomes.dead_letters.count == 0
+        and scene.dispatcher.outcomes.rescue.list_entries() == []
+    )
     scene.restart(Asking())
     scene.settle(60)
     assert scene.handler.words == [] and retry_rejected(scene.app, None)["retried"] == 0
@@ -86,8 +89,8 @@ def test_one_of_them_is_tried_again(tmp_path: Path) -> None:
     assert retry_rejected(scene.app, {"u2", "unknown"})["retried"] == 1
     scene.settle()
     assert scene.handler.did == ["u3", "u2"]
-    assert [letter["prompts"] for letter in scene.dispatcher.dead_letters.read()] == [["u1"]]
-    assert [one["id"] for one in scene.dispatcher.rescue.list_entries()] == ["u1"]
+    assert [letter["prompts"] for letter in scene.dispatcher.outcomes.dead_letters.read()] == [["u1"]]
+    assert [one["id"] for one in scene.dispatcher.outcomes.rescue.list_entries()] == ["u1"]
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -98,9 +101,9 @@ def test_a_crash_before_they_are_handled_forgets_nothing(tmp_path: Path, compact
     if compacted:
         compaction.compact_log(scene.engine.consumers["a"], lambda _: True, large=0)
     scene.restart(Asking())
-    assert len(scene.dispatcher.rescue.list_entries()) == 2
+    assert len(scene.dispatcher.outcomes.rescue.list_entries()) == 2
     scene.settle()
-    assert scene.handler.did == ["u3", "u1", "u2"] and scene.dispatcher.rescue.list_entries() == []
+    assert scene.handler.did == ["u3", "u1", "u2"] and scene.dispatcher.outcomes.rescue.list_entries() == []
 
 
 def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> None:
@@ -113,7 +116,10 @@ def test_lost_twice_once_more_they_are_rejected_once_more(tmp_path: Path) -> Non
         scene.restart(Asking())
     scene.settle()
     assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 5
-    assert scene.dispatcher.dead_letters.count == 1 and len(scene.dispatcher.rescue.list_entries()) == 2
+    assert (
+        scene.dispatcher.outcomes.dead_letters.count == 1
+        and len(scene.dispatcher.outcomes.rescue.list_entries()) == 2
+    )
 
 
 def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
@@ -122,7 +128,7 @@ def test_words_whose_transcript_is_gone_stay(tmp_path: Path) -> None:
     scene.path("s").unlink()
     scene.settle(61)
     assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
-    assert len(scene.dispatcher.rescue.list_entries()) == 2
+    assert len(scene.dispatcher.outcomes.rescue.list_entries()) == 2
 
 
 def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> None:
@@ -130,7 +136,10 @@ def test_a_transcript_that_was_deleted_a_moment_ago_is_gone(tmp_path: Path) -> N
     scene = lost_twice(tmp_path)
     scene.path("s").unlink()
     assert retry_rejected(scene.app, None) == {"retried": 0, "parked": 0, "gone": ["u1", "u2"]}
-    assert scene.dispatcher.dead_letters.count == 1 and len(scene.dispatcher.rescue.list_entries()) == 2
+    assert (
+        scene.dispatcher.outcomes.dead_letters.count == 1
+        and len(scene.dispatcher.outcomes.rescue.list_entries()) == 2
+    )
 
 
 def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) -> None:
@@ -161,7 +170,7 @@ def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: p
         with pytest.raises(OSError, match="No space"):
             retry_rejected(scene.app, None)
     scene.settle()
-    assert scene.handler.did == ["u3"] and scene.dispatcher.dead_letters.count == 1
+    assert scene.handler.did == ["u3"] and scene.dispatcher.outcomes.dead_letters.count == 1
     assert retry_rejected(scene.app, None)["retried"] == 2
     scene.settle()
     assert scene.handler.did == ["u3", "u1", "u2"]
@@ -170,7 +179,7 @@ def test_a_disk_that_is_full_leaves_them_rejected(tmp_path: Path, monkeypatch: p
 def test_dropped_words_are_not_tried_again(tmp_path: Path) -> None:
     """A person deleted them."""
     scene = lost_twice(tmp_path)
-    scene.dispatcher.rescue.drop_prompt("u1")
+    scene.dispatcher.outcomes.rescue.drop_prompt("u1")
     scene.dispatcher.drop_prompts(["u1"])
     assert retry_rejected(scene.app, None)["retried"] == 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from support_engine import Scene, Scripted, busy, done, gathered, grew, prompts_of
 from tacitd.events import Due, TranscriptGrew
 from tacitd.handler import Done, Gather, Job, Later, Plugin, Rejected
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 
 # gathering
 
@@ -232,7 +232,9 @@ def test_a_rejected_event_is_remembered_with_its_data(tmp_path: Path) -> None:
     scene.dispatcher.post_event(Due("j"))
     scene.settle(0)
     assert [dict(c.data) for c in scene.handler.commits] == [{"gave": "up"}]
-    assert scene.dispatcher.dead_letters.count == 1 and scene.dispatcher.work_queue.items_by_event == {}
+    assert (
+        scene.dispatcher.outcomes.dead_letters.count == 1 and scene.dispatcher.work_queue.items_by_event == {}
+    )
 
 
 # stopping

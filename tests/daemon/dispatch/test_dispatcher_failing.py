@@ -27,11 +27,15 @@ def test_a_failing_batch_is_halved_and_one_record_is_rejected(tmp_path: Path) ->
     for _ in range(12):
         scene.settle(600)
     assert scene.handler.did == ["u1", "u2", "u3", "u4", "u5", "u7", "u8", "u9", "u10"]
-    (dead,) = scene.dispatcher.dead_letters.read()
+    (dead,) = scene.dispatcher.outcomes.dead_letters.read()
     assert dead["prompts"] == ["u6"] and dead["handler"] == "a" and dead["reason"] == "echo"
     assert scene.path("s").read_bytes()[dead["start"] : dead["end"]].count(b"poison") == 1
-    (kept,) = scene.dispatcher.rescue.list_entries()
-    assert kept["text"] == "poison" and scene.dispatcher.dead_letters.count == 1 and scene.parked() == []
+    (kept,) = scene.dispatcher.outcomes.rescue.list_entries()
+    assert (
+        kept["text"] == "poison"
+        and scene.dispatcher.outcomes.dead_letters.count == 1
+        and scene.parked() == []
+    )
     assert scene.sync().done()
 
 
@@ -49,7 +53,7 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
     assert any("ZeroDivisionError: oops" in why for why in scene.parked())
     for _ in range(3):
         scene.settle(600)
-    assert scene.dispatcher.dead_letters.count == 1, (
+    assert scene.dispatcher.outcomes.dead_letters.count == 1, (
         "a single record that fails three times becomes a dead letter"
     )
     assert scene.engine.fault is None
@@ -68,7 +72,9 @@ def test_a_file_that_is_being_edited_is_ordinary_waiting(tmp_path: Path) -> None
     scene.type("s", "one")
     for _ in range(5):
         scene.settle(10)
-    assert scene.parked() == [] and scene.handler.did == [] and scene.dispatcher.dead_letters.count == 0
+    assert (
+        scene.parked() == [] and scene.handler.did == [] and scene.dispatcher.outcomes.dead_letters.count == 0
+    )
     editing.clear()
     scene.settle(10)
     assert scene.handler.did == ["u1"]
@@ -86,7 +92,7 @@ def test_an_invalid_outcome_is_a_failure_of_the_handler(tmp_path: Path, answer: 
     scene = Scene(tmp_path, grew(odd))
     scene.type("s", "one")
     scene.settle()
-    assert scene.parked() and not scene.dispatcher.runner.busy_lanes and scene.sync().done()
+    assert scene.parked() and not scene.dispatcher.work_queue.lanes.is_busy and scene.sync().done()
 
 
 @pytest.mark.parametrize("nowhere", [0, -1, 246, 10**9])
@@ -105,7 +111,9 @@ def test_rejected_that_does_not_move_is_an_error_and_not_a_loop(tmp_path: Path) 
     scene = Scene(tmp_path, grew(lambda event: Rejected("never", upto=0)))
     scene.type("s", "one")
     scene.settle()
-    assert len(scene.handler.words) == 1 and scene.dispatcher.dead_letters.count == 0 and scene.parked()
+    assert (
+        len(scene.handler.words) == 1 and scene.dispatcher.outcomes.dead_letters.count == 0 and scene.parked()
+    )
 
 
 def test_done_in_part_then_the_rest(tmp_path: Path) -> None:
@@ -123,12 +131,12 @@ def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
     scene = Scene(tmp_path, grew(lambda event: answers.pop(0)(event)))
     scene.type("s", "one", "two")
     scene.settle()
-    assert scene.handler.did == ["u2"] and [k["text"] for k in scene.dispatcher.rescue.list_entries()] == [
-        "one"
-    ]
+    assert scene.handler.did == ["u2"] and [
+        k["text"] for k in scene.dispatcher.outcomes.rescue.list_entries()
+    ] == ["one"]
     scene.restart()
     scene.settle()
-    assert scene.handler.words == [] and scene.dispatcher.dead_letters.count == 1
+    assert scene.handler.words == [] and scene.dispatcher.outcomes.dead_letters.count == 1
 
 
 def test_a_commit_that_cannot_be_written_is_retried_without_the_handler(tmp_path: Path) -> None:
@@ -184,17 +192,17 @@ def test_dead_letters_that_cannot_be_written_wait(tmp_path: Path) -> None:
     """RELIABILITY row 4: a full disk during a rejection ends nothing."""
     scene = Scene(tmp_path, grew(lambda event: Rejected("never")))
     full = [True]
-    real = scene.dispatcher.dead_letters.append
+    real = scene.dispatcher.outcomes.dead_letters.append
 
     def append(record: Any) -> None:
         if full[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(record)
 
-    scene.dispatcher.dead_letters.append = append  # type: ignore[method-assign]
+    scene.dispatcher.outcomes.dead_letters.append = append  # type: ignore[method-assign]
     scene.type("s", "one")
     scene.settle()
     assert scene.parked() and scene.engine.fault is None and scene.sync().done()
     full[0] = False
     scene.settle(600)
-    assert scene.dispatcher.dead_letters.count == 1 and scene.parked() == []
+    assert scene.dispatcher.outcomes.dead_letters.count == 1 and scene.parked() == []

@@ -86,7 +86,7 @@ def test_the_fork_of_a_parked_transcript_is_handled(tmp_path: Path, fails: str) 
     scene.settle(25000)
     assert (
         scene.parked() == []
-        and scene.dispatcher.dead_letters.count == 0
+        and scene.dispatcher.outcomes.dead_letters.count == 0
         and len(scene.dispatcher.in_flight) == 0
     )
 
@@ -100,12 +100,12 @@ def test_prompts_of_a_removed_file_are_handled_from_the_fork(tmp_path: Path) -> 
     scene.settle()
     scene.path("s").unlink()
     scene.settle()
-    assert [kept["text"] for kept in scene.dispatcher.rescue.list_entries()] == ["one"], (
+    assert [kept["text"] for kept in scene.dispatcher.outcomes.rescue.list_entries()] == ["one"], (
         "they are in memory only, so they are rescued"
     )
     assert scene.sync().done()
     assert sorted(scene.handler.did) == ["u1", "u2"]
-    assert scene.dispatcher.rescue.list_entries() == [] and len(scene.dispatcher.in_flight) == 0
+    assert scene.dispatcher.outcomes.rescue.list_entries() == [] and len(scene.dispatcher.in_flight) == 0
 
 
 def test_the_fork_of_a_removed_file_is_handled_after_a_restart(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_an_answer_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None
         scene.restart(Asking())
     scene.settle()
     assert scene.handler.events == [] and scene.app.budget.get_spending(scene.clock.now()).calls_total == 2
-    assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
+    assert [letter["reason"] for letter in scene.dispatcher.outcomes.dead_letters.read()] == ["begun twice"]
 
 
 def test_a_good_answer_that_could_not_be_used_counts(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_good_answer_that_could_not_be_used_counts(tmp_path: Path) -> None:
         scene.restart(Asking(answer))
     scene.settle(1e6)
     assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 2
-    assert [letter["reason"] for letter in scene.dispatcher.dead_letters.read()] == ["begun twice"]
+    assert [letter["reason"] for letter in scene.dispatcher.outcomes.dead_letters.read()] == ["begun twice"]
 
 
 def test_discarded_answers_are_asked_for_again_after_restarts(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_discarded_answers_are_asked_for_again_after_restarts(tmp_path: Path) ->
         assert len(answers) < left
         scene.restart(Asking(answer))
     assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 4
-    assert list(scene.dispatcher.dead_letters.read()) == []
+    assert list(scene.dispatcher.outcomes.dead_letters.read()) == []
 
 
 def test_old_calls_become_one_total(tmp_path: Path) -> None:

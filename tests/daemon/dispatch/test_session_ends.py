@@ -16,7 +16,7 @@ from tacitd.dispatch.waiting_lines import local_time
 from tacitd.events import Due, Event, Project
 from tacitd.handler import Later, Outcome
 from tacitd.service.banner import banner_lines
-from tacitd.status_snapshot import build_status
+from tacitd.status import build_status
 
 IDLE = 1800.0
 
@@ -46,7 +46,7 @@ def facts_wait(scene: Scene, number: int = 0) -> None:
     """From now on, a handler reports facts of the project that wait for the session's end."""
     row = {"project": str(scene.root), "what": "1 fact", "until": "its session ends", "job": "synthesize"}
     scene.handlers[number].says = lambda: {"waits": [row]}
-    scene.engine.dispatcher.statuses.renew_all()
+    scene.engine.dispatcher.outcomes.statuses.renew_all()
 
 
 def test_a_session_with_prompts_is_listed_until_its_lines_are_written(scene: Scene) -> None:

@@ -17,7 +17,7 @@ from tacitd.methods import build_methods
 
 
 def _cache(scene: Scene) -> StatusCache:
-    return scene.engine.dispatcher.statuses
+    return scene.engine.dispatcher.outcomes.statuses
 
 
 def _status_threads(name: str, count: int) -> WorkerPool:

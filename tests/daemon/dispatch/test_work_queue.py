@@ -1,4 +1,4 @@
-"""What items wait for: none waits for something that is free, and a backlog is examined in linear time."""
+"""When items are examined: none waits for a lane that is free, and a backlog is examined in linear time."""
 
 from __future__ import annotations
 
@@ -16,33 +16,20 @@ from support_examples import examples
 from tacitd.dispatch import pool as pool_module
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.pauses import Pause
-from tacitd.dispatch.work_item import WaitKey, WorkItem
-from tacitd.dispatch.work_queue import WorkQueue
+from tacitd.dispatch.work_item import LaneKey, WorkItem
 from tacitd.events import Due, Event, Project, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later
 from tacitd.sources.sessions import EndedSession
 
 
-def list_waiting(queue: WorkQueue) -> dict[tuple[str, ...], list[Any]]:
-    """The waiting items, by what they wait for."""
-    found = {
-        key: [item for _, number, item in heap if item.queue_number == number]
-        for key, heap in queue._blocked.items()
-    }
-    return {key: items for key, items in found.items() if items}
-
-
 def check(scene: Scene) -> None:
-    """What an item waits for (a lane, or a worker of its handler) is taken or about to be given to the next item. A free
-    lane is also allowed if an item of the lane waits for a worker: that item releases the lane."""
-    queue, runner = scene.dispatcher.work_queue, scene.dispatcher.runner
-    blocked = list_waiting(queue)
-    for key, items in blocked.items():
-        is_lane = len(key) == 2
-        ahead = [item for item in blocked.get(key[:1], []) if item.needed_lane == key] if is_lane else []
-        if len(key) < 3:
-            is_served = runner.is_taken(key) or key in queue._released or ahead
-            assert is_served, (key, [item.label for item in items])
+    """Every item that is queued waits for its lane, or for a worker of its handler."""
+    lanes = scene.dispatcher.work_queue.lanes
+    assert not lanes.has_ready
+    for key, lane in lanes._lanes.items():
+        if lane.queue:
+            assert lane.busy_since is not None or not lanes._has_worker(key[0]), (key, lane.queue[0][2].label)
+        assert not lane.is_empty
 
 
 @examples(90)
@@ -86,9 +73,9 @@ def test_no_item_waits_for_something_free(seed: int) -> None:
             scene.work()
             scene.settle(0)
             check(scene)
-        assert future.done() and not [
-            key for key in list_waiting(scene.dispatcher.work_queue) if len(key) < 3
-        ]
+        assert future.done() and not any(
+            lane.queue for lane in scene.dispatcher.work_queue.lanes._lanes.values()
+        )
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
@@ -99,7 +86,7 @@ def test_a_backlog_is_examined_in_linear_time(
     examined = [0]
     real = Dispatcher._try_offer
 
-    def counted(dispatcher: Dispatcher, item: WorkItem) -> WaitKey | None:
+    def counted(dispatcher: Dispatcher, item: WorkItem) -> LaneKey | None:
         examined[0] += 1
         return real(dispatcher, item)
 
@@ -160,12 +147,12 @@ def test_an_item_that_grows_while_it_waits_keeps_its_position(tmp_path: Path, la
         scene.work()
     scene.settle(0)
     assert word["uuid"] in scene.handler.did
-    heaps = scene.dispatcher.work_queue._blocked.values()
-    assert sum(map(len, heaps)) <= 6, "not one entry for each growth"
+    queues = [lane.queue for lane in scene.dispatcher.work_queue.lanes._lanes.values()]
+    assert sum(map(len, queues)) <= 6, "not one entry for each growth"
 
 
-def test_an_item_that_changes_its_lane_releases_the_old_one(tmp_path: Path) -> None:
-    """It waits for a worker while its lane is free; then it needs another lane, and still waits for the worker."""
+def test_an_event_whose_project_changes_while_it_waits_runs_in_the_new_lane(tmp_path: Path) -> None:
+    """An end of a session is posted again with another project while it waits for a worker: each runs once, in turn."""
     scene = Scene(tmp_path, held=True, lanes=1)
     here, there, third = (Project(scene.project(name), git=True) for name in ("app", "other", "third"))
 
@@ -187,7 +174,9 @@ def test_an_item_that_changes_its_lane_releases_the_old_one(tmp_path: Path) -> N
     end("t", third)
     check(scene)
     _work_off(scene)
-    assert [end.session for end in scene.handler.ends] == ["t", "u"]
+    assert sorted(end.session for end in scene.handler.ends) == ["t", "u"]
+    assert {end.session: end.project for end in scene.handler.ends} == {"t": third, "u": here}
+    assert len(scene.dispatcher.work_queue.lanes) == 0
 
 
 def test_a_transcript_that_left_a_project_blocks_no_event_there(tmp_path: Path) -> None:
@@ -236,4 +225,5 @@ def test_the_end_of_a_session_does_not_wait_for_a_removed_file(
     assert scene.dispatcher.work_queue.items_by_event, "it waits until the file is read"
     scene.path("t").unlink()
     scene.settle(0)
+    _work_off(scene)
     assert scene.dispatcher.work_queue.items_by_event == {}

@@ -12,6 +12,8 @@ from tacitd.dispatch.work_item import WorkItem
 from tacitd.events import Due, Project
 from tacitd.model.port import Why
 
+LANE = ("a", "")
+
 
 def item_of(scene: Scene, handler: str, session: str = "s") -> WorkItem:
     """The item of a handler for a session's transcript."""
@@ -45,8 +47,10 @@ def test_a_closed_breaker_refuses_paid_work_only(tmp_path: Path, monkeypatch: py
     assert later is not None and later.reason.startswith(Why.MANY_SESSIONS)
     assert later.not_before == scene.clock.wall + 60.0, "at least a minute, so that it is not tried in a loop"
     assert refusals.get_refusal(item_of(scene, "b"), cwd) is None
-    job = WorkItem(scene.engine.consumers["a"], None, Due("j", Project(scene.root, True)))
+    job = WorkItem(scene.engine.consumers["a"], None, LANE, LANE, Due("j", Project(scene.root, True)))
     assert refusals.get_refusal(job, "") is None, "a job begins: perhaps it does not ask the model"
     assert refusals.get_model_refusal(job, "") is not None
-    elsewhere = WorkItem(scene.engine.consumers["a"], None, Due("j", Project(scene.project("b"), True)))
+    elsewhere = WorkItem(
+        scene.engine.consumers["a"], None, LANE, LANE, Due("j", Project(scene.project("b"), True))
+    )
     assert refusals.get_model_refusal(elsewhere, "") is None

@@ -153,7 +153,7 @@ class World(Scene):
         return bullets(self.root / "LEARNED.md")
 
     def dead_letters(self) -> list[Mapping[str, Any]]:
-        return list(self.dispatcher.dead_letters.read())
+        return list(self.dispatcher.outcomes.dead_letters.read())
 
 
 def inject(tmp: Path, number: int) -> tuple[int, int]:
@@ -199,7 +199,10 @@ def inject(tmp: Path, number: int) -> tuple[int, int]:
 def check(world: World) -> None:
     """Check that nothing is lost or repeated, and that only prompts that were paid for twice are given up."""
     paid = world.client.paid
-    lines, kept = Counter(world.learned), {str(one["text"]) for one in world.dispatcher.rescue.list_entries()}
+    lines, kept = (
+        Counter(world.learned),
+        {str(one["text"]) for one in world.dispatcher.outcomes.rescue.list_entries()},
+    )
     aside = "".join(path.read_text() for path in (world.root / "tmp").glob("learning-raw*") if path.is_file())
     for words in world.typed_words:
         assert lines[words] == 1 or words in kept or words in aside, f"lost: {words}"
@@ -285,9 +288,12 @@ def test_prompts_whose_every_call_is_killed_are_paid_for_twice_at_most(tmp_path:
         world.client.kill_in = ""
         world.live(LONGEST_PAUSE, LONGEST_PAUSE)
         check(world)
-        kept = {str(one["text"]) for one in world.dispatcher.rescue.list_entries()}
+        kept = {str(one["text"]) for one in world.dispatcher.outcomes.rescue.list_entries()}
         assert WORDS[0] in kept and kept.isdisjoint(world.learned) and WORDS[3] in world.learned
         retry_rejected(world.app, None)
         world.live(0, 0)
-        assert sorted(world.learned) == sorted(WORDS[:4]) and world.dispatcher.rescue.list_entries() == []
+        assert (
+            sorted(world.learned) == sorted(WORDS[:4])
+            and world.dispatcher.outcomes.rescue.list_entries() == []
+        )
         world.kill()

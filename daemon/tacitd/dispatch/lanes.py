@@ -1,0 +1,157 @@
+"""The lanes of all handlers: which item is examined next, and where a handler is busy.
+
+A lane is one handler's work for one project, or all its work if it keeps a single store (`Plugin.single_store`). A lane runs
+one item at a time, in the order in which items came. The lanes of a handler take turns, and at most `Plugin.lanes` of them
+are busy at once, so a slow project or a long backlog does not keep the others waiting. An item is only examined when its lane
+could run it. Nothing here decides what an item does.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tacitd.consumers.consumer import Consumer
+from tacitd.dispatch.work_item import LaneKey, WorkItem
+
+MAX_ROUNDS = 100
+"""How many items of one lane are examined in one call of `run_ready`; the loop then reads again."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """The items that wait in a lane, and whether it is busy."""
+
+    queue: list[tuple[int, int, WorkItem]] = field(default_factory=list)
+    """A heap of (rank, number, item): starts of sessions, then records, then what is made of records."""
+    due: dict[WorkItem, None] = field(default_factory=dict)
+    """The transcripts that are due and whose newest record belongs to the lane's project."""
+    busy_since: float | None = None
+    """Monotonic seconds; None: not busy."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it can be forgotten."""
+        return not self.queue and not self.due and self.busy_since is None
+
+
+class Lanes:
+    """The lanes that have an item, by key. Engine thread only."""
+
+    def __init__(self, consumers: Mapping[str, Consumer], monotonic: Callable[[], float]) -> None:
+        self._plugins = {name: consumer.plugin for name, consumer in consumers.items()}
+        self._monotonic = monotonic
+        self._lanes: dict[LaneKey, Lane] = {}
+        self._runnable: dict[str, dict[LaneKey, None]] = {name: {} for name in consumers}
+        """By handler, the lanes that have an item and are not busy, in the order in which they take turns."""
+        self._busy_counts = dict.fromkeys(consumers, 0)
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def make_key(self, handler: str, project: str) -> LaneKey:
+        """The key of the lane for a handler's work in a project, named by `lane_of` or `lane_of_event`."""
+        return handler, "" if self._plugins[handler].single_store else project
+
+    # items
+
+    def push(self, item: WorkItem, number: int | None = None) -> None:
+        """Queue an item in its lane, at the end or with the number that it had in another lane."""
+        if number is None:
+            self._serial += 1
+            number = self._serial
+        item.is_queued = True
+        lane = self._lanes.setdefault(item.lane, Lane())
+        heapq.heappush(lane.queue, (item.rank, number, item))
+        self._list_runnable(item.lane, lane)
+
+    def run_ready(self, try_offer: Callable[[WorkItem], LaneKey | None]) -> None:
+        """Examine the first item of each lane that can run, until none is left.
+
+        `try_offer` returns the lane to which the item belongs, if that is another one.
+        """
+        for _ in range(MAX_ROUNDS):
+            if not self.has_ready:
+                return
+            for handler, runnable in self._runnable.items():
+                for _ in range(len(runnable)):
+                    if not self._has_worker(handler):
+                        break
+                    key = next(iter(runnable))
+                    del runnable[key]
+                    self._examine_first(key, self._lanes[key], try_offer)
+
+    def _examine_first(
+        self, key: LaneKey, lane: Lane, try_offer: Callable[[WorkItem], LaneKey | None]
+    ) -> None:
+        _, number, item = heapq.heappop(lane.queue)
+        item.is_queued = False
+        try:
+            # Its directory may have become known while it was queued: then it need not be examined here.
+            other = item.lane if item.lane != key else try_offer(item)
+            if other is not None:
+                item.lane = other
+                self.push(item, number)
+        finally:
+            self._list_runnable(key, lane)
+
+    def _list_runnable(self, key: LaneKey, lane: Lane) -> None:
+        """Give the lane a turn after the others if it has an item and is not busy."""
+        if lane.queue and lane.busy_since is None:
+            self._runnable[key[0]][key] = None
+        elif lane.is_empty:
+            self._lanes.pop(key, None)
+
+    def _has_worker(self, handler: str) -> bool:
+        return self._busy_counts[handler] < max(1, self._plugins[handler].lanes)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether an item can be examined now."""
+        return any(runnable and self._has_worker(handler) for handler, runnable in self._runnable.items())
+
+    # busy lanes
+
+    def begin(self, key: LaneKey) -> None:
+        """A handler begins to work in a lane."""
+        lane = self._lanes.setdefault(key, Lane())
+        assert lane.busy_since is None, f"{key} is busy already"
+        lane.busy_since = self._monotonic()
+        self._runnable[key[0]].pop(key, None)
+        self._busy_counts[key[0]] += 1
+
+    def release(self, key: LaneKey) -> None:
+        """Its outcome was received."""
+        lane = self._lanes[key]
+        lane.busy_since = None
+        self._busy_counts[key[0]] -= 1
+        self._list_runnable(key, lane)
+
+    def list_busy(self) -> dict[LaneKey, float]:
+        """The busy lanes, each with the monotonic seconds at which it became busy."""
+        return {key: lane.busy_since for key, lane in self._lanes.items() if lane.busy_since is not None}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a handler is busy."""
+        return any(self._busy_counts.values())
+
+    # transcripts that are due
+
+    def add_due(self, item: WorkItem) -> None:
+        """A transcript is due: events of its lane come after it."""
+        self._lanes.setdefault(item.home, Lane()).due[item] = None
+
+    def remove_due(self, item: WorkItem) -> None:
+        """A transcript is not due, or no longer belongs to this lane."""
+        lane = self._lanes.get(item.home)
+        if lane is not None and item in lane.due:
+            del lane.due[item]
+            self._list_runnable(item.home, lane)
+
+    def list_due(self, key: LaneKey) -> list[WorkItem]:
+        """The due transcripts of a lane."""
+        lane = self._lanes.get(key)
+        return list(lane.due) if lane is not None else []
