@@ -23,7 +23,7 @@ from tacitd_handlers.reach.exclude_settings import (
     list_settings_files,
     read_patterns,
 )
-from tacitd_handlers.reach.rules_file import USER_RULES
+from tacitd_handlers.reach.rules_text import USER_RULES
 
 PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"

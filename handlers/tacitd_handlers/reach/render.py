@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacitd.handler import Tools
-from tacitd_handlers.reach.rules_file import USER_RULES
+from tacitd_handlers.reach.rules_text import USER_RULES
 
 _NOTES = {
     "waits": "; newer lines follow within a day",

@@ -32,10 +32,8 @@ from tacitd_handlers.reach.rules_merge import (
     parse_file,
 )
 from tacitd_handlers.reach.rules_plan import has_only_generated
-from tacitd_handlers.reach.rules_text import RuleLine
+from tacitd_handlers.reach.rules_text import USER_RULES, RuleLine
 
-USER_RULES = Path("rules/tacitd.md")
-"""Relative to Claude Code's directory."""
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tacitd.handler import PersonRule
-from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 
+USER_RULES = Path("rules/tacitd.md")
+"""The file, relative to Claude Code's directory."""
 LIMIT = 2048
 """Bytes of the generated text. A person's own lines in the file do not count."""
 HEAD_START = "<!-- Written by tacitd from "
@@ -59,6 +61,8 @@ def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSe
 
     Left out: a rule that looks like a secret, contains a comment mark, which would hide other lines, or repeats a line.
     """
+    from tacitd.text.redact import has_secret  # many patterns: only the daemon needs them
+
     found: dict[str, RuleLine] = {}
     for rule in rules:
         text = quote_imports(sanitize_line(rule.text))
