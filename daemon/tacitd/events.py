@@ -100,6 +100,8 @@ class Record:
     """The summary that a compaction wrote."""
     command: str = ""
     """The slash command that a person ran here, without its slash; its arguments are a prompt."""
+    branch: str = ""
+    """The git branch that a person's record names; "" if it names none."""
 
     @property
     def is_empty(self) -> bool:

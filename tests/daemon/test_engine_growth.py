@@ -204,9 +204,9 @@ def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
 
 def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) -> None:
     """Seed 001: tasks and notes come from the transcript alone."""
-    world = World(tmp_path, min_prompts="1")
+    world = World(tmp_path)
     for i in range(LIMIT + 5):
-        world.type(f"s{i}", f"do {i}")
+        world.type(f"s{i}", f"do {i} " + "word " * 4000)  # long enough for a summary
     world.end()
     assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
     assert world.model.asked == [] and len(world.parked()) == LIMIT + 5

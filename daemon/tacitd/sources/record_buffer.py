@@ -99,4 +99,5 @@ def _merged(old: Record, new: Record) -> Record:
         tools=old.tools + new.tools,
         summary=old.summary or new.summary,
         command=old.command or new.command,
+        branch=old.branch or new.branch,
     )

@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`tasks`, `session_progress`, `render`, `parse`, `resume_text`) -> `tool_results`, `store`, `summary_input` ->
-`handler` -> `cli`.
+Pure rules (`sentences`, `compaction_summary`, `tasks`, `session_progress`, `state_notes`, `render`, `parse`, `resume_text`)
+-> `store`, `summary_input`, `summaries` -> `handler` -> `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
 """
@@ -24,7 +24,7 @@ def make_plugin() -> Plugin:
         "continuity",
         f"{here}.handler:ContinuityHandler",
         settings={"continuity": f"{here}.settings:ContinuitySettings"},
-        jobs=(Job("sessions", 86400.0, at_start=True),),
+        jobs=(Job("sessions", 86400.0, at_start=True), Job("pauses", 300.0)),
         uses_model=False,
         lanes=2,
         gather=f"{here}.settings:choose_gather",
@@ -37,6 +37,7 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
+        status_lines=f"{here}.resume_text:format_status_lines",
         context=f"{here}.context:build_section",
         context_order=30,
     )

@@ -6,6 +6,7 @@ This module parses arguments and prints. Changes belong to `session_edits`, the 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import Json
 from tacitd_handlers.continuity.session_choice import select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
-from tacitd_handlers.continuity.stored_text import clean_text
+from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
 
 @click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
@@ -65,20 +66,21 @@ def list_(project: str | None, as_json: bool) -> None:
 @click.argument("id", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the session's file as it is.")
 def show(id: str | None, as_json: bool) -> None:
-    """Show a session; the default is the newest one of this project."""
+    """Show a session: summary, tasks with their notes, decisions with their reasons, notes. The default is the newest one of
+    this project."""
     one = _session(id)
     if as_json:
         echo_json(one.document)
         return
     click.echo(f"{one.id}  {one.project}")
-    if summary := one.document.get("summary"):
-        click.echo(str(summary))
+    if summary := clean_lines(one.document.get("summary")):
+        click.echo(summary)
     for task in one.document.get("tasks", ()):
         click.echo(_task(task))
     for decision in one.document.get("decisions", ()):
-        click.echo(f"decided: {clean_text(decision.get('decision'), 200)}")
+        click.echo("\n".join(_decision(decision)))
     for note in one.document.get("context", ()):
-        click.echo(f"noted: {clean_text(note, 200)}")
+        click.echo(f"noted: {_indented(note)}")
     _warn(one)
 
 
@@ -87,11 +89,11 @@ def show(id: str | None, as_json: bool) -> None:
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
     at = open_store()
-    for one in select_sessions(at.list_sessions(), resolve_directory(project)):
-        if said := resume_text.build_resume_text(one.document, at.clock.now()):
-            click.echo(said)
-            return
-    echo_message("there is no session to resume here")
+    found = select_sessions(at.list_sessions(), resolve_directory(project))
+    if said := resume_text.build_resume_text([one.document for one in found], at.clock.now()):
+        click.echo(said)
+    else:
+        echo_message("there is no session to resume here")
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions task "Add users table" --blocked-by "DBA approval"')
@@ -179,7 +181,24 @@ def _when(one: SessionFile) -> str:
 def _task(task: Json) -> str:
     mark = {"completed": "x", "in_progress": ">", "blocked": "!"}.get(str(task.get("status")), " ")
     why = f"  (waits for: {clean_text(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
-    return f"[{mark}] {task.get('id')}  {clean_text(task.get('title'), 160)}{why}"
+    notes = f"\n    notes: {_indented(task['notes'])}" if task.get("notes") else ""
+    return f"[{mark}] {task.get('id')}  {clean_text(task.get('title'), 160)}{why}{notes}"
+
+
+def _decision(decision: Json) -> Iterator[str]:
+    at = parse_utc(decision.get("timestamp"))
+    when = f"  ({local_minutes(at).replace('T', ' ')})" if at is not None else ""
+    yield f"decided: {clean_text(decision.get('decision'), 400)}{when}"
+    if rationale := clean_text(decision.get("rationale"), 400):
+        yield f"    because: {rationale}"
+    others = decision.get("alternatives")
+    for other in others if isinstance(others, list) else ():
+        yield f"    instead of: {clean_text(other, 400)}"
+
+
+def _indented(text: object) -> str:
+    """A text of several lines; the further ones are indented."""
+    return clean_lines(text).replace("\n", "\n    ")
 
 
 def _warn(one: SessionFile) -> None:

@@ -18,13 +18,9 @@ def build_section(cwd: Path, budget: int) -> str:
     """Given a working directory, return the text, at most `budget` characters; "" if there is no session to resume."""
     now = time.time()
     sessions = select_sessions(SessionStore.from_environ(os.environ).list_sessions(patient=False), cwd)
-    document = next(
-        (one.document for one in sessions if resume_text.build_resume_text(one.document, now)), None
-    )
-    if document is None:
-        return ""
+    documents = [one.document for one in sessions]
     for most in range(resume_text.LINES, 1, -1):
-        said = resume_text.build_resume_text(document, now, most)
+        said = resume_text.build_resume_text(documents, now, most)
         if len(said) <= budget:
             return said
     return ""

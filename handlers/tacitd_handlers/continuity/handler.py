@@ -1,7 +1,8 @@
-"""The handler of sessions: it updates each session's file from its transcript, adds a summary, and prunes old files.
+"""The handler of sessions: it updates each session's file from its transcript, adds summaries, and prunes old files.
 
-It does not depend on a session's end, which may never come: the file is updated whenever the transcript grows, and idle
-time also ends a session. What a transcript says belongs to `session_progress` and `tasks`, what a file contains to `render`.
+It does not depend on a session's end, which may never come: the file is updated whenever the transcript grows, and a summary
+is made also when a session pauses. What a transcript says belongs to `session_progress` and `tasks`, what a file contains to
+`render`, the summaries to `summaries`.
 """
 
 from __future__ import annotations
@@ -9,47 +10,51 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loguru import logger
-
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.events import Due, Event, NoProject, Project, SessionEnded, ToolAnswer, TranscriptGrew
+from tacitd.events import Due, Event, NoProject, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd_handlers.continuity import parse, render, summary_input
+from tacitd_handlers.continuity import render
 from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
-from tacitd_handlers.continuity.store import SessionStore
+from tacitd_handlers.continuity.state_notes import make_state_notes
+from tacitd_handlers.continuity.store import SessionStore, open_tasks
+from tacitd_handlers.continuity.summaries import SummaryMaker, is_pause_over, is_worth_a_summary
 from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.shared import decay
 
-PRUNE = "sessions"
+PRUNE, PAUSED = "sessions", "pauses"
+"""Its jobs: remove old files; find sessions that paused."""
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
-TRIES = 3
-"""Unusable answers after which a session gets no summary."""
+RECENT = 2 * decay.DAY
+"""Seconds. A session whose transcript grew this recently may still get a summary after a restart."""
 
 
 class ContinuityHandler(BaseHandler):
     """The handler of seed 001's sessions.
 
-    Events of one project are handled one after the other, those of two projects at the same time: hence the lock.
+    Events of two projects are handled at the same time, and so are the jobs: hence the lock, under which a session's state is
+    read, changed and written. It is not held while the model is asked.
     """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
         self._store: SessionStore
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
+        self._summaries = SummaryMaker(self._update)
+        self._growing: dict[str, bool] = {}
+        """The sessions that grew since their last summary, and whether one is due now: they were compacted."""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Open the store, and count earlier summaries."""
+        """Open the store, count earlier summaries, and find the sessions that may get one."""
         self._store = SessionStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
+        self._growing = dict.fromkeys(self._store.list_recent(tools.clock.now() - RECENT), False)
         for commit in commits:
             self._count(commit)
 
@@ -63,6 +68,10 @@ class ContinuityHandler(BaseHandler):
                     return self._handle_end(event, tools)
                 case Due(job="sessions"):
                     self._prune(tools)
+                case Due(job="pauses", project=None):
+                    self._find_pauses(tools)
+                case Due(job="pauses", project=Project() as project):
+                    return self._summarise_paused(project, tools)
                 case _:
                     pass
         except FileBusyError:
@@ -81,10 +90,13 @@ class ContinuityHandler(BaseHandler):
             self._counts[str(commit.data["summary"])] += 1
 
     def status(self) -> Mapping[str, Any]:
-        """Return `directory`, the number of `sessions`, and `summaries`: the counts of `made` and `none`."""
+        """Return `directory`, the number of `sessions`, `open` (sessions with open tasks), and `summaries`: the counts of `made`
+        and `none`."""
+        found = self._store.list_sessions(patient=False)
         return {
             "directory": str(self._store.folder),
-            "sessions": sum(1 for _ in self._store.folder.glob("session-*.json")),
+            "sessions": len(found),
+            "open": sum(1 for one in found if open_tasks(one.document)),
             "summaries": dict(self._counts),
         }
 
@@ -99,13 +111,23 @@ class ContinuityHandler(BaseHandler):
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
             if session:
-                before = self._load_progress(session, event.transcript, event.start, tools)
-                now = fold_records(
-                    before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
-                )
-                self._write_session(now)
+                self._note_growth(session, records, event, tools)
         tools.clear(BROKEN)
         return Done()
+
+    def _note_growth(
+        self, session: str, records: Sequence[Record], event: TranscriptGrew, tools: Tools
+    ) -> None:
+        with self._lock:
+            before = self._load_progress(session, event.transcript, event.start, tools)
+            now = fold_records(
+                before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
+            )
+            now = self._write_session(replace(now, upto=event.end, transcript=str(event.transcript)))
+            compacted = any(one.summary for one in records)
+            self._growing[session] = compacted or self._growing.get(session, False)
+        if compacted and isinstance(event.project, Project):
+            tools.post(Due(PAUSED, event.project))
 
     def _load_progress(self, session: str, transcript: Path, start: int, tools: Tools) -> TranscriptProgress:
         """The progress of a session. Trigger: none is stored, and the transcript is read from its middle. Why: tacitd
@@ -118,9 +140,10 @@ class ContinuityHandler(BaseHandler):
             if start
             else []
         )
-        return fold_records(
+        now = fold_records(
             TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
         )
+        return replace(now, asked_turns=now.turns, asked_upto=start)
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
@@ -129,77 +152,74 @@ class ContinuityHandler(BaseHandler):
             return now
         self._store.change_session(now.session, lambda before: render.render_session(before, now))
         # What is in the file now must not be written again: a person may remove it there.
-        written = replace(now, told=now.summary, told_notes=now.notes, decisions=())
+        written = replace(
+            now, told=now.summary, told_notes=now.notes, told_state=make_state_notes(now), decisions=()
+        )
         if written != now:
             self._store.save_progress(written)
         return written
 
-    # the end
+    def _update(
+        self, session: str, change: Callable[[TranscriptProgress], TranscriptProgress]
+    ) -> TranscriptProgress | None:
+        with self._lock:
+            known = self._store.load_progress(session)
+            return self._write_session(change(known)) if known is not None else None
+
+    # summaries
 
     def _handle_end(self, event: SessionEnded, tools: Tools) -> Outcome:
         known = self._store.load_progress(event.session)
         if known is None or not known.prompts or _unwanted(event.project, tools):
             return Done()
-        now = self._write_session(end_session(known))
-        settings: ContinuitySettings = tools.settings["continuity"]
-        if not settings.summaries or now.prompts - now.asked < settings.min_prompts:
-            return Done()
-        return self._summarise(now, event, tools)
-
-    def _summarise(self, now: TranscriptProgress, event: SessionEnded, tools: Tools) -> Outcome:
+        now = self._update(event.session, end_session)
         upto = _size(event.transcript)
-        # A transcript that is shorter than before was rewritten, and is summarised from its start.
-        start = now.asked_upto if now.asked_upto <= upto else 0
-        records = [
-            one
-            for one in tools.read_records(event.transcript, start, upto)
-            if one.session in ("", event.session)
-        ]
-        found = summary_input.excerpt_parts(records)
-        if not found:
+        self._growing.pop(event.session, None)
+        if now is None or not is_worth_a_summary(now, upto, tools.settings["continuity"]):
             return Done()
-        key = f"summary:{event.session}:{upto}"
-        # The key changes when the session goes on; what was paid for with it is counted for each prompt.
-        parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
-        ask = ModelRequest(
-            summary_input.build_prompt(found, now.items),
-            "fast",
-            key,
-            parts=parts or (key,),
-            purpose="session",
-        )
-        said = tools.model.ask(ask)
-        if isinstance(said, NoAnswer):
-            return self._unanswered(said, now, upto)
-        made = parse.parse_answer(said.text, event.at, summary_input.list_instructions())
-        if isinstance(made, str):
-            return self._unusable(made, now, upto)
-        self._write_session(
-            replace(now, summary=made.summary, decisions=made.decisions, asked=now.prompts, asked_upto=upto)
-        )
-        return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})
+        if not is_pause_over(now, tools.clock.now()):
+            self._growing[event.session] = False  # the job finds it when the hour is over
+            return Done()
+        return self._summaries.summarise(now, event.transcript, upto, tools)
 
-    def _unanswered(self, no: NoAnswer, now: TranscriptProgress, upto: int) -> Outcome:
-        if no.why is Why.REPEATED:
-            return self._skip_summary(now, upto)
-        what = f"{no.why}: {no.detail}" if no.detail else str(no.why)
-        return self._unusable(what, now, upto) if no.blames_the_prompt else Later(what, no.hint, no.retry_at)
+    def _find_pauses(self, tools: Tools) -> None:
+        """Post the job for each project with a session that paused or was compacted and may have a summary now.
 
-    def _unusable(self, why: str, now: TranscriptProgress, upto: int) -> Outcome:
-        with self._lock:
-            self._failed[now.session] += 1
-            failed = self._failed[now.session]
-        if failed < TRIES:
-            return Later(f"no summary: {why}", "the model is asked again", blame="work")
-        logger.info("session {} gets no summary: {}", now.session, why)
-        return self._skip_summary(now, upto)
+        A directory that is not a project has no such job: nobody could pause it. Its sessions get a summary at their end.
+        """
+        found = (tools.project_of(now.cwd) for now in self._list_due(tools))
+        for project in dict.fromkeys(one for one in found if isinstance(one, Project)):
+            if not _unwanted(project, tools):
+                tools.post(Due(PAUSED, project))
 
-    def _skip_summary(self, now: TranscriptProgress, upto: int) -> Outcome:
-        """Go on without a summary. The same part of the transcript is not asked about again."""
-        with self._lock:
-            self._failed.pop(now.session, None)
-        self._write_session(replace(now, asked=now.prompts, asked_upto=upto))
-        return Done(data={"summary": "none"})
+    def _list_due(self, tools: Tools) -> Iterator[TranscriptProgress]:
+        settings: ContinuitySettings = tools.settings["continuity"]
+        at = tools.clock.now()
+        for session, compacted in list(self._growing.items()):
+            now = self._store.load_progress(session)
+            if now is None or not is_worth_a_summary(now, now.upto, settings):
+                self._growing.pop(session, None)
+            elif is_pause_over(now, at) and (
+                compacted or (now.last is not None and at - now.last >= settings.quiet)
+            ):
+                yield now
+
+    def _summarise_paused(self, project: Project, tools: Tools) -> Outcome:
+        """Summarise one session. What has no answer now is tried again by the next job, or at the session's end."""
+        if _unwanted(project, tools):
+            return Done()
+        now = next((one for one in self._list_due(tools) if tools.project_of(one.cwd) == project), None)
+        if now is None:
+            return Done()
+        outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
+        if not isinstance(outcome, Done):
+            if isinstance(outcome, Later) and outcome.blame == "work":  # paid for
+                at = tools.clock.now()
+                self._update(now.session, lambda one: replace(one, asked_at=at))
+            return Done()
+        self._growing.pop(now.session, None)
+        tools.post(Due(PAUSED, project))
+        return outcome
 
     # pruning
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacitd.clock import utc_millis
-from tacitd_handlers.continuity.session_progress import SUMMARY
-from tacitd_handlers.continuity.stored_text import clean_text, first_sentences
+from tacitd_handlers.continuity.stored_text import clean_summary, clean_text
 
 DECISIONS = 10
 """Decisions of one answer. Further ones are left out."""
 ALTERNATIVES = 6
 """Alternatives of one decision. Further ones are left out."""
+SUMMARY = 600
+"""Characters of a summary. Of a longer one the last sentences are kept: they say what is left and what is in the way."""
+SENTENCES = 3
 _TEXT = 300
 _PLACEHOLDER = "at most three sentences"
 
@@ -31,21 +33,24 @@ class SummaryAnswer:
     decisions: tuple[Mapping[str, Any], ...]
 
 
-def parse_answer(text: str, at: float, instructions: Iterable[str]) -> SummaryAnswer | str:
+def parse_answer(
+    text: str, at: float, instructions: Iterable[str], times: Mapping[int, float] | None = None
+) -> SummaryAnswer | str:
     """Given an answer, return its usable part, or the reason why there is none.
 
-    `at`: the time of its decisions, seconds since 1970, UTC. `instructions`: sentences of the prompt.
+    `times`: the times of the numbered messages in the prompt, seconds since 1970, UTC; a decision has the time of the message
+    that it names, otherwise `at`. `instructions`: sentences of the prompt.
     """
     if any(sentence in text for sentence in instructions):
         return "the answer repeats the prompt"
     found = _object(text)
     if found is None:
         return "the answer is not a JSON object"
-    summary = first_sentences(clean_text(found.get("summary"), SUMMARY), 3)
-    if not summary or summary.startswith(_PLACEHOLDER):
+    summary = clean_summary(found.get("summary"), SUMMARY, SENTENCES)
+    if not summary or _PLACEHOLDER in summary:
         return "the answer has no summary"
     raw = found.get("decisions")
-    made = (_decision(one, at) for one in (raw if isinstance(raw, list) else [])[:DECISIONS])
+    made = (_decision(one, at, times or {}) for one in (raw if isinstance(raw, list) else [])[:DECISIONS])
     return SummaryAnswer(summary, tuple(one for one in made if one is not None))
 
 
@@ -62,8 +67,10 @@ def _object(text: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _decision(raw: Any, at: float) -> Mapping[str, Any] | None:
+def _decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[str, Any] | None:
     given = raw if isinstance(raw, dict) else {"decision": raw}
+    named = str(given.get("message", "")).strip("[]# ")
+    at = times.get(int(named), at) if named.isdecimal() and len(named) < 9 else at
     decision = clean_text(given.get("decision"), _TEXT)
     if not decision or decision == "what was decided":
         return None

@@ -8,10 +8,12 @@ to `store`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity.state_notes import add_state_notes, make_state_notes
 from tacitd_handlers.continuity.tasks import OURS, TaskItem
 
 MAX_AGE_DAYS = 30
@@ -30,6 +32,8 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
+    if before is None:  # also one that was removed, because it was old, and whose session goes on
+        now = replace(now, told="", told_notes=(), told_state=())
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -42,7 +46,12 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         made = with_summary(made, now.summary)
     made["tasks"] = _tasks(made["tasks"], now)
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
-    made["context"] = add_notes(made["context"], (one for one in now.notes if one not in now.told_notes))
+    have = made["context"]
+    others = add_notes(
+        [one for one in have if one not in now.told_state],
+        (one for one in now.notes if one not in now.told_notes),
+    )
+    made["context"] = add_state_notes(have, others, now.told_state, make_state_notes(now), MAX_CONTEXT_NOTES)
     return made
 
 

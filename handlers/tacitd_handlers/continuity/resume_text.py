@@ -1,62 +1,128 @@
-"""The text for resuming a session: its summary, open and blocked tasks, decisions and notes (SPEC P-26). Pure.
+"""The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26). Pure.
 
-Which session it is belongs to `session_choice` and its callers.
+What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction. Which
+sessions belong to a project is decided in `session_choice`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.continuity.render import Json
-from tacitd_handlers.continuity.stored_text import clean_text
+from tacitd_handlers.continuity.session_progress import SHORT
+from tacitd_handlers.continuity.state_notes import (
+    ANSWER_DUE,
+    BEFORE,
+    BRANCH,
+    FILES,
+    PROMPT,
+    SAID,
+    SplitNotes,
+    split_notes,
+)
+from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
 LINES = 30
 """Lines of the text at most."""
+EARLIER = 6
+"""Lines of an earlier session at most."""
 _LINE = 240
 _DECISIONS = 5
 _NOTES = 5
+_DONE = 8
 
 
-def build_resume_text(document: Json, now: float, most: int = LINES) -> str:
-    """Given a session's file, return its text of at most `most` lines; "" if there is nothing to resume.
+def build_resume_text(documents: Sequence[Json], now: float, most: int = LINES) -> str:
+    """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
-    `now` is seconds since 1970, UTC; the text says how long ago the session was.
+    `now` is seconds since 1970, UTC; the text says how long ago the sessions were.
     """
-    left, blocked, finished = _tasks(document)
-    summary = clean_text(document.get("summary"), 600)
-    decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    notes = [clean_text(one, _LINE) for one in _list(document, "context")][-_NOTES:]
-    if not any((summary, left, blocked, decisions, notes)):
+    if not documents:
         return ""
+    last, titles = documents[0], _open_titles(documents[0])
+    for earlier in documents[1:]:
+        left, blocked, _ = _tasks(earlier)
+        still = [one for one in (*left, *blocked) if one not in titles]
+        if still and most >= 2 * EARLIER:
+            heading = f"## An earlier session ({_ago(earlier, now)}, still open)"
+            part = [heading, *(f"- {one}" for one in still)]
+            after = (
+                [*part[: EARLIER - 1], f"- … and {len(part) - EARLIER + 1} more"]
+                if len(part) > EARLIER
+                else part
+            )
+            return "\n".join([*_last_session(last, now, most - len(after)), *after])
+    return "\n".join(_last_session(last, now, most))
+
+
+def _last_session(document: Json, now: float, most: int) -> list[str]:
+    left, blocked, done = _tasks(document)
+    notes = split_notes(_list(document, "context"))
+    branch = clean_text(notes.state.get(BRANCH), 100)
+    where = f", on branch {branch}" if branch else ""
+    decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
     parts = [
-        _part("", [summary] if summary else []),
-        _part("Open:", left, bullet=True),
-        _part("Blocked:", blocked, bullet=True),
-        _part("Decided:", [one for one in decisions if one], bullet=True),
-        _part("Noted:", [one for one in notes if one], bullet=True),
+        clean_lines(document.get("summary")).splitlines(),
+        _quoted(notes),
+        _part("Open:", left),
+        _part("Blocked:", blocked),
+        _part("Files edited:", [clean_text(notes.state.get(FILES), 2 * _LINE)], inline=True),
+        _part("Done:", [_some(done)], inline=True),
+        _part("Decided:", [one for one in decisions if one]),
+        _part("Noted:", [clean_text(one, _LINE) for one in notes.others[-_NOTES:]]),
     ]
-    done = f", {finished} task{'s' if finished != 1 else ''} done" if finished else ""
-    lines = [f"## The last session here ({_ago(document, now)}{done})"]
-    return "\n".join(_fitted(lines, parts, most))
+    lines = [f"## The last session here ({_ago(document, now)}{where})"]
+    return _fitted(lines, parts, most)
 
 
-def _tasks(document: Json) -> tuple[list[str], list[str], int]:
-    tasks = _maps(document, "tasks")
-    left, blocked, finished = [], [], 0
-    for one in tasks:
+def _quoted(notes: SplitNotes) -> list[str]:
+    """The last words of the session, as a quotation."""
+    state = notes.state
+    prompt, before = state.get(PROMPT, ""), state.get(BEFORE, "")
+    made: list[str] = []
+    if before and (len(prompt) < SHORT or ANSWER_DUE not in state):
+        made.append(f"You: {before}")
+    if ANSWER_DUE in state:
+        made += _spoken("Assistant", state[ANSWER_DUE])
+    if prompt:
+        made.append(f"You: {prompt}")
+    if SAID in state:
+        made += _spoken("Assistant", state[SAID])
+    return ["It ended with:", *(f"> {line}" for line in map(clean_lines, made) if line)] if made else []
+
+
+def _spoken(who: str, text: str) -> list[str]:
+    first, *rest = text.splitlines() or [""]
+    return [f"{who}: {first}", *rest]
+
+
+def _open_titles(document: Json) -> set[str]:
+    left, blocked, done = _tasks(document)
+    return {*left, *blocked, *done, *(f"{one} (in progress)" for one in left)}
+
+
+def _tasks(document: Json) -> tuple[list[str], list[str], list[str]]:
+    left, blocked, done = [], [], []
+    for one in _maps(document, "tasks"):
         title = clean_text(one.get("title"), _LINE)
         match one.get("status"):
             case "completed":
-                finished += 1
+                done.append(title)
             case "blocked":
                 why = clean_text(one.get("blockedBy"), _LINE)
                 blocked.append(f"{title} (waits for: {why})" if why else title)
             case status:
                 left.append(f"{title} (in progress)" if status == "in_progress" else title)
     left.sort(key=lambda one: not one.endswith("(in progress)"))
-    return left, blocked, finished
+    return left, blocked, done
+
+
+def _some(titles: Sequence[str]) -> str:
+    """The last titles in one line, with the number of the others."""
+    shown = "; ".join(titles[-_DONE:])
+    return f"{shown}; and {len(titles) - _DONE} more" if len(titles) > _DONE else shown
 
 
 def _decision(one: Mapping[str, Any]) -> str:
@@ -73,9 +139,11 @@ def _list(document: Json, key: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _part(heading: str, lines: Iterable[str], *, bullet: bool = False) -> list[str]:
-    made = [f"- {one}" if bullet else one for one in lines]
-    return [heading, *made] if heading and made else made
+def _part(heading: str, lines: Iterable[str], *, inline: bool = False) -> list[str]:
+    made = [one for one in lines if one]
+    if inline:
+        return [f"{heading} {made[0]}"] if made else []
+    return [heading, *(f"- {one}" for one in made)] if made else []
 
 
 def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
@@ -91,7 +159,16 @@ def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
 
 def _ago(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
-    hours = max(0.0, now - last) / 3600 if last is not None else 0.0
+    if last is None:
+        return "at an unknown time"
+    hours = max(0.0, now - last) / 3600
     if hours < 1:
         return "within the hour"
     return f"{hours:.0f} h ago" if hours < 48 else f"{hours / 24:.0f} days ago"
+
+
+def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
+    """Given the handler's status, yield its line for `tacitd status`."""
+    if part.get("sessions"):
+        made = part.get("summaries", {}).get("made", 0)
+        yield f"{part['sessions']} sessions, {part.get('open', 0)} with open tasks; {made} summaries made"

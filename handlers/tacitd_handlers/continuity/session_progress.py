@@ -8,26 +8,36 @@ to `tasks`; what a person changes in the file belongs to `render`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from tacitd.events import Record, ToolAnswer
+from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
 from tacitd_handlers.continuity import tasks
-from tacitd_handlers.continuity.stored_text import clean_text, first_sentences
+from tacitd_handlers.continuity.compaction_summary import shorten_compaction
+from tacitd_handlers.continuity.sentences import join_units, split_units, take_end, take_first
+from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolCall
 
 NOTE = 200
 """Characters of a note."""
-SUMMARY = 600
-"""Characters of a summary."""
+SAID = 600
+"""Characters of the end of the assistant's last turn."""
+TYPED = 300
+"""Characters of a prompt's first line."""
+SHORT = 40
+"""Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
+PROMPTS = 2
+"""The last prompts that are kept."""
+FILES = 100
+"""Edited files that are kept; the least edited ones are dropped."""
+_TAIL = 6000
+"""Characters of the assistant's text in which its end is looked for."""
 NOTES = 20
 """Notes that are kept (SPEC P-24)."""
 IDS = 200
 """Ids of prompts that are kept, so that a repeated prompt is not counted twice."""
 OPEN = 200
 """Calls that may wait for an answer. The oldest are dropped."""
-_INTENT = ("Primary Request and Intent:", "Summary:", "Analysis:")
-"""Headings in a compaction's summary, in order of preference: its content begins after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +65,32 @@ class TranscriptProgress:
     """The model's decisions that are not written to the file yet."""
     ids: tuple[str, ...] = ()
     """The ids of the newest counted prompts."""
-    asked: int = 0
-    """The value of `prompts` when a summary was last asked for."""
+    branch: str = ""
+    """The git branch at the last record that names one."""
+    typed: tuple[str, ...] = ()
+    """The first lines of the last prompts."""
+    replied: str = ""
+    """The question that the last prompt answers, if it is a short one."""
+    said: str = ""
+    """The end of the assistant's last text: whole sentences and list items."""
+    answered: bool = False
+    """Whether that text came after the last prompt."""
+    edits: Mapping[str, int] = field(default_factory=dict)
+    """How often each file was edited, by path: relative to `cwd` if it is below it."""
+    told_state: tuple[str, ...] = ()
+    """The notes of the state (`state_notes`) that were written to the file last."""
+    turns: int = 0
+    """The number of the assistant's texts."""
+    upto: int = 0
+    """The byte offset up to which the transcript was read."""
+    transcript: str = ""
+    """The path of the transcript."""
+    asked_turns: int = 0
+    """The value of `turns` when a summary was last asked for."""
     asked_upto: int = 0
     """The byte offset up to which that summary reaches."""
+    asked_at: float | None = None
+    """When it was asked for: seconds since 1970, UTC."""
 
 
 def fold_records(
@@ -70,9 +102,11 @@ def fold_records(
 
     `answers` returns the answers to tool calls by call id. It is called once, and only if calls are open.
     """
-    now = before
+    now, said = before, ""
     for record in records:
-        now = _record(now, record)
+        now, said = _record(now, record), record.text or said
+    if said:  # cleaning is slow, so only the last text is cleaned
+        now = replace(now, said=end_of_text(said))
     return apply_answers(now, answers(now.open)) if now.open else now
 
 
@@ -83,11 +117,23 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
         now = replace(now, started=started, last=at if now.last is None else max(now.last, at))
     if record.cwd and (record.prompts or not now.cwd):
         now = replace(now, cwd=record.cwd)
+    if record.branch:
+        now = replace(now, branch=clean_text(record.branch, 100))
+    if record.text:
+        now = replace(now, turns=now.turns + 1, answered=True)
     if record.summary:
-        now = replace(now, summary=shorten_summary(record.summary))
+        now = replace(now, summary=shorten_compaction(record.summary))
     for prompt in record.prompts:
         if prompt.id not in now.ids:
-            now = replace(now, prompts=now.prompts + 1, ids=(*now.ids, prompt.id)[-IDS:])
+            typed = first_line(prompt, record.command)
+            now = replace(
+                now,
+                prompts=now.prompts + 1,
+                ids=(*now.ids, prompt.id)[-IDS:],
+                typed=(*now.typed, typed)[-PROMPTS:] if typed else now.typed,
+                replied=_answered_question(prompt) if len(typed) < SHORT else "",
+                answered=False,
+            )
         if prompt.kind == "answers" and prompt.context:
             now = add_note(
                 now, f"{clean_text(prompt.context, NOTE // 2)} {clean_text(prompt.text, NOTE // 2)}"
@@ -102,13 +148,22 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
 
 def apply_answers(now: TranscriptProgress, results: Mapping[str, ToolAnswer]) -> TranscriptProgress:
     """Return the state after these answers, applied in the order of the calls."""
-    items, waiting = now.items, []
+    items, waiting, edits = now.items, [], dict(now.edits)
     for call in now.open:
-        if call.id in results:
-            items = tasks.finish_call(items, call, results[call.id])
-        else:
+        if call.id not in results:
             waiting.append(call)
-    return replace(now, items=items, open=tuple(waiting))
+            continue
+        items = tasks.finish_call(items, call, results[call.id])
+        if path := _shown_path(tasks.edited_file(call, results[call.id]), now.cwd):
+            edits[path] = edits.get(path, 0) + 1
+    if len(edits) > FILES:
+        edits = dict(sorted(edits.items(), key=lambda one: -one[1])[:FILES])
+    return replace(now, items=items, open=tuple(waiting), edits=edits)
+
+
+def _shown_path(path: str, cwd: str) -> str:
+    """A path relative to the working directory if it is below it."""
+    return clean_text(path.removeprefix(f"{cwd}/") if cwd else path, 200)
 
 
 def end_session(now: TranscriptProgress) -> TranscriptProgress:
@@ -126,15 +181,36 @@ def add_note(now: TranscriptProgress, note: str) -> TranscriptProgress:
     return replace(now, notes=(*kept, note)[-NOTES:])
 
 
-def shorten_summary(summary: str) -> str:
-    """Return the first three sentences of a compaction's summary, which say what the person asked for."""
-    text = summary
-    for heading in _INTENT:
-        _, found, behind = text.partition(heading)
-        if found:
-            text = behind
-            break
-    return first_sentences(clean_text(text, SUMMARY), 3)
+def first_line(prompt: Prompt, command: str = "") -> str:
+    """Return the first line of a prompt, in whole sentences if it is long. `command`: the slash command it belongs to."""
+    text = next((line for line in prompt.text.splitlines() if line.strip()), "")
+    mark = {"bash": "!", "command": f"/{command} " if command else ""}.get(prompt.kind, "")
+    line = clean_text(f"{mark}{text.strip()}", 8 * TYPED)
+    if len(line) <= TYPED:
+        return line
+    return join_units(take_first(split_units(line), TYPED)) or clean_text(line, TYPED)
+
+
+def _answered_question(prompt: Prompt) -> str:
+    """The last question of the assistant's text before a prompt; "" if there is none that is whole."""
+    units = split_units(clean_lines(prompt.context))
+    if len(prompt.context) >= CONTEXT_LIMIT:
+        units = units[1:]
+    return next((one.text.strip() for one in reversed(units) if one.is_question), "")
+
+
+def end_of_text(text: str) -> str:
+    """Return what a text of the assistant ends with: whole sentences and list items, with the last question if there is one."""
+    units = split_units(clean_lines(text[-_TAIL:]))
+    if len(text) > _TAIL and len(units) > 1:
+        units = units[1:]  # the first one is not whole
+    said = join_units(take_end(units, SAID))
+    if said.endswith((":", "：")):  # what it announced is a tool's call
+        said = said[:-1] + "."
+    if len(said) <= 2 * SAID:
+        return said
+    # One sentence of several kilobytes: its end, which has the question mark.
+    return "…" + said[-SAID:].partition(" ")[2]
 
 
 def as_data(now: TranscriptProgress) -> dict[str, Any]:
@@ -146,7 +222,8 @@ def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
     """Return the state from its JSON object. Raises KeyError, TypeError or ValueError for another object."""
     items = tuple(TaskItem(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
     calls = tuple(ToolCall(**one) for one in data["open"])
-    rest = {**data, "items": items, "open": calls}
-    for name in ("notes", "told_notes", "decisions", "ids"):
+    known = {one.name for one in fields(TranscriptProgress)}
+    rest = {key: value for key, value in data.items() if key in known} | {"items": items, "open": calls}
+    for name in ("notes", "told_notes", "told_state", "decisions", "ids", "typed"):
         rest[name] = tuple(data.get(name, ()))
     return TranscriptProgress(**rest)

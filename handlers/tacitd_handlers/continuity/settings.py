@@ -23,12 +23,18 @@ class ContinuitySettings(BaseModel):
     )
     summaries: bool = Field(
         default=True,
-        description="Ask the model for a summary and the decisions when a session ends, in one call.",
+        description="Ask the model for a summary and the decisions when a session ends, is compacted or pauses, in one call.",
     )
-    min_prompts: int = Field(
-        default=3,
-        ge=1,
-        description="Prompts that a person must have typed since the last summary before another is asked for.",
+    quiet: Duration = Field(
+        default=600.0,
+        ge=60,
+        description="How long a session must have paused before a summary is asked for, so that it is there when you come back.",
+    )
+    min_turns: int = Field(
+        default=5,
+        ge=5,
+        description="Answers of the assistant since the last summary from which on a session counts as long. "
+        "20 KB of transcript count as long too.",
     )
 
 

@@ -168,13 +168,24 @@ class SessionStore:
 
     def load_progress(self, session: str) -> TranscriptProgress | None:
         """Return the stored state; None if there is none or it cannot be read. The transcript is then read again."""
+        return self._load_file(self._beside / session_names.file_name(session))
+
+    def _load_file(self, path: Path) -> TranscriptProgress | None:
         try:
-            found = json_document.read_document(
-                self._beside / session_names.file_name(session), self.disk, patient=False
-            )
+            found = json_document.read_document(path, self.disk, patient=False)
             return session_progress.from_data(found) if found is not None else None
         except (OSError, TacitdError, KeyError, TypeError, ValueError):
             return None
+
+    def list_recent(self, since: float) -> list[str]:
+        """Return the sessions whose state was written since a time (seconds since 1970, UTC). Raises OSError."""
+        recent = (
+            path
+            for path in self._beside.glob(f"{session_names.PREFIX}*{session_names.SUFFIX}")
+            if path.stat().st_mtime >= since
+        )
+        found = (self._load_file(path) for path in recent)
+        return [one.session for one in found if one is not None]
 
     def save_progress(self, now: TranscriptProgress) -> None:
         """Store the state of a session. Raises OSError."""

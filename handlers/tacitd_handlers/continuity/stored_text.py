@@ -1,14 +1,11 @@
-"""Untrusted texts made safe to store and show: one line, printable, without secrets, of limited length. Pure."""
+"""Untrusted texts made safe to store and show: printable, without secrets, of limited length. Pure."""
 
 from __future__ import annotations
-
-import re
 
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten_line
-
-_SENTENCE = re.compile(r"(?<=[.!?。])\s+")
+from tacitd_handlers.continuity import sentences
 
 
 def clean_text(text: object, limit: int) -> str:
@@ -21,6 +18,25 @@ def clean_text(text: object, limit: int) -> str:
     return shorten_line(redact_secrets(sanitize_line(text[: 8 * limit]))[0], limit)
 
 
-def first_sentences(text: str, most: int) -> str:
-    """Return the first `most` sentences."""
-    return " ".join(_SENTENCE.split(text.strip())[:most])
+def clean_lines(text: object) -> str:
+    """Return a text of several lines, each without control characters, with secrets blanked; "" if it is not a text.
+
+    The indentation of a line stays. The length is not limited.
+    """
+    if not isinstance(text, str):
+        return ""
+    made = (
+        " " * (len(line) - len(line.lstrip(" "))) + sanitize_line(line)
+        for line in redact_secrets(text)[0].splitlines()
+    )
+    return "\n".join(line.rstrip() for line in made).strip("\n")
+
+
+def clean_summary(text: object, limit: int, most: int) -> str:
+    """Return the last `most` sentences of a text, as many of them as have `limit` characters together, in one line.
+
+    No sentence is cut, unless a single one has more than `limit` characters.
+    """
+    whole = clean_text(text, 8 * limit)
+    said = sentences.join_units(sentences.take_last(sentences.split_units(whole), limit, most))
+    return shorten_line(sanitize_line(said), limit)

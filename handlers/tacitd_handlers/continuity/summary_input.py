@@ -6,11 +6,13 @@ The texts are read from the transcript when the session ends, because they are n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 from tacitd.events import Record
+from tacitd_handlers.continuity.compaction_summary import shorten_compaction
 from tacitd_handlers.continuity.stored_text import clean_text
 from tacitd_handlers.continuity.tasks import Items
 from tacitd_handlers.shared.prompt_filling import fence_text
@@ -22,20 +24,44 @@ _FIRST = 3
 """Parts that are kept from the beginning of a session that is too long: they contain its topic."""
 
 
-def excerpt_parts(found: Iterable[Record]) -> list[str]:
-    """Return the session in short: each prompt, and the end of the assistant's last text before the next one."""
-    made: list[str] = []
-    said = ""
+@dataclass(frozen=True, slots=True)
+class SessionExcerpt:
+    """A session in short."""
+
+    parts: tuple[str, ...] = ()
+    """Its messages, each with its number: `[3] Person: …`."""
+    times: Mapping[int, float] = field(default_factory=dict)
+    """The times of the messages by number: seconds since 1970, UTC."""
+
+
+def excerpt_session(found: Iterable[Record], before: str = "") -> SessionExcerpt:
+    """Return the session in short: each prompt, and the end of the assistant's last text before the next one.
+
+    `before`: the summary of what came before these records.
+    """
+    made: list[str] = [f"Summary of what came before: {before}"] if before else []
+    times: dict[int, float] = {}
+    said, said_at = "", None
+
+    def add(who: str, text: str, at: float | None) -> None:
+        number = len(times) + 1
+        times[number] = at if at is not None else times.get(number - 1, 0.0)
+        made.append(f"[{number}] {who}: {text}")
+
     for record in found:
-        said = record.text or said
+        if record.text:
+            said, said_at = record.text, record.time
         if record.summary:
-            made.append(f"Summary so far: {clean_text(record.summary, _COMPACTED)}")
+            made.append(f"Summary so far: {clean_text(shorten_compaction(record.summary), _COMPACTED)}")
         if record.prompts:
             if said:
-                made.append(f"Assistant: {_end(said)}")
+                add("Assistant", _end(said), said_at)
                 said = ""
-            made += (f"Person: {clean_text(prompt.text, _TYPED)}" for prompt in record.prompts)
-    return [*made, f"Assistant: {_end(said)}"] if said else made
+            for prompt in record.prompts:
+                add("Person", clean_text(prompt.text, _TYPED), record.time)
+    if said:
+        add("Assistant", _end(said), said_at)
+    return SessionExcerpt(tuple(made) if times else (), {n: at for n, at in times.items() if at})
 
 
 def _end(text: str) -> str:

@@ -24,7 +24,9 @@ from tacitd.events import ToolAnswer
 from tacitd_handlers.continuity.stored_text import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
-TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent"})
+EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
+"""The tools that edit a file, with the key of its path in their input."""
+TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent", *EDITS})
 """The tools whose calls are read."""
 TODO, TASK, AGENT = "todo-", "task-", "agent-"
 """The prefixes of the ids that tacitd gives, by the tool that made the task."""
@@ -83,7 +85,18 @@ def call_of(id: str, name: str, given: bytes, at: float, start: int) -> ToolCall
         found = json.loads(given)
     except (ValueError, RecursionError):
         return None
-    return ToolCall(id, name, found, at, start) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    if name in EDITS:  # of an edit only the path is kept, not the text
+        found = {EDITS[name]: found.get(EDITS[name])}
+    return ToolCall(id, name, found, at, start)
+
+
+def edited_file(call: ToolCall, result: ToolAnswer) -> str:
+    """Return the path of the file that an answered call edited; "" if it edited none or was refused."""
+    path = call.input.get(EDITS.get(call.name, ""))
+    refused = result.error or (result.data or {}).get("success") is False
+    return path if isinstance(path, str) and not refused else ""
 
 
 def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
@@ -100,6 +113,8 @@ def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
             return _updated(items, call)
         case "TaskList":
             return _listed(items, data, call.at)
+        case name if name in EDITS:
+            return items
         case _:
             return tuple(replace(one, status="completed", updated=call.at) if one.id == AGENT + call.id else one
                          for one in items)  # fmt: skip
@@ -222,7 +237,9 @@ def _updated(items: Items, call: ToolCall) -> Items:
 
 def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
     """TaskList returns the state of all tasks, so changes that were missed before are made up for."""
-    if not isinstance(data.get("tasks"), list):
+    # Trigger: an empty list. Why: a client that was restarted has no tasks in memory, although they are still open. Outcome:
+    # nothing changes; a deleted task has its own call.
+    if not isinstance(data.get("tasks"), list) or not data["tasks"]:
         return items
     before, made = {one.id: one for one in items}, []
     for raw in data["tasks"]:

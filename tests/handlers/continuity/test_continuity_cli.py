@@ -110,7 +110,7 @@ def test_decide_and_note(run: Run, world: World) -> None:
     run("note", "Project uses PostgreSQL 15")
     (decision,) = world.file(id)["decisions"]
     assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
-    assert world.file(id)["context"] == ["Project uses PostgreSQL 15"]
+    assert world.file(id)["context"] == ["Last prompt: go", "Project uses PostgreSQL 15"]
     assert add_decisions([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
     assert add_notes([], map(str, range(30)))[0] == "10"
 
@@ -123,41 +123,69 @@ def test_there_is_no_session_here(run: Run, world: World) -> None:
 
 
 def test_resume(run: Run, world: World) -> None:
-    """SPEC P-26: summary, open and blocked tasks of this project's newest session that has any."""
+    """SPEC P-26: the last session of the project always, and an earlier one with open tasks under its own heading."""
     id = begin(world)
     run("task", "Release", "--blocked-by", "the key")
     run("decide", "Use JWT", "--because", "stateless")
     world.put(id, world.file(id) | {"summary": "Built the parser."})
-    world.clock.advance(7200)
-    world.type("newer", "hello")
-    world.settle()
     (world.project / "src").mkdir(exist_ok=True)
     text = run("resume", str(world.project / "src")).stdout
     assert text.splitlines() == [
-        "## The last session here (2 h ago, 1 task done)", "Built the parser.",
-        "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)",
+        "## The last session here (within the hour)", "Built the parser.", "It ended with:", "> You: go",
+        "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)", "Done: Plan",
         "Decided:", "- Use JWT, because: stateless",
+    ]  # fmt: skip
+    world.clock.advance(50 * 3600)
+    world.type("newer", "hello")
+    world.settle()
+    text = run("resume").stdout
+    assert text.splitlines() == [
+        "## The last session here (within the hour)", "It ended with:", "> You: hello",
+        "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
     ]  # fmt: skip
     assert context.build_section(world.project, 9000) == text.rstrip("\n")
     assert context.build_section(world.git("other"), 9000) == ""
-    assert (
-        context.build_section(world.project, 80)
-        == "## The last session here (2 h ago, 1 task done)\nBuilt the parser."
-    )
+    assert context.build_section(world.project, 80).splitlines()[:1] == text.splitlines()[:1]
+    assert len(context.build_section(world.project, 80)) <= 80
     assert context.build_section(world.project, 10) == ""
 
 
 def test_the_text_is_short() -> None:
-    """The issue: at most 30 lines, with the number of lines left out; a session without contents has no text."""
+    """The issue: at most 30 lines, with the number of lines left out; odd values are left out."""
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     notes = [f"n{n}" for n in range(20)]
     document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
-    lines = resume_text.build_resume_text(document, 0.0).splitlines()
+    lines = resume_text.build_resume_text([document], 0.0).splitlines()
     assert len(lines) <= 30
     assert lines[-1] == "- … and 14 more"
-    assert resume_text.build_resume_text({"tasks": [{"title": "x", "status": "completed"}]}, 0.0) == ""
-    assert resume_text.build_resume_text({"tasks": 3, "context": "x", "decisions": None}, 0.0) == ""
-    assert resume_text.build_resume_text({"tasks": [3], "context": None, "summary": []}, 0.0) == ""
+    assert resume_text.build_resume_text([], 0.0) == ""
+    for odd in (
+        {"tasks": 3, "context": "x", "decisions": None},
+        {"tasks": [3], "context": [None], "summary": []},
+    ):
+        assert resume_text.build_resume_text([odd], 0.0) == "## The last session here (at an unknown time)"
+
+
+def test_an_earlier_session_with_the_same_tasks_is_not_repeated(run: Run, world: World) -> None:
+    """SPEC P-26: tasks that the last session has too are shown once."""
+    begin(world, "one")
+    world.clock.advance(7200)
+    begin(world, "two")
+    text = run("resume").stdout
+    assert text.count("Design") == 1
+    assert "earlier" not in text
+
+
+def test_show_has_everything(run: Run, world: World) -> None:
+    """The issue: `show` prints rationale, alternatives, notes of tasks and notes of several lines."""
+    id = begin(world)
+    run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
+    run("task", "Release", "--notes", "ask Ann")
+    world.put(id, world.file(id) | {"summary": "Now: one.\nPending:\n- two", "context": ["a\nb"]})
+    lines = run("show", id).stdout.splitlines()
+    for line in ("Now: one.", "- two", "    because: stateless", "    instead of: cookies", "    instead of: OAuth",
+                 "    notes: ask Ann", "noted: a", "    b"):  # fmt: skip
+        assert line in lines
 
 
 def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -> None:
@@ -170,6 +198,7 @@ def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -
     for note in mine:
         run("note", note)
     kept = world.file(id)["context"]
+    assert len(kept) == 20
     for n in range(4):
         world.say(id, f"step {n}")
         world.settle()
@@ -179,7 +208,7 @@ def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -
     world.restart()
     world.say(id, "on")
     world.settle()
-    assert world.file(id)["context"] == mine
+    assert world.file(id)["context"] == [*mine, "Assistant at the end: on"]
 
 
 ODD = [

@@ -20,7 +20,7 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     world.settle()
     assert world.file("s1") == {
         "sessionId": "s1", "projectPath": str(world.project), "startedAt": utc_millis(NOW), "lastActiveAt": utc_millis(NOW),
-        "tasks": [], "decisions": [], "context": [],
+        "tasks": [], "decisions": [], "context": ["Last prompt: build a parser"],
     }  # fmt: skip
     world.say("s1", "ok")
     world.settle()
@@ -189,12 +189,45 @@ def test_answers_to_questions_are_notes(world: World) -> None:
     assert "hunter2" not in json.dumps(notes)
 
 
-def test_only_answers_are_notes(world: World) -> None:
-    """The issue, context notes: a typed prompt is not a note, even if it answers the assistant's question."""
+def test_the_state_of_the_session_is_in_notes(world: World) -> None:
+    """SPEC P-26: what the seed has no field for is in `context`, and replaced as the session goes on."""
+    world.append("s1", world.record("user", "s1", "start", gitBranch="fix/login"))
     world.say("s1", "Shall I use Postgres?")
     world.type("s1", "yes")
     world.settle()
-    assert world.file("s1")["context"] == []
+    assert world.file("s1")["context"] == [
+        "Assistant before the last prompt: Shall I use Postgres?", "Last prompt: yes", "Branch: fix/login",
+        "Prompt before: start",
+    ]  # fmt: skip
+    world.say("s1", "I use Postgres. Is password: hunter2secret9! right?")
+    for name in ("a.py", "b.py", "a.py"):
+        world.use(
+            "s1", "Edit", {"file_path": str(world.project / name), "old_string": "x", "new_string": "y"}
+        )
+    world.use("s1", "Write", {"file_path": "/etc/no", "content": "z"}, "rejected", error=True)
+    found = world.file("s1")
+    world.put("s1", found | {"context": [*found["context"][:3], "mine"]})  # a person removes one and adds one
+    world.settle()
+    assert world.file("s1")["context"] == [
+        "mine", "Assistant at the end: I use Postgres. Is password: [secret] right?",
+        'Last prompt: yes (asked: "Shall I use Postgres?")',
+        "Files edited: a.py (2), b.py", "Branch: fix/login",
+    ]  # fmt: skip
+
+
+def test_an_empty_list_after_a_restart_takes_no_task_away(world: World) -> None:
+    """The issue: a restarted client has an empty task list, although the tasks are still open."""
+    world.type("s1", "go")
+    world.use(
+        "s1",
+        "TaskCreate",
+        {"subject": "Design"},
+        "Task #1 created",
+        data={"task": {"id": "1", "subject": "Design"}},
+    )
+    world.use("s1", "TaskList", {}, "No tasks found", data={"tasks": []})
+    world.settle()
+    assert world.tasks("s1") == [("Design", "pending")]
 
 
 def test_a_session_is_where_its_person_typed_last(world: World) -> None:
@@ -229,7 +262,7 @@ def test_a_compactions_summary_is_taken(world: World) -> None:
         "s1", world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
     )
     world.settle()
-    assert world.file("s1")["summary"] == "The user wants a parser. It is done. Fine."
+    assert world.file("s1")["summary"] == "Asked: The user wants a parser. It is done. Fine. More."
     assert list(world.file("s1"))[4] == "summary"
     assert world.model.asked == []
 

@@ -31,6 +31,9 @@ RULES = {
         "resume_text",
         "session_edits",
         "session_names",
+        "state_notes",
+        "sentences",
+        "compaction_summary",
         "stored_text",
     ),
 }

@@ -158,7 +158,7 @@ class RecordAssembler:
         if given and verdict.words:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         if line.is_compact_summary and verdict.rule == 6:
-            self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[:TEXT_LIMIT]))
+            self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
         self._judge(start, end, line, verdict, line.uuid or "")
 
     def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -315,6 +315,7 @@ class RecordAssembler:
             prompts=prompts,
             summary=summary,
             command=command,
+            branch=line.git_branch or "",
         )
 
 

@@ -113,6 +113,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     session_id: str | None = None
     timestamp: str | None = None
     cwd: str | None = None
+    git_branch: str | None = None
     version: str | None = None
     entrypoint: str | None = None
     prompt_source: str | None = None

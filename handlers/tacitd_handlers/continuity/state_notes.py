@@ -1,0 +1,78 @@
+"""The state of a session for which seed 001 has no field, as notes in `context` (SPEC P-26). Pure.
+
+The notes have fixed beginnings, by which they are found again: the last prompts, the end of the assistant's last text, the
+edited files, the branch. They are replaced as the session goes on, and take only places that no other note needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
+
+EDITED = 8
+"""Files that are named at most, the most edited ones first."""
+BEFORE, PROMPT, SAID, FILES, BRANCH = (
+    "Prompt before: ",
+    "Last prompt: ",
+    "Assistant at the end: ",
+    "Files edited: ",
+    "Branch: ",
+)
+ANSWER_DUE = "Assistant before the last prompt: "
+"""Instead of `SAID`, if the last prompt has no answer yet: what the prompt answers."""
+LABELS = (ANSWER_DUE, BEFORE, PROMPT, SAID, FILES, BRANCH)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitNotes:
+    """The notes of a session's file."""
+
+    state: Mapping[str, str]
+    """Those of this module: the text by its label."""
+    others: Sequence[str]
+    """A person's notes, and answers to questions."""
+
+
+def make_state_notes(now: TranscriptProgress) -> tuple[str, ...]:
+    """Return the notes of the state, the most useful first."""
+    made = [(SAID if now.answered or not now.typed else ANSWER_DUE, now.said)]
+    if now.typed:
+        asked = f' (asked: "{now.replied}")' if now.replied and now.answered else ""
+        made.append((PROMPT, now.typed[-1] + asked))
+    files = sorted(now.edits.items(), key=lambda one: -one[1])
+    made.append(
+        (FILES, ", ".join(f"{path} ({count})" if count > 1 else path for path, count in files[:EDITED]))
+    )
+    made.append((BRANCH, now.branch))
+    if len(now.typed) > 1:
+        made.append((BEFORE, now.typed[-2]))
+    return tuple(label + text for label, text in made if text)
+
+
+def add_state_notes(
+    have: Sequence[Any], others: Sequence[Any], old: Collection[str], new: Sequence[str], most: int
+) -> list[Any]:
+    """Return the notes of a file: `others` have the first right to the `most` places, then come the new notes of the state.
+
+    `have`: the notes in the file. One of `new` that was written before (`old`) and that a person removed is not added again.
+    """
+    state = [one for one in new if (one not in old or one in have) and one not in others]
+    return [*others, *state[: max(0, most - len(others))]]
+
+
+def split_notes(found: Sequence[Any]) -> SplitNotes:
+    """Return the notes of a file by kind. What is not a text is left out."""
+    state: dict[str, str] = {}
+    others: list[str] = []
+    for one in found:
+        if not isinstance(one, str):
+            continue
+        label = next((label for label in LABELS if one.startswith(label)), "")
+        if label:
+            state[label] = one[len(label) :]
+        else:
+            others.append(one)
+    return SplitNotes(state, others)

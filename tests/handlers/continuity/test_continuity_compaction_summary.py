@@ -1,0 +1,153 @@
+"""The client's summary at a compaction: what is taken of it, in the shapes that clients and models write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tacitd_handlers.continuity.compaction_summary import LIMIT, shorten_compaction
+
+BEFORE = (
+    "This session is being continued from a previous conversation that ran out of context. "
+    "The summary below covers the earlier portion of the conversation.\n\n"
+)
+AFTER = (
+    "\n\nIf you need specific details from before compaction (like exact code snippets, error messages, or content you "
+    "generated), read the full transcript at: /home/dev/x.jsonl\nPlease continue the conversation from where we left it off "
+    "without asking the user any further questions. Continue with the last task that you were asked to work on."
+)
+ANALYSIS = "Analysis:\nLet me go through the conversation:\n\n1. **Initial Request**: a parser.\n2. **Next**: tests.\n\n"
+BODY = """Summary:
+1. Primary Request and Intent:
+   The user wants a parser for dates. It must be strict.
+
+2. Key Technical Concepts:
+   - ISO 8601
+
+3. Files and Code Sections:
+   - `dates.py`
+     ```python
+     7. Pending Tasks:
+     ```
+
+4. Errors and fixes:
+   - None
+
+5. Problem Solving:
+   Solved.
+
+6. All user messages:
+   - "write a parser"
+
+7. Pending Tasks:
+   - Handle leap seconds
+   - Write the documentation:
+     - README.md
+     - docs/dates.md
+
+8. Current Work:
+   I was adding the tests for week dates. `test_week` fails, because the year is wrong. I had just written:
+   ```python
+   assert parse("2020-W53")
+   ```
+
+9. Optional Next Step:
+   Fix `parse_week` so that it uses the ISO year. The user said: "week dates first"
+"""
+TAKEN = """In progress: I was adding the tests for week dates. `test_week` fails, because the year is wrong. I had just written.
+Next: Fix `parse_week` so that it uses the ISO year. The user said: "week dates first"
+Pending:
+- Handle leap seconds
+- Write the documentation:
+  - README.md
+  - docs/dates.md
+Asked: The user wants a parser for dates. It must be strict."""
+
+
+def test_what_is_being_done_comes_first() -> None:
+    """SPEC P-26: Current Work, Next Step and Pending Tasks, then the request; without the client's text and the analysis."""
+    assert shorten_compaction(BEFORE + ANALYSIS + BODY + AFTER) == TAKEN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("Summary:\n", "<summary>\n") + "</summary>",
+        lambda text: "<analysis>\nPending Tasks: x\n</analysis>\n\n" + text,
+        lambda text: "<system-reminder>\n<tools-used-before-summary>Bash</tools-used-before-summary>\n</system-reminder>\n" + text,
+        lambda text: text.replace("7. Pending", "## 7. Pending").replace("8. Current", "## 8. Current"),
+        lambda text: text.replace("   - ", "- ").replace("\n   ", "\n"),
+    ],
+    ids=["tags", "analysis", "reminder", "headings", "flat"],
+)  # fmt: skip
+def test_other_shapes_of_the_same(change: Callable[[str], str]) -> None:
+    """The shapes of several client versions: tags, an analysis, a reminder, Markdown headings, no indentation."""
+    made = shorten_compaction(BEFORE + change(BODY) + AFTER)
+    assert made.startswith("In progress: I was adding the tests for week dates.")
+    assert "Next: Fix `parse_week`" in made
+    assert "- Handle leap seconds" in made
+    assert "<" not in made
+
+
+def test_another_language() -> None:
+    """The issue, bad input: the model translates the headings, and the client's sentences stay English."""
+    names = {
+        "Primary Request and Intent": "Hauptanliegen", "Key Technical Concepts": "Technische Konzepte",
+        "Files and Code Sections": "Dateien", "Errors and fixes": "Fehler", "Problem Solving": "Lösungen",
+        "All user messages": "Nachrichten", "Pending Tasks": "Offene Aufgaben", "Current Work": "Aktuelle Arbeit",
+        "Optional Next Step": "Nächster Schritt",
+    }  # fmt: skip
+    text = BODY
+    for english, german in names.items():
+        text = text.replace(english, german)
+    text = text.replace("I was adding the tests for week dates.", "Ich schrieb die Tests für Wochendaten.")
+    made = shorten_compaction(BEFORE + text + AFTER)
+    assert made.startswith("In progress: Ich schrieb die Tests für Wochendaten.")
+    assert "Next: Fix" in made and "- Handle leap seconds" in made
+    japanese = BODY.replace("Current Work:", "現在の作業：").replace(
+        "I was adding the tests for week dates. ", "テストを追加していました。"
+    )
+    for english in ("Pending Tasks", "Optional Next Step", "Primary Request and Intent"):
+        japanese = japanese.replace(english, "項目")
+    assert shorten_compaction(BEFORE + japanese + AFTER).startswith("In progress: テストを追加していました。")
+
+
+def test_without_headings() -> None:
+    """A summary without headings gives its last sentences, which say where the work stands."""
+    made = shorten_compaction(
+        BEFORE
+        + "We wrote a parser. "
+        + "It took a while to get it right. " * 30
+        + "The release waits for a key."
+        + AFTER
+    )
+    assert made.endswith("It took a while to get it right. The release waits for a key.")
+    assert "We wrote" not in made
+    assert "continued" not in made
+
+
+def test_nothing_is_left() -> None:
+    """`None` under a heading is left out; a summary of nothing is empty."""
+    text = BODY.replace("- Handle leap seconds\n", "- None explicitly stated.\n")
+    assert "Pending:" not in shorten_compaction(text)
+    assert shorten_compaction(BEFORE + AFTER) == ""
+    assert shorten_compaction("") == ""
+
+
+def test_a_summary_of_200_kb() -> None:
+    """The issue, bad input: its last parts are read, and the result stays short and whole."""
+    text = BODY.replace("   - ISO 8601\n", "   - ISO 8601 and much more of it\n" * 6500)
+    assert len(text) > 200_000
+    made = shorten_compaction(BEFORE + text + AFTER)
+    assert len(made) <= LIMIT + 100
+    assert made.startswith("In progress: I was adding the tests for week dates.")
+
+
+def test_a_long_list_says_what_is_left_out() -> None:
+    """Lists stay lists: whole items, and the number of those that have no room."""
+    items = "".join(f"   - Do the thing number {n} with great care\n" for n in range(40))
+    made = shorten_compaction(BODY.replace("   - Handle leap seconds\n", items))
+    assert "- Do the thing number 3 with great care\n" in made
+    assert "\n… and " in made
+    assert all(line.endswith("care") for line in made.splitlines() if line.startswith("- Do"))

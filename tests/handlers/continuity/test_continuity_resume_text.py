@@ -1,0 +1,154 @@
+"""The text to resume with, as a person reads it a week later: three sessions without a model, compared with golden files.
+
+TACITD_WRITE_GOLDEN=1 writes the files anew; read them before you commit them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_continuity import FIXTURES, World
+from tacitd_handlers.continuity import resume_text
+from tacitd_handlers.continuity.resume_text import format_status_lines
+from tacitd_handlers.continuity.session_choice import select_sessions
+
+WEEK = 7 * 86_400.0
+
+
+def edit(world: World, name: str, times: int = 1) -> None:
+    for _ in range(times):
+        given = {"file_path": str(world.project / name), "old_string": "a", "new_string": "b"}
+        world.use("s1", "Edit", given, "The file has been updated.")
+
+
+def ends_with_a_question(world: World) -> None:
+    """A feature is nearly done; the assistant asked something, and the person left."""
+    world.append("s1", world.record("user", "s1", "Add rate limiting to the login endpoint.\nIt must survive a restart.", gitBranch="feature/rate-limit"))  # fmt: skip
+    world.say("s1", "I'll look at the endpoint first.")
+    todos = [
+        "Store attempts in Redis",
+        "Limit by address and account",
+        "Test the restart",
+        "Write the migration note",
+    ]
+    world.todos(
+        "s1",
+        (todos[0], "completed"),
+        (todos[1], "completed"),
+        (todos[2], "in_progress"),
+        (todos[3], "pending"),
+    )
+    edit(world, "auth/limits.py", 4)
+    edit(world, "auth/views.py", 2)
+    edit(world, "tests/test_limits.py")
+    world.type("s1", "use a sliding window, not fixed buckets")
+    edit(world, "auth/limits.py", 2)
+    world.say(
+        "s1",
+        "The sliding window works: `tests/test_limits.py` has 9 tests and all pass.\n\n"
+        "| case | result |\n|---|---|\n| burst | 429 |\n\n"
+        "One thing is open. Redis may lose the last second of attempts when it is killed, e.g. by the OOM killer. "
+        "Which do you prefer?\n\n"
+        "1. Accept it: one second of attempts is lost at most.\n"
+        "2. `appendfsync always`: nothing is lost, and each login takes about 2 ms longer.\n",
+    )
+
+
+def goes_on_after_a_compaction(world: World) -> None:
+    """A long migration was compacted in the middle; the last answer of the person is one word."""
+    world.append(
+        "s1", world.record("user", "s1", "Migrate the billing tables to UUID keys", gitBranch="billing-uuid")
+    )
+    world.say("s1", "This touches 14 tables.")
+    summary = (
+        "This session is being continued from a previous conversation that ran out of context. The summary below covers the "
+        "earlier portion of the conversation.\n\nAnalysis:\nThe user asked for a migration.\n\nSummary:\n"
+        "1. Primary Request and Intent:\n   Migrate all billing tables from integer to UUID keys without downtime.\n\n"
+        "2. Key Technical Concepts:\n   - Dual writes\n\n3. Files and Code Sections:\n   - `billing/models.py`\n\n"
+        "4. Errors and fixes:\n   - None\n\n5. Problem Solving:\n   Done.\n\n6. All user messages:\n   - one\n\n"
+        "7. Pending Tasks:\n   - Backfill `invoice_lines` (62 million rows)\n   - Drop the integer columns after a week\n\n"
+        "8. Current Work:\n   The dual writes are deployed for 12 of 14 tables. `payments` fails, because a trigger of the "
+        "reporting database reads the integer key.\n\n"
+        "9. Optional Next Step:\n   Change the trigger `payments_report` to the new key, then enable dual writes for `payments`.\n\n"
+        "Please continue the conversation from where we left it off without asking the user any further questions."
+    )
+    record = world.record("user", "s1", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    world.append("s1", record)
+    edit(world, "billing/models.py", 3)
+    edit(world, "reporting/triggers.sql")
+    world.say(
+        "s1",
+        "The trigger is changed on staging and the report equals yesterday's. Shall I apply it to production now?",
+    )
+    world.type("s1", "no")
+    world.say("s1", "Then it stays on staging. I noted the command in `reporting/README.md`.")
+    edit(world, "reporting/README.md")
+
+
+def is_interrupted_and_blocked(world: World) -> None:
+    """A short session that was interrupted while a tool ran; an earlier one of the project has open tasks."""
+    world.type("s0", "prepare release 2.0")
+    world.todos("s0", ("Write the changelog", "completed"), ("Tag the release", "pending"))
+    world.say("s0", "The changelog is written.")
+    world.settle()
+    world.clock.advance(2 * 86_400.0)
+    world.type("s1", "why is the build red?")
+    world.use(
+        "s1",
+        "TaskCreate",
+        {"subject": "Find the failing test"},
+        "Task #1 created",
+        data={"task": {"id": "1"}},
+    )
+    world.use("s1", "TaskCreate", {"subject": "Fix it"}, "Task #2 created", data={"task": {"id": "2"}})
+    world.use(
+        "s1", "TaskUpdate", {"taskId": "2", "addBlockedBy": ["1"]}, "Updated task #2", data={"success": True}
+    )
+    world.use(
+        "s1",
+        "TaskUpdate",
+        {"taskId": "1", "status": "in_progress"},
+        "Updated task #1",
+        data={"success": True},
+    )
+    world.say(
+        "s1",
+        "The log ends in `test_upload`, which passes here. Let me run it with the time zone of the build machine:",
+    )
+    world.use("s1", "Bash", {"command": "TZ=UTC pytest tests/test_upload.py"}, None)
+
+
+SESSIONS: list[Callable[[World], None]] = [
+    ends_with_a_question,
+    goes_on_after_a_compaction,
+    is_interrupted_and_blocked,
+]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.__name__)
+def test_a_person_comes_back_after_a_week(tmp_path: Path, session: Callable[[World], None]) -> None:
+    """SPEC P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
+    world = World(tmp_path, summaries="false")
+    session(world)
+    world.end()
+    found = select_sessions(world.store.list_sessions(), world.project)
+    text = resume_text.build_resume_text([one.document for one in found], found[0].last_active + WEEK) + "\n"
+    golden = FIXTURES / "resume" / f"{session.__name__}.txt"
+    if os.environ.get("TACITD_WRITE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+    world.kill()
+
+
+def test_the_line_of_status(tmp_path: Path) -> None:
+    """`tacitd status` has a line for sessions, and none where there are none."""
+    world = World(tmp_path)
+    assert list(format_status_lines(world.status())) == []
+    is_interrupted_and_blocked(world)
+    world.end()
+    assert list(format_status_lines(world.status())) == ["2 sessions, 2 with open tasks; 0 summaries made"]
+    world.kill()
