@@ -382,11 +382,12 @@ class Plugin:
         return {k: load_hook(one) if isinstance(one, str) else one for k, one in self.settings.items()}
 
     def find_gather(self, settings: Mapping[str, Any]) -> Gather | None:
-        """Return how growth is gathered, with these sections of the configuration. Raises what its hook raises."""
-        if isinstance(self.gather, str):
-            found: Gather = load_hook(self.gather)(settings)
-            return found
-        return self.gather
+        """Return how growth is gathered, with these sections of the configuration. Raises what its hook raises, and
+        TypeError if that is no `Gather`."""
+        found = load_hook(self.gather)(settings) if isinstance(self.gather, str) else self.gather
+        if found is not None and not isinstance(found, Gather):
+            raise TypeError(f"its gathering is {type(found).__name__}, not Gather")
+        return found
 
     def find_footprint(self, environ: Mapping[str, str]) -> Footprint:
         """Return the plugin's files outside the state directory. Raises what its hook raises."""
