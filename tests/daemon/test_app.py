@@ -21,7 +21,7 @@ from tacitd.consumers import compaction
 from tacitd.dispatch.workers import ThreadPool
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event, Project
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Gather, Job, Later, Plugin, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources import lines
@@ -143,32 +143,6 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     scene.app.close()
     assert scene.engine.consumers["a"].log.path.stat().st_size == size, "nothing ran, so nothing is written"
     scene.start(Scripted())
-
-
-GATHERING: list[object] = [ValueError("no idea")]
-"""What `choose_gathering` answers or raises."""
-
-
-def choose_gathering(settings: object) -> object:
-    """A plugin's hook that may be wrong."""
-    if isinstance(GATHERING[0], Exception):
-        raise GATHERING[0]
-    return GATHERING[0]
-
-
-@pytest.mark.parametrize("answer", [ValueError("no idea"), 7])
-def test_a_plugin_that_does_not_say_how_it_gathers_stops_no_other(tmp_path: Path, answer: object) -> None:
-    """At the start it is broken, and named; if a reload breaks it, its batches are offered at once."""
-    scene = Scene(tmp_path)
-    scene.app.close()
-    GATHERING[0] = answer
-    bad = Plugin("bad", Scripted, gather=f"{__name__}:choose_gathering")
-    with _built(scene, bad, Plugin("good", Scripted)) as app:
-        assert list(app.engine.consumers) == ["good"]
-        assert "bad" in next(d.what for d in app.engine.list_degradations() if d.id == "handler.broken")
-    GATHERING[0] = Gather(quiet=3600.0)
-    with _built(scene, bad) as app:
-        assert list(app.engine.consumers) == ["bad"]
 
 
 def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:

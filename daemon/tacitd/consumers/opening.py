@@ -39,7 +39,6 @@ def open_consumer(consumer: Consumer, tools: Tools) -> Degradation | None:
     """Open a handler with its commits, and compact its log. Return what is wrong if it cannot be opened."""
     commits = consumer.replay_log()
     try:
-        consumer.plugin.find_gather(tools.settings)  # a wrong hook shows now, and not in the engine's thread
         consumer.handler.open(commits, tools)
         deque(commits, maxlen=0)  # positions are read with the commits: the handler may not have read all
     except Exception as error:  # noqa: BLE001  a third-party handler may raise anything

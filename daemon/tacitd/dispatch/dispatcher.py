@@ -15,8 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loguru import logger
-
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.dispatch.backoff import replan_parked
@@ -209,13 +207,7 @@ class Dispatcher:
         """How long a batch is still gathered. One that failed is not, nor is a part of it: it was gathered before."""
         assert item.cursor is not None
         tools = self.runner.tools[item.consumer.name]
-        try:
-            gather = item.consumer.plugin.find_gather(tools.settings)
-        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            # Trigger: it answered at the start, and does not with reloaded settings. Why: this is the engine's thread, and
-            # a prompt must not wait for ever. Outcome: nothing is gathered.
-            logger.warning("{} does not say how it gathers: {}", item.consumer.name, error)
-            return 0.0
+        gather = item.consumer.plugin.find_gather(tools.settings)
         if (
             item.due
             or item.parked is not None
