@@ -11,7 +11,7 @@ import pytest
 from support_engine import Scene, grew, prompts_of
 from support_paid import Asking, paid
 from tacitd.consumers import compaction
-from tacitd.consumers.retries import retry_rejected
+from tacitd.consumers.retries import _is_deleted, retry_rejected
 from tacitd.engine import Engine
 from tacitd.errors import UsageError
 from tacitd.events import Event
@@ -195,3 +195,24 @@ def test_what_is_asked_for_is_named(tmp_path: Path) -> None:
     for params in wrong:
         with pytest.raises(UsageError):
             build_methods(scene.app)["retry"](params)
+
+
+@pytest.mark.parametrize(
+    ("error", "deleted"),
+    [
+        (FileNotFoundError(2, ""), True),
+        (NotADirectoryError(20, ""), True),
+        (PermissionError(13, ""), False),
+        (OSError(5, ""), False),
+    ],
+)
+def test_a_file_that_is_only_inaccessible_is_not_deleted(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, deleted: bool
+) -> None:
+    """The text of its prompts does not count as all that is left."""
+
+    def stat(path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert _is_deleted(Path("/t/a.jsonl")) is deleted
