@@ -194,8 +194,10 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
 # --- ids ----------------------------------------------------------------------------------------------------
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
-NO_IDS = re.compile(r"(?:tacitd|debug)\..*|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|new|old)")
-"""Names of modules, services and files."""
+NO_IDS = re.compile(
+    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|new|old)"
+)
+"""Names of modules, services, methods and files."""
 
 
 def test_troubleshooting_has_a_section_for_each_id() -> None:

@@ -78,7 +78,7 @@ def test_every_dependency_has_a_floor_and_a_ceiling() -> None:
 def test_every_import_is_a_declared_dependency() -> None:
     """DESIGN "The tree": modules import the standard library, our packages, and what pyproject.toml declares."""
     declared = {re.split(r"[>\[]", one)[0].replace("-", "_") for one in _dependencies(dev=False)}
-    known = {*sys.stdlib_module_names, *PACKAGES, "daemon", *declared}
+    known = {*sys.stdlib_module_names, *PACKAGES, "daemon", "yaml", *declared}  # of python-daemon and PyYAML
     assert (
         find_wrong([*engine(), *plugins()], lambda m: {name.split(".")[0] for name in m.imports} - known)
         == {}
@@ -204,6 +204,8 @@ HEAVY = {
     "rapidfuzz",
     "daemon",
     "psutil",
+    "prompt_toolkit",
+    "yaml",
 }
 SCRIPT = """
 import json, sys

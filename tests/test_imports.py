@@ -101,9 +101,18 @@ RULES = frozenset(
         "shared.token_aliases",
         "shared.token_index",
         "shared.word_stems",
+        "tutor.choices",
+        "tutor.knowledge_graph",
+        "tutor.graph_file",
+        "tutor.mastery",
+        "tutor.render",
+        "tutor.session_estimate",
+        "tutor.session_model",
+        "tutor.session_policy",
+        "tutor.session_records",
     ]
 )
-"""Pure rules of learning, and those that several plugins share."""
+"""Pure rules of learning and of the tutor, and those that several plugins share."""
 
 
 def test_plugins_import_only_pure_rules_of_each_other() -> None:
@@ -183,6 +192,8 @@ FORMAT_ELSEWHERE = {
     },
     # A prefix of the ids that tacitd gives to tasks.
     "tacitd_handlers.continuity.tasks": {"agent-"},
+    # The logs of the tutor's own sessions.
+    "tacitd_handlers.tutor.store": {".jsonl"},
 }
 """Strings that look like the format and are something of tacitd's own."""
 

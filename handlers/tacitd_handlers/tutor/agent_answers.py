@@ -1,0 +1,297 @@
+"""Parse the agents' answers: JSON validated with pydantic, texts with their limits (SPEC T-09, T-11, T-12, T-15 to T-17).
+
+An answer is untrusted. A parser returns the event that the answer means, or an `UnusableAnswer` with the fault, which is
+named when the agent is asked again. What cannot be wrong is cut instead: a fifth prerequisite question, a third sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from tacitd.text.redact import redact_secrets
+from tacitd.text.sanitize import sanitize_line, sanitize_text
+from tacitd.text.shorten import shorten_line
+from tacitd_handlers.tutor.choices import LETTERS, find_choice, judge_choice
+from tacitd_handlers.tutor.session_model import (
+    Judged,
+    Question,
+    QuestionKind,
+    QuestionsMade,
+    Scored,
+    SessionEvent,
+    SessionState,
+    Spoke,
+    Step,
+    Verdict,
+)
+
+CHECK_QUESTIONS, QUIZ_QUESTIONS, TEST_QUESTIONS = 4, 2, 12
+"""The most questions of a check (SPEC T-09), a micro-quiz (T-11) and a test."""
+WORDS = 200
+"""The most words of an explanation."""
+LONGEST_TEXT, LONGEST_QUESTION, LONGEST_CHOICE = 6000, 1500, 400
+"""Characters."""
+LONGEST_ANSWER = 4000
+"""Characters of a learner's answer that are kept and sent."""
+FEEDBACK_SENTENCES = 2
+_NEXT_OBJECTIVE = re.compile(r"\W*next objective\W*", re.IGNORECASE)
+_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?。])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableAnswer:
+    """The answer cannot be used: `fault` is for the agent's second try and for the log, `text` for the learner."""
+
+    fault: str
+    text: str = ""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class TutorReply(_Strict):
+    """The seed's reply template (SPEC T-12)."""
+
+    eval: Verdict
+    feedback: str = Field(min_length=1)
+    next: str = ""
+
+    @field_validator("eval", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        """`partially correct` is accepted as well as `Partially-Correct`."""
+        words = "-".join(str(value).replace("-", " ").title().split())
+        return "Partially-Correct" if words in ("Partially-Correct", "Partial") else words
+
+
+class QuestionItem(_Strict):
+    """One question of a helper."""
+
+    q: str = Field(min_length=1)
+    type: QuestionKind
+    choices: list[str] = Field(default_factory=list, max_length=len(LETTERS))
+    answer: str = ""
+    objective_ids: list[str] = Field(default_factory=list)
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _lower(cls, value: Any) -> Any:
+        return value.strip().lower() if isinstance(value, str) else value
+
+    @field_validator("choices", "objective_ids", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return [] if value is None else value
+
+
+class QuestionList(_Strict):
+    """The answer of a helper that makes questions."""
+
+    questions: list[QuestionItem] = Field(min_length=1)
+
+
+class ScoreItem(_Strict):
+    """One score."""
+
+    id: str
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)
+
+
+class ScoreList(_Strict):
+    """The answer of the grader."""
+
+    objective_scores: list[ScoreItem] = Field(min_length=1)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def parse_agent_answer(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    """Given the state that asked and the answer, return the event that the answer means, or its fault."""
+    parse = _PARSERS.get(state.step, _parse_spoken)
+    return parse(state, text)
+
+
+def parse_scores(state: SessionState, text: str) -> Scored | UnusableAnswer:
+    """The grader's scores: exactly the tested ids, each once, 0 to 1 (SPEC T-17)."""
+    found = _parse_json(ScoreList, text)
+    if isinstance(found, UnusableAnswer):
+        return found
+    ids = [one.id for one in found.objective_scores]
+    if sorted(ids) != sorted(state.tested):
+        wanted = ", ".join(state.tested)
+        return UnusableAnswer(f"it must have exactly these ids, each once: {wanted}")
+    return Scored({one.id: one.score for one in found.objective_scores})
+
+
+def clean_answer(text: str, limit: int = LONGEST_ANSWER) -> str:
+    """A learner's answer as it is stored and sent: without control characters, secrets blanked, at most `limit` characters."""
+    plain = sanitize_text(text[: 4 * limit]).strip()
+    return redact_secrets(plain)[0][:limit]
+
+
+def clean_spoken(text: str) -> str:
+    """A text of the model for the terminal and the log: no control characters, no secrets, of limited length."""
+    return redact_secrets(sanitize_text(text[: 4 * LONGEST_TEXT]).strip())[0][:LONGEST_TEXT]
+
+
+def count_words(text: str) -> int:
+    """Words, separated by spaces."""
+    return len(text.split())
+
+
+def cut_words(text: str, most: int) -> str:
+    """At most so many words, ended at a line or a sentence if there is one in the second half."""
+    words = list(re.finditer(r"\S+", text))
+    if len(words) <= most:
+        return text
+    head = text[: words[most - 1].end()]
+    ends = [one.end() for one in re.finditer(r"[.!?。](?=\s)|\n", head)]
+    return head[: ends[-1]].rstrip() if ends and ends[-1] > len(head) // 2 else f"{head} …"
+
+
+def _parse_spoken(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    spoken = clean_spoken(text)
+    if not spoken:
+        return UnusableAnswer("it is empty")
+    if state.step is Step.INTRODUCE:
+        return Spoke(_cut_sentences(" ".join(spoken.split()), FEEDBACK_SENTENCES))
+    if count_words(spoken) > WORDS:
+        return UnusableAnswer(f"it has {count_words(spoken)} words; at most {WORDS} are allowed", spoken)
+    return Spoke(spoken)
+
+
+def shorten_spoken(fault: UnusableAnswer) -> Spoke | None:
+    """The text of an answer whose only fault is its length, cut to the limit. None for other faults."""
+    return Spoke(cut_words(fault.text, WORDS)) if fault.text and count_words(fault.text) > WORDS else None
+
+
+def _cut_sentences(text: str, most: int) -> str:
+    return " ".join(_SENTENCE.split(text.strip())[:most])
+
+
+def _parse_reply(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    found = _parse_json(TutorReply, text)
+    if isinstance(found, UnusableAnswer):
+        return replace(found, text=clean_spoken(text))
+    verdict: Verdict = found.eval
+    if state.step is not Step.JUDGE_PROBE:
+        known = judge_choice(state.question, state.answer)
+        if known is not None:  # the key decides, not the tutor
+            verdict = "Correct" if known else "Incorrect"
+    following = sanitize_line(found.next)
+    asks = state.step is Step.JUDGE_PROBE and "?" in following and not _NEXT_OBJECTIVE.fullmatch(following)
+    feedback = _cut_sentences(clean_spoken(found.feedback), FEEDBACK_SENTENCES)
+    return Judged(verdict, feedback, shorten_line(following, 500) if asks else "")
+
+
+def _parse_check(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    return _parse_questions(text, ("mcq", "free"), CHECK_QUESTIONS)
+
+
+def _parse_quiz(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    return _parse_questions(text, ("mcq", "free", "paraphrase"), QUIZ_QUESTIONS)
+
+
+def _parse_test(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
+    made = _parse_questions(text, ("mcq", "free", "short", "paraphrase"), TEST_QUESTIONS)
+    if isinstance(made, UnusableAnswer):
+        return made
+    covered = set(state.covered)
+    questions = tuple(
+        replace(one, objective_ids=tuple(dict.fromkeys(id for id in one.objective_ids if id in covered)))
+        for one in made.questions
+    )
+    if len(covered) == 1:  # no id is needed to know what is tested
+        questions = tuple(
+            replace(one, objective_ids=one.objective_ids or tuple(covered)) for one in questions
+        )
+    missing = [id for id in state.covered if not any(id in one.objective_ids for one in questions)]
+    if missing:
+        return UnusableAnswer(f"no question has these objective_ids: {', '.join(missing)}")
+    return QuestionsMade(questions)
+
+
+def _parse_questions(text: str, kinds: Sequence[QuestionKind], most: int) -> QuestionsMade | UnusableAnswer:
+    found = _parse_json(QuestionList, text)
+    if isinstance(found, UnusableAnswer):
+        return found
+    questions = []
+    for number, item in enumerate(found.questions[:most], 1):
+        if item.type not in kinds:
+            return UnusableAnswer(
+                f"question {number} has the type {item.type}; allowed are {', '.join(kinds)}"
+            )
+        one = _make_question(item)
+        if isinstance(one, str):
+            return UnusableAnswer(f"question {number} {one}")
+        questions.append(one)
+    return QuestionsMade(tuple(questions))
+
+
+def _make_question(item: QuestionItem) -> Question | str:
+    """The question, or what is wrong with it."""
+    text = clean_spoken(item.q)[:LONGEST_QUESTION]
+    if not text:
+        return "has no text"
+    answer = clean_spoken(item.answer)[:LONGEST_QUESTION]
+    ids = tuple(map(str, item.objective_ids))
+    if item.type != "mcq":
+        return Question(text, item.type, (), answer, ids)
+    choices = tuple(
+        _strip_letter(sanitize_line(one), at)[:LONGEST_CHOICE] for at, one in enumerate(item.choices)
+    )
+    if len(choices) < 2 or len(set(choices)) < len(choices) or not all(choices):
+        return "must have two to eight different choices"
+    key = find_choice(Question(text, "mcq", choices), answer)
+    if key is None:
+        return "has an answer that is not one of its choices"
+    return Question(text, "mcq", choices, choices[key], ids)
+
+
+def _strip_letter(choice: str, at: int) -> str:
+    """`B) text` as `text`, if B is the letter of this choice."""
+    found = re.fullmatch(rf"[(\[]?{LETTERS[at]}[)\].:]\s*(\S.*)", choice)
+    return found[1] if found else choice
+
+
+def _parse_json(model: type[M], text: str) -> M | UnusableAnswer:
+    """The JSON object in an answer, which may be fenced or have words around it."""
+    candidates = [*_FENCED.findall(text), text, text[text.find("{") : text.rfind("}") + 1]]
+    fault = "it is not JSON"
+    for candidate in candidates:
+        try:
+            value = json.loads(candidate, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            continue
+        try:
+            return model.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the answer"
+            fault = f"{where}: {first['msg']}"
+    return UnusableAnswer(shorten_line(sanitize_line(fault), 300))
+
+
+def _refuse_constant(name: str) -> float:
+    """NaN and Infinity are not JSON."""
+    raise ValueError(name)
+
+
+_PARSERS: dict[Step, Callable[[SessionState, str], SessionEvent | UnusableAnswer]] = {
+    Step.BUILD_CHECK: _parse_check,
+    Step.BUILD_QUIZ: _parse_quiz,
+    Step.BUILD_TEST: _parse_test,
+    Step.JUDGE_CHECK: _parse_reply,
+    Step.JUDGE_PROBE: _parse_reply,
+    Step.JUDGE_QUIZ: _parse_reply,
+    Step.GRADE: parse_scores,
+}

@@ -1,0 +1,202 @@
+"""The prompts of the five agents: tutor, prerequisite builder, micro-quiz helper, final-test generator, grader (SPEC T-06).
+
+Given a state at a step that waits for the model, `build_request` returns what to send. Only text is made here. Every
+answer of the learner, and every text of the model that is sent again, is fenced as data. The grader gets the questions and
+answers of the final test and nothing else (SPEC T-14). Temperatures (0.2, and 0 for the grader) are part of the seed, but
+the client has no such option, so they are only recorded (SPEC T-07).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from tacitd.model.port import Tier
+from tacitd.text.redact import redact_secrets
+from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
+from tacitd_handlers.tutor.choices import LETTERS, format_choice
+from tacitd_handlers.tutor.session_model import MODEL_STEPS, Objective, Question, SessionState, Step
+
+Agent = Literal["tutor", "prereq_builder", "micro_quiz", "final_test", "grader"]
+AGENTS: dict[Agent, tuple[Tier, float]] = {
+    "tutor": ("fast", 0.2),
+    "prereq_builder": ("fast", 0.2),
+    "micro_quiz": ("fast", 0.2),
+    "final_test": ("fast", 0.2),
+    "grader": ("accurate", 0.0),
+}
+"""By agent, its tier and the temperature of the seed (SPEC T-07)."""
+LITERALS = frozenset({"rid"})
+"""Braces of the prompts that are not placeholders."""
+SYSTEMS: dict[Agent, str] = {
+    "tutor": "You are a tutor. Do only the step that is asked for.",
+    "prereq_builder": "You create prerequisite checks. Answer with JSON alone.",
+    "micro_quiz": "You create micro-quizzes. Answer with JSON alone.",
+    "final_test": "You create tests. Answer with JSON alone.",
+    "grader": "You are a rigorous grader. Answer with JSON alone.",
+}
+_NOTHING = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """A request to one agent."""
+
+    agent: Agent
+    prompt: str
+
+    @property
+    def tier(self) -> Tier:
+        """The tier of the agent's model."""
+        return AGENTS[self.agent][0]
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        return SYSTEMS[self.agent]
+
+    def with_error(self, error: str) -> AgentRequest:
+        """The same request, with the fault of the answer before."""
+        return AgentRequest(
+            self.agent,
+            f"{self.prompt}\n\nYour last answer could not be used: {error}. Answer again in the form asked for.",
+        )
+
+
+@cache
+def load_prompt(agent: Agent) -> tuple[str, dict[str, str]]:
+    """The template of an agent, and the tasks that its file lists after lines `=== name`."""
+    text = (files("tacitd_handlers.tutor") / "prompts" / f"{agent}.md").read_text("utf-8")
+    head, *tasks = text.split("\n=== ")
+    named = (task.partition("\n") for task in tasks)
+    return head.rstrip("\n"), {name.strip(): body.strip("\n") for name, _, body in named}
+
+
+def build_request(state: SessionState) -> AgentRequest:
+    """The request that the step waits for. Raises ValueError at a step that does not wait for the model."""
+    step = state.step
+    if step not in MODEL_STEPS:
+        raise ValueError(f"the step {step} waits for no model")
+    match step:
+        case Step.BUILD_CHECK:
+            return _fill("prereq_builder", prerequisites=_list(state.plan.prerequisites), **_common(state))
+        case Step.BUILD_QUIZ:
+            objective, explanation = _list([state.objective]), fence_text(state.explanation)
+            values = {
+                "objective": objective,
+                "explanation": explanation,
+                "level": state.plan.level or "not known",
+            }
+            return AgentRequest("micro_quiz", fill_template(load_prompt("micro_quiz")[0], values))
+        case Step.BUILD_TEST:
+            return _build_test(state)
+        case Step.GRADE:
+            return _build_grading(state)
+        case _:
+            return _build_tutor(state)
+
+
+def build_grading(state: SessionState) -> AgentRequest:
+    """The grader's request for a session whose test was handed in, at any step after it."""
+    return _build_grading(state)
+
+
+def _common(state: SessionState) -> dict[str, str]:
+    return {"objectives": _list(state.plan.objectives), "level": state.plan.level or "not known"}
+
+
+def _fill(agent: Agent, **values: str) -> AgentRequest:
+    return AgentRequest(agent, fill_template(load_prompt(agent)[0], values, LITERALS))
+
+
+def _list(objectives: Iterable[Objective], *, ids: bool = False) -> str:
+    lines = [f"  - {f'{one.id}: ' if ids else ''}{one.text}" for one in objectives]
+    return "\n".join(lines) or f"  - {_NOTHING}"
+
+
+def _fence(text: str) -> str:
+    """A text as data: secrets blanked, and between lines of backticks that nothing in it can close."""
+    return fence_text(redact_secrets(text)[0])
+
+
+def _build_tutor(state: SessionState) -> AgentRequest:
+    plan = state.plan
+    references = "\n".join(f"  - {one.id}: {one.title}, {one.where}" for one in plan.references)
+    return _fill(
+        "tutor",
+        node_title=plan.title,
+        prerequisites=_list(plan.prerequisites),
+        references=references or f"  - {_NOTHING}",
+        task=load_prompt("tutor")[1][str(state.step)],
+        material="\n".join(_list_material(state)),
+        **_common(state),
+    )
+
+
+def _list_material(state: SessionState) -> Iterable[str]:
+    """What the task of the tutor is about, line by line."""
+    match state.step:
+        case Step.JUDGE_CHECK | Step.JUDGE_QUIZ:
+            block = "prereq_questions" if state.step is Step.JUDGE_CHECK else "micro_quiz"
+            yield f"\n{block}:\n{_format_question(state.question)}\nExpected answer: {state.question.answer or _NOTHING}"
+            yield f"The learner's answer:\n{_fence(format_choice(state.question, state.answer))}"
+        case Step.PROBE:
+            yield f"\nObjective: {state.objective.text}"
+        case Step.JUDGE_PROBE | Step.EXPLAIN:
+            yield f"\nObjective: {state.objective.text}"
+            if state.probe:
+                yield f"Your probe:\n{_fence(state.probe)}"
+            if state.answer:
+                yield f"The learner's answer:\n{_fence(state.answer)}"
+        case Step.EXPLAIN_AGAIN:
+            yield f"\nObjective: {state.objective.text}\nThe explanation before:\n{_fence(state.explanation)}"
+            for question, answer in state.misses:
+                yield f"Failed question: {question}\nThe learner's answer:\n{_fence(answer)}"
+        case Step.CLOSE:
+            yield from _list_results(state)
+        case _:
+            return
+
+
+def _list_results(state: SessionState) -> Iterable[str]:
+    yield "\nScores, 0 to 1:"
+    for one in state.plan.objectives:
+        if state.scores is not None and one.id in state.scores:
+            yield f"- {one.text}: {state.scores[one.id]:.2f}"
+    yield f"Next node options: {'; '.join(state.plan.next_nodes) or _NOTHING}"
+
+
+def _format_question(question: Question) -> str:
+    lines = [question.text]
+    lines += [f"{letter}) {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False)]
+    return "\n".join(lines)
+
+
+def _build_test(state: SessionState) -> AgentRequest:
+    mix, plan = state.plan.mix, state.plan
+    return _fill(
+        "final_test",
+        objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
+        prerequisites=_list(plan.prerequisites if state.reviewed else ()),
+        level=plan.level or "not known",
+        mcq=str(mix.mcq),
+        short=str(mix.short),
+        paraphrase=str(mix.paraphrase),
+    )
+
+
+def _build_grading(state: SessionState) -> AgentRequest:
+    tested = [one for one in state.plan.objectives if one.id in state.tested]
+    parts = []
+    for number, (question, answer) in enumerate(zip(state.questions, state.answers, strict=True), 1):
+        ids = ", ".join(id for id in question.objective_ids if id in state.tested) or _NOTHING
+        said = _fence(format_choice(question, answer)) if answer.strip() else "(blank)"
+        expected = format_choice(question, question.answer) or _NOTHING
+        parts.append(
+            f"Question {number} ({question.kind}; objectives: {ids}):\n{_format_question(question)}\n"
+            f"Expected answer: {expected}\nThe learner's answer:\n{said}"
+        )
+    return _fill("grader", objectives=_list(tested, ids=True), test="\n\n".join(parts))

@@ -1,0 +1,244 @@
+"""Lead a session: ask the model or the learner for what the policy waits for, and record every transition.
+
+What comes next is decided by `session_policy`; how it looks is decided by a `TutorScreen`. Each event is durable before
+anything that follows from it is shown, so that the terminal can be closed at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from threading import Event
+from typing import Protocol, TypeVar
+
+from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
+from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
+from tacitd_handlers.tutor.choices import LETTERS, find_choice
+from tacitd_handlers.tutor.render import format_progress, format_question, format_results
+from tacitd_handlers.tutor.session_model import (
+    LEARNER_STEPS,
+    MODEL_STEPS,
+    Answered,
+    Ended,
+    GradingFailed,
+    Judged,
+    NotJudged,
+    Scored,
+    SessionEvent,
+    SessionState,
+    Skipped,
+    Spoke,
+    Step,
+)
+from tacitd_handlers.tutor.session_policy import BACK, find_known_verdict
+from tacitd_handlers.tutor.store import TutorSession
+
+T = TypeVar("T")
+CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
+CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
+OFFER = "Two answers in a row were wrong. Would you like an extra explanation before you go on? (yes or no)"
+HELP = "/end: end with the test   /skip: skip this   /refs: references   Ctrl-D: save and leave"
+WORKING = {
+    Step.BUILD_CHECK: "making the questions",
+    Step.BUILD_QUIZ: "making the micro-quiz",
+    Step.BUILD_TEST: "making the final test",
+    Step.GRADE: "grading the test",
+}
+
+
+class LearnerCommand(Enum):
+    """What a learner can do instead of answering."""
+
+    END = "/end"
+    SKIP = "/skip"
+    REFS = "/refs"
+    HELP = "/help"
+    LEAVE = "leave"
+    """The terminal is closed, Ctrl-D, or the end of the input: save and leave."""
+
+
+class TutorScreen(Protocol):
+    """A terminal. It shows Markdown and reads answers; it knows nothing about sessions."""
+
+    def show_text(self, text: str) -> None:
+        """Show Markdown of the tutor."""
+        ...
+
+    def show_note(self, text: str) -> None:
+        """Show a line that is not the tutor's: progress, a saved session, an error."""
+        ...
+
+    def read_answer(self, prompt: str) -> str | LearnerCommand:
+        """Ask the learner; return the answer or a command. Never raises for a closed terminal."""
+        ...
+
+    def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
+        """Run a call of the model with a sign that it works; None if the learner cancelled it. Raises what `work` raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEnd:
+    """How a conversation ended. `waits`: why the session could not go on, "" if it is over or the learner left."""
+
+    state: SessionState
+    waits: str = ""
+    hint: str = ""
+
+
+def lead_conversation(session: TutorSession, ask: AskAgent, screen: TutorScreen) -> ConversationEnd:
+    """Lead the session until it is over, the learner leaves, or the model cannot be asked. Everything is saved then.
+
+    Raises OSError or LogDamagedError if a transition cannot be saved, and TacitdError if the daemon cannot be reached.
+    """
+    leader = _Leader(session, ask, screen)
+    while session.state.is_open:
+        state = session.state
+        end = leader.run_model() if state.step in MODEL_STEPS else leader.ask_learner()
+        if end is not None:
+            return end
+    return ConversationEnd(session.state)
+
+
+class _Leader:
+    def __init__(self, session: TutorSession, ask: AskAgent, screen: TutorScreen) -> None:
+        self._session = session
+        self._ask = ask
+        self._screen = screen
+        self._progress = ""
+
+    def run_model(self) -> ConversationEnd | None:
+        """One step of the model. Returns an end if the model cannot be asked now."""
+        state = self._session.state
+        known = find_known_verdict(state)
+        if known is not None:
+            self._record(known)
+            return None
+        if state.step is Step.CLOSE and state.scores is None:
+            # Nothing was graded, so there is nothing that the model knows better.
+            self._record(Spoke("\n".join([*format_results(state), _suggest(state)])))
+            return None
+        what = WORKING.get(state.step, "thinking")
+        outcome = self._screen.run_working(what, lambda cancel: run_model_step(state, self._ask, cancel))
+        if outcome is None or (isinstance(outcome, NoAnswer) and outcome.why is Why.CANCELLED):
+            return self._offer_again("The call was cancelled.")
+        if isinstance(outcome, NoAnswer):
+            return ConversationEnd(state, outcome.reason, outcome.hint)
+        if isinstance(outcome, FailedStep):
+            return self._handle_failure(state, outcome)
+        self._record(outcome)
+        return None
+
+    def _handle_failure(self, state: SessionState, failed: FailedStep) -> ConversationEnd | None:
+        """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
+        if state.step is Step.GRADE:
+            self._record(GradingFailed(failed.fault))
+            self._screen.show_note(
+                "The test could not be graded now. It is saved, and grading is tried again."
+            )
+            return None
+        if state.step in BACK:
+            self._record(NotJudged(failed.text or failed.fault))
+            self._screen.show_note("That was not a judgement, so the question is asked again. /skip goes on.")
+            return None
+        if state.step is Step.CLOSE:
+            self._record(Spoke("\n".join([*format_results(state), _suggest(state)])))
+            return None
+        return self._offer_again(f"The model's answer could not be used ({failed.fault}).")
+
+    def _offer_again(self, why: str) -> ConversationEnd | None:
+        self._screen.show_note(f"{why} Press Enter to try again; /skip goes on, /end ends the session.")
+        said = self._screen.read_answer("")
+        match said:
+            case LearnerCommand.LEAVE:
+                return ConversationEnd(self._session.state)
+            case LearnerCommand.END:
+                self._record(Ended())
+            case LearnerCommand.SKIP:
+                self._record(Skipped())
+            case _:
+                pass  # anything else tries again
+        return None
+
+    def ask_learner(self) -> ConversationEnd | None:
+        """One question to the learner. Returns an end if the learner leaves."""
+        state = self._session.state
+        self._show_progress(state)
+        said = self._screen.read_answer(describe_pending(state))
+        match said:
+            case LearnerCommand.LEAVE:
+                return ConversationEnd(state)
+            case LearnerCommand.END:
+                self._record(Ended())
+            case LearnerCommand.SKIP:
+                self._record(Skipped())
+            case LearnerCommand.REFS:
+                self._screen.show_text(format_references(state))
+            case str() if said.strip():
+                self._take_answer(state, said)
+            case _:
+                self._screen.show_note(HELP)
+        return None
+
+    def _take_answer(self, state: SessionState, said: str) -> None:
+        text = clean_answer(said)
+        if not text:
+            self._screen.show_note(HELP)
+            return
+        if len(said.strip()) > LONGEST_ANSWER:
+            self._screen.show_note(f"Only the first {LONGEST_ANSWER} characters of the answer are used.")
+        if state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER):
+            question = state.question
+            if question.kind == "mcq" and find_choice(question, text) is None:
+                last = LETTERS[len(question.choices) - 1]
+                self._screen.show_note(f"Answer with a letter, A to {last}; /skip leaves it out.")
+                return
+        self._record(Answered(text))
+
+    def _record(self, event: SessionEvent) -> None:
+        before = self._session.state
+        self._session.record_event(event)
+        match event:
+            case Spoke(text) if before.step is not Step.PROBE:
+                self._screen.show_text(text)
+            case Judged(verdict, feedback):
+                self._screen.show_text(f"**{verdict}.** {feedback}")
+            case NotJudged(text):
+                self._screen.show_text(text)
+            case Scored():
+                self._screen.show_text("\n".join(format_results(self._session.state)))
+            case _:
+                pass
+
+    def _show_progress(self, state: SessionState) -> None:
+        line = format_progress(state)
+        if line != self._progress:
+            self._progress = line
+            self._screen.show_note(line)
+
+
+def describe_pending(state: SessionState) -> str:
+    """The pending question as Markdown. The key is never part of it (SPEC T-19)."""
+    match state.step:
+        case Step.CHOOSE:
+            return CHOOSE_AGAIN if state.choice_unclear else CHOOSE
+        case Step.PROBE_ANSWER:
+            return state.probe
+        case Step.OFFER:
+            return OFFER
+        case step if step in LEARNER_STEPS:
+            return format_question(state.question)
+        case _:
+            return ""
+
+
+def format_references(state: SessionState) -> str:
+    """The references of the node, on request (SPEC T-22)."""
+    lines = [f"- {one.id}: {one.title} ({one.where})" for one in state.plan.references]
+    return "\n".join(lines) or "This node has no references."
+
+
+def _suggest(state: SessionState) -> str:
+    return f"Next: {'; '.join(state.plan.next_nodes)}." if state.plan.next_nodes else ""

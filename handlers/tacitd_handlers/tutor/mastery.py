@@ -1,0 +1,142 @@
+"""Mastery: the latest graded score of each objective, and what follows from it (SPEC T-03 to T-05). Pure.
+
+A record of scores is `{"at", "session", "graph", "node", "scores": {objective id: 0..1}}`, `at` in seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph
+from tacitd_handlers.tutor.session_model import Objective
+
+THRESHOLD = 0.70
+"""A node is mastered at this mean of its objectives' scores."""
+RETEST_AFTER = 28 * 86400.0
+"""Seconds after which a mastered node that was not tested again is suggested for a retest."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedScore:
+    """One score of one objective. `at`: seconds since 1970, UTC."""
+
+    at: float
+    score: float
+    session: str
+
+
+@dataclass(slots=True)
+class MasteryBook:
+    """All scores, by graph, node and objective, oldest first."""
+
+    scores: dict[tuple[str, str, str], list[GradedScore]] = field(default_factory=dict)
+    sessions: set[str] = field(default_factory=set)
+    """The sessions whose scores are recorded."""
+
+    def fold_record(self, record: Mapping[str, Any]) -> bool:
+        """Add a record; return False, and add nothing, if it is not one. Scores of a session count once."""
+        at, session, graph, node = (record.get(key) for key in ("at", "session", "graph", "node"))
+        scores = record.get("scores")
+        if not (isinstance(session, str) and isinstance(graph, str) and isinstance(node, str)):
+            return False
+        if not _is_number(at) or not isinstance(scores, dict):
+            return False
+        if not all(isinstance(id, str) and _is_number(one) and 0 <= one <= 1 for id, one in scores.items()):
+            return False
+        if session not in self.sessions:
+            self.sessions.add(session)
+            for id, one in scores.items():
+                kept = self.scores.setdefault((graph, node, id), [])
+                kept.append(GradedScore(float(at or 0), float(one), session))
+        return True
+
+    def list_history(self, graph: str, node: str, objective: str) -> Sequence[GradedScore]:
+        """All scores of an objective, oldest first."""
+        return self.scores.get((graph, node, objective), ())
+
+    def get_score(self, graph: str, node: str, objective: str) -> float | None:
+        """The latest graded score of an objective (SPEC T-04); None if it was never graded."""
+        history = self.list_history(graph, node, objective)
+        return history[-1].score if history else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMastery:
+    """The mastery of one node."""
+
+    mean: float
+    """0 to 1, over all objectives of the node; those without a score count 0 (SPEC T-04)."""
+    graded: int
+    """How many objectives have a score."""
+    weakest: Objective | None
+    """The objective with the lowest score among those with one; None if there is none."""
+    last: float | None
+    """When a score of it was last given, in seconds since 1970, UTC."""
+
+    @property
+    def is_mastered(self) -> bool:
+        """Whether the mean reaches the threshold."""
+        return self.mean >= THRESHOLD
+
+
+def compute_mean(scores: Sequence[float]) -> float:
+    """The mean of 0 to 1 scores. `fsum`, because `sum` of six scores can be below 0.70 where the mean is 0.70 (T-03)."""
+    return math.fsum(scores) / len(scores) if scores else 0.0
+
+
+def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
+    """The mastery of a node as it is in the graph now; scores of objectives that it no longer has do not count."""
+    latest = [(one, book.list_history(graph, node.id, one.id)) for one in node.objectives]
+    graded = [(one, history[-1]) for one, history in latest if history]
+    weakest = min(graded, key=lambda pair: pair[1].score, default=None)
+    return NodeMastery(
+        mean=compute_mean([history[-1].score if history else 0.0 for _, history in latest]),
+        graded=len(graded),
+        weakest=weakest[0] if weakest else None,
+        last=max((score.at for _, score in graded), default=None),
+    )
+
+
+def select_objectives(book: MasteryBook, graph: str, node: GraphNode) -> tuple[Objective, ...]:
+    """What a session teaches: on a revisit only objectives below the threshold, or all if there are none (SPEC T-11)."""
+    weak = [one for one in node.objectives if (book.get_score(graph, node.id, one.id) or 0.0) < THRESHOLD]
+    return tuple(weak) or node.objectives
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A node to learn or to repeat next, and why."""
+
+    node: GraphNode
+    why: str
+    is_retest: bool = False
+
+
+def suggest_nodes(book: MasteryBook, graph: str, known: KnowledgeGraph, now: float) -> list[Suggestion]:
+    """What can be learned next: retests, then nodes that were begun, then new ones whose prerequisites are mastered."""
+    measured = {node.id: measure_node(book, graph, node) for node in known.nodes}
+    retests, begun, new = [], [], []
+    for node in known.nodes:
+        one = measured[node.id]
+        if one.is_mastered:
+            if one.last is not None and now - one.last >= RETEST_AFTER:
+                days = int((now - one.last) // 86400)
+                retests.append(Suggestion(node, f"mastered, last tested {days} days ago", is_retest=True))
+        elif one.graded:
+            weakest = f"; weakest: {one.weakest.text}" if one.weakest else ""
+            begun.append(Suggestion(node, f"at {one.mean:.2f} of {THRESHOLD:.2f}{weakest}"))
+        elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):
+            new.append(Suggestion(node, "its prerequisites are mastered" if node.prerequisites else "new"))
+    return [*retests, *begun, *new]
+
+
+def find_weakest(objectives: Iterable[Objective], scores: Mapping[str, float]) -> Objective | None:
+    """The objective with the lowest of these scores; the first of several."""
+    return min((one for one in objectives if one.id in scores), key=lambda one: scores[one.id], default=None)

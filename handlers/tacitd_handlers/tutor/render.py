@@ -1,0 +1,207 @@
+"""Texts of the tutor: the session's log as Markdown, the map of a graph, progress, status lines. Pure.
+
+Answer keys are part of a session's log only when the session is over (SPEC T-19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, assert_never
+
+from tacitd.clock import local_minutes
+from tacitd_handlers.shared.prompt_filling import fence_text
+from tacitd_handlers.tutor.choices import LETTERS, find_choice, format_choice
+from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
+from tacitd_handlers.tutor.mastery import THRESHOLD, MasteryBook, compute_mean, find_weakest, measure_node
+from tacitd_handlers.tutor.session_model import (
+    Answered,
+    Closed,
+    Ended,
+    GradingFailed,
+    Judged,
+    NotJudged,
+    Question,
+    QuestionsMade,
+    Scored,
+    SessionState,
+    Skipped,
+    Spoke,
+    Step,
+)
+from tacitd_handlers.tutor.session_records import ReplayedSession, TimedEvent
+
+HEADINGS = {
+    Step.INTRODUCE: "Introduction",
+    Step.SUMMARIZE: "Prerequisites",
+    Step.PROBE: "Probe",
+    Step.EXPLAIN: "Explanation",
+    Step.EXPLAIN_AGAIN: "Extra explanation",
+    Step.CLOSE: "Closing",
+    Step.BUILD_CHECK: "Questions on the prerequisites",
+    Step.BUILD_QUIZ: "Micro-quiz",
+    Step.BUILD_TEST: "Final test",
+}
+"""By step, the heading of what the model made there."""
+
+
+def format_question(question: Question, *, with_key: bool = False) -> str:
+    """A question as Markdown, with its choices; the key only if the session is over."""
+    lines = [question.text]
+    lines += [f"- {letter}) {one}" for letter, one in zip(LETTERS, question.choices, strict=False)]
+    if with_key and question.answer:
+        lines.append(f"\nExpected: {format_choice(question, question.answer)}")
+    return "\n".join(lines)
+
+
+def format_progress(state: SessionState) -> str:
+    """The way through the objectives in one line: `[2/6] ##.... Name the four kinds of objects`."""
+    total = len(state.plan.objectives)
+    if state.step in (Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE):
+        count = (
+            f" {min(state.asked + 1, len(state.questions))}/{len(state.questions)}" if state.questions else ""
+        )
+        return f"[final test{count}] {'#' * len(state.covered)}{'.' * (total - len(state.covered))}"
+    if state.step in (
+        Step.INTRODUCE,
+        Step.CHOOSE,
+        Step.SUMMARIZE,
+        Step.BUILD_CHECK,
+        Step.CHECK_ANSWER,
+        Step.JUDGE_CHECK,
+    ):
+        return f"[prerequisites] {'.' * total} {state.plan.title}"
+    if state.step in (Step.CLOSE, Step.FINISHED):
+        return f"[done] {'#' * len(state.covered)}{'.' * (total - len(state.covered))} {state.plan.title}"
+    bar = "#" * state.at + "." * (total - state.at)
+    return f"[{state.at + 1}/{total}] {bar} {state.objective.text}"
+
+
+def format_results(state: SessionState) -> list[str]:
+    """Scores, mean and weakest objective as Markdown lines; why there are none otherwise."""
+    if state.scores is None:
+        if state.needs_grading:
+            return [
+                f"Not graded yet: {state.ungraded or 'the grader has not answered'}. Mastery is unchanged."
+            ]
+        return ["Nothing was tested."]
+    lines = [
+        f"- {state.scores[one.id]:.2f} {one.text}" for one in state.plan.objectives if one.id in state.scores
+    ]
+    weakest = find_weakest(state.plan.objectives, state.scores)
+    mean = compute_mean(list(state.scores.values()))
+    lines.append(f"\nMean of the tested objectives: {mean:.2f}. Weakest: {weakest.text if weakest else '-'}.")
+    return lines
+
+
+def format_session_log(found: ReplayedSession) -> str:
+    """A whole session as Markdown: every question, answer, score and reason."""
+    plan, state = found.state.plan, found.state
+    lines = [
+        f"# {plan.title}",
+        "",
+        f"Session {plan.session}, started {local_minutes(found.started)} (local time).",
+    ]
+    lines += ["", "Objectives:", *(f"- {one.text}" for one in plan.objectives), ""]
+    for event in found.events:
+        lines += [*_format_event(event, is_over=not state.is_open), ""]
+    if state.is_open:
+        lines.append(f"The session is open: {format_progress(state)}")
+    else:
+        lines += ["## Result", "", f"{state.outcome or 'finished'}.", *format_results(state)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _format_event(timed: TimedEvent, *, is_over: bool) -> Iterator[str]:
+    event, before = timed.event, timed.before
+    match event:
+        case Spoke(text):
+            about = f": {before.objective.text}" if before.step in (Step.PROBE, Step.EXPLAIN) else ""
+            yield f"## {HEADINGS.get(before.step, 'Tutor')}{about}\n\n{text}"
+        case QuestionsMade(questions):
+            yield f"## {HEADINGS.get(before.step, 'Questions')}\n"
+            for number, one in enumerate(questions, 1):
+                yield f"{number}. ({one.kind}) {format_question(one, with_key=is_over)}\n"
+        case Answered(text):
+            shown = format_choice(before.question, text) if _is_choice(before, text) else text
+            yield f"Learner ({local_minutes(timed.at)}), {_describe_pending(before)}:\n\n{fence_text(shown)}"
+        case Judged(verdict, feedback, following):
+            yield f"Tutor: **{verdict}**. {feedback}{f' {following}' if following else ''}"
+        case NotJudged(text):
+            yield f"Tutor (not a judgement, the question is repeated): {text}"
+        case Skipped():
+            yield f"Learner: skipped ({_describe_pending(before)})."
+        case Ended():
+            yield "Learner: ended the session."
+        case Scored():
+            yield f"Grader ({local_minutes(timed.at)}):"
+            yield from (f"- {one:.2f} {_objective_text(before, id)}" for id, one in event.scores.items())
+        case GradingFailed(reason):
+            yield f"Grading failed ({local_minutes(timed.at)}): {reason}"
+        case Closed(outcome):
+            yield f"The session was closed: {outcome}."
+        case _:
+            assert_never(event)
+
+
+def _is_choice(state: SessionState, text: str) -> bool:
+    return (
+        bool(state.questions)
+        and state.asked < len(state.questions)
+        and find_choice(state.question, text) is not None
+    )
+
+
+def _describe_pending(state: SessionState) -> str:
+    if state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER):
+        return f"question {state.asked + 1}"
+    return str(state.step)
+
+
+def _objective_text(state: SessionState, id: str) -> str:
+    return next((one.text for one in state.plan.objectives if one.id == id), id)
+
+
+def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> list[tuple[str, str]]:
+    """The map of a graph: (line, mark) of each node, prerequisites first. Marks: `mastered`, `begun`, `ready`, `locked`.
+
+    A line is readable without colour: `[x] objects  1.00  The object store  after: basics`.
+    """
+    measured = {node.id: measure_node(book, key, node) for node in graph.nodes}
+    width = max((len(node.id) for node in graph.nodes), default=0)
+    rows = []
+    for node in graph.nodes:
+        one = measured[node.id]
+        if one.is_mastered:
+            box, mark = "[x]", "mastered"
+        elif one.graded:
+            box, mark = "[~]", "begun"
+        elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):
+            box, mark = "[ ]", "ready"
+        else:
+            box, mark = "[-]", "locked"
+        after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
+        score = f"{one.mean:.2f}" if one.graded else "  - "
+        rows.append((f"{box} {node.id:<{width}}  {score}  {node.title}{after}", mark))
+        if one.weakest is not None and (book.get_score(key, node.id, one.weakest.id) or 0.0) < 1.0:
+            low = book.get_score(key, node.id, one.weakest.id) or 0.0
+            rows.append((f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})", mark))
+    return rows
+
+
+LEGEND = (
+    f"[x] mastered (mean {THRESHOLD:.2f} or more)  [~] begun  [ ] can be begun  [-] prerequisites are missing"
+)
+
+
+def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
+    """The tutor's lines of `tacitd status`. A line that starts with `!` needs action."""
+    if part.get("sessions"):
+        yield f"{part['sessions']} sessions, {part['mastered']} nodes mastered"
+    for one in part.get("open", ()):
+        yield f"open: {one['title']}; continue with `tacitd tutor resume`"
+    if part.get("ungraded"):
+        yield f"{part['ungraded']} sessions wait for grading"
+    if part.get("retests"):
+        yield f"retests suggested: {', '.join(part['retests'])}"
+    for fault in part.get("faults", ()):
+        yield f"! {fault}"

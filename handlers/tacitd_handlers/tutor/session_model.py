@@ -1,0 +1,251 @@
+"""The data of a tutoring session: its plan, its state, and the closed set of events (SPEC T-01, T-08 to T-24). Pure.
+
+A session is the fold of its events: `session_policy.advance` takes a state and an event and returns the next state. What
+comes next is decided there. How it is worded is decided at the edge, by the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+QuestionKind = Literal["mcq", "free", "short", "paraphrase"]
+Verdict = Literal["Correct", "Partially-Correct", "Incorrect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One learning objective of a node."""
+
+    id: str
+    """Unique in its node; of a prerequisite `node_id/id`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A source that the learner may look into: grounding only, shown on request (SPEC T-22)."""
+
+    id: str
+    title: str
+    where: str
+    """A URL, a file, a chapter."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestMix:
+    """How many questions of each kind the final test has by default (SPEC T-15)."""
+
+    __test__ = False  # pytest: this is not a test class
+
+    mcq: int = 3
+    short: int = 2
+    paraphrase: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """What a session is about, fixed at its start, so that a later change of the graph cannot confuse it."""
+
+    session: str
+    graph: str
+    """The key of the graph, under which mastery is kept."""
+    project: str
+    """The root of the project whose graph it is; "" for other graphs."""
+    node_id: str
+    title: str
+    objectives: tuple[Objective, ...]
+    """All objectives of the node that are taught in this session, in order."""
+    prerequisites: tuple[Objective, ...] = ()
+    references: tuple[Reference, ...] = ()
+    level: str = ""
+    next_nodes: tuple[str, ...] = ()
+    """Titles of nodes that can follow."""
+    digest: str = ""
+    """A hash of the node as it was, to notice a changed graph."""
+    mix: TestMix = field(default_factory=TestMix)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its answer key. The key is never shown to the learner before the session is over (SPEC T-19)."""
+
+    text: str
+    kind: QuestionKind
+    choices: tuple[str, ...] = ()
+    """The texts of the choices A, B, C, …; empty unless `kind` is mcq."""
+    answer: str = ""
+    """The key: for mcq the text of a choice."""
+    objective_ids: tuple[str, ...] = ()
+
+
+class Step(StrEnum):
+    """Where a session is: what is due next. At a step the session waits for the model, for the learner, or for nothing."""
+
+    INTRODUCE = "introduce"
+    CHOOSE = "choose"
+    SUMMARIZE = "summarize"
+    BUILD_CHECK = "build check"
+    CHECK_ANSWER = "check answer"
+    JUDGE_CHECK = "judge check"
+    PROBE = "probe"
+    PROBE_ANSWER = "probe answer"
+    JUDGE_PROBE = "judge probe"
+    EXPLAIN = "explain"
+    BUILD_QUIZ = "build quiz"
+    QUIZ_ANSWER = "quiz answer"
+    JUDGE_QUIZ = "judge quiz"
+    OFFER = "offer"
+    EXPLAIN_AGAIN = "explain again"
+    BUILD_TEST = "build test"
+    TEST_ANSWER = "test answer"
+    GRADE = "grade"
+    CLOSE = "close"
+    FINISHED = "finished"
+
+
+LEARNER_STEPS = frozenset(
+    {Step.CHOOSE, Step.CHECK_ANSWER, Step.PROBE_ANSWER, Step.QUIZ_ANSWER, Step.OFFER, Step.TEST_ANSWER}
+)
+"""The steps at which the session waits for the learner: one question is pending."""
+MODEL_STEPS = frozenset(set(Step) - LEARNER_STEPS - {Step.FINISHED})
+"""The steps at which the session waits for the model."""
+TAIL = frozenset({Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Step.FINISHED})
+"""Final test, grader, greeting: the end of every path (SPEC T-21)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session after some events."""
+
+    plan: SessionPlan
+    step: Step = Step.INTRODUCE
+    at: int = 0
+    """The index of the current objective."""
+    questions: tuple[Question, ...] = ()
+    """The questions that are asked now: the check of prerequisites, a micro-quiz or the test."""
+    asked: int = 0
+    """The index of the pending question."""
+    answer: str = ""
+    """The learner's answer that is being judged, at a step that judges."""
+    choice_unclear: bool = False
+    """The learner's choice was not understood once (SPEC T-10)."""
+    probe: str = ""
+    followed_up: bool = False
+    """A follow-up of the probe was asked already."""
+    explanation: str = ""
+    misses: tuple[tuple[str, str], ...] = ()
+    """Micro-quiz questions of this objective that were answered wrongly, with the answers."""
+    failures: int = 0
+    """Wrong micro-quiz answers in a row (SPEC T-13)."""
+    covered: tuple[str, ...] = ()
+    """Ids of the objectives whose explanation was given. Only these are tested."""
+    reviewed: bool = False
+    """The prerequisites were summarized or asked about."""
+    answers: tuple[str, ...] = ()
+    """The answers to the final test, "" for a blank one."""
+    tested: tuple[str, ...] = ()
+    """Ids of the objectives that the test covers."""
+    scores: Mapping[str, float] | None = None
+    """Scores from the grader, by objective id; None before grading."""
+    ungraded: str = ""
+    """Why grading failed, if it did and there are no scores."""
+    grading_tries: int = 0
+    """How often grading failed."""
+    outcome: Literal["", "finished", "expired", "discarded"] = ""
+
+    @property
+    def objective(self) -> Objective:
+        """The current objective."""
+        return self.plan.objectives[self.at]
+
+    @property
+    def question(self) -> Question:
+        """The pending question of a check, quiz or test. Raises IndexError at other steps."""
+        return self.questions[self.asked]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to come."""
+        return self.step is not Step.FINISHED
+
+    @property
+    def needs_grading(self) -> bool:
+        """Whether a finished test has no scores yet."""
+        return self.scores is None and (self.step is Step.GRADE or bool(self.ungraded))
+
+
+@dataclass(frozen=True, slots=True)
+class Spoke:
+    """The tutor delivered a text: an introduction, recap, probe, explanation or greeting."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsMade:
+    """A helper made the questions of a check, a micro-quiz or the test."""
+
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The tutor judged an answer, in the form of the seed's reply template (SPEC T-12)."""
+
+    eval: Verdict
+    feedback: str
+    next: str = ""
+    """A follow-up question, "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """The tutor's judgement was not usable: its text was shown, and the same question is pending again (SPEC T-12)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The learner answered. A blank answer counts as `Skipped`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The learner skips what is pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The learner ends the session with its test (SPEC T-21). Closing the terminal is not an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The grader's scores, by objective id."""
+
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class GradingFailed:
+    """The grader gave nothing usable: the session is ungraded, and grading can be retried (SPEC T-17)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The session is over without a test: pending for too long (SPEC T-24), or discarded by the learner."""
+
+    outcome: Literal["expired", "discarded"]
+
+
+SessionEvent = (
+    Spoke | QuestionsMade | Judged | NotJudged | Answered | Skipped | Ended | Scored | GradingFailed | Closed
+)

@@ -1,0 +1,285 @@
+"""What comes next in a tutoring session (SPEC section T): a single directed graph over steps and events. Pure.
+
+    introduce → choose → summarize, or check of prerequisites
+              → for each objective: probe → explain → micro-quiz → extra explanation after two failures in a row
+              → final test → grader → greeting
+
+`advance` is total over what a learner may do: ending and skipping are always accepted and never leave the graph. An event
+of the model that does not belong to the step raises WrongEventError and changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import assert_never
+
+from tacitd.errors import TacitdError
+from tacitd_handlers.tutor.choices import is_yes, judge_choice, parse_route
+from tacitd_handlers.tutor.session_model import (
+    Answered,
+    Closed,
+    Ended,
+    GradingFailed,
+    Judged,
+    NotJudged,
+    Question,
+    QuestionsMade,
+    Scored,
+    SessionEvent,
+    SessionState,
+    Skipped,
+    Spoke,
+    Step,
+)
+
+FAILURES = 2
+"""Wrong micro-quiz answers in a row after which an extra explanation is offered (SPEC T-13)."""
+BACK = {
+    Step.JUDGE_CHECK: Step.CHECK_ANSWER,
+    Step.JUDGE_PROBE: Step.PROBE_ANSWER,
+    Step.JUDGE_QUIZ: Step.QUIZ_ANSWER,
+}
+"""By a step that judges an answer, the step at which its question is pending."""
+
+
+class WrongEventError(TacitdError):
+    """The event does not belong to the step of the session."""
+
+
+def advance(state: SessionState, event: SessionEvent) -> SessionState:
+    """Given a state and an event, return the next state. Raises WrongEventError if the event is not possible there."""
+    match event:
+        case Answered(text):
+            return _answer(state, text) if text.strip() else _skip(state)
+        case Skipped():
+            return _skip(state)
+        case Ended():
+            return _end(state)
+        case Spoke():
+            return _speak(state, event)
+        case QuestionsMade(questions):
+            return _ask(state, questions)
+        case Judged():
+            return _judge(state, event)
+        case NotJudged():
+            if state.step not in BACK:
+                raise _wrong(state, event)
+            return replace(state, step=BACK[state.step], answer="")
+        case Scored():
+            return _score(state, event)
+        case GradingFailed(reason):
+            if not state.needs_grading:
+                raise _wrong(state, event)
+            step = Step.CLOSE if state.step is Step.GRADE else state.step
+            tries = state.grading_tries + 1
+            return replace(state, step=step, ungraded=reason or "no reason is known", grading_tries=tries)
+        case Closed(outcome):
+            # A test that was handed in is graded, however long that takes.
+            if not state.is_open or state.step is Step.GRADE:
+                return state
+            return replace(state, step=Step.FINISHED, outcome=outcome)
+        case _:
+            assert_never(event)
+
+
+def find_known_verdict(state: SessionState) -> Judged | None:
+    """The judgement that needs no model: a choice that equals the key. None if the tutor must judge."""
+    if state.step not in (Step.JUDGE_CHECK, Step.JUDGE_QUIZ):
+        return None
+    if judge_choice(state.question, state.answer) is True:
+        return Judged("Correct", f"The answer is {state.question.answer}.")
+    return None
+
+
+def _wrong(state: SessionState, event: object) -> WrongEventError:
+    return WrongEventError(f"{type(event).__name__} is not possible at the step {state.step}")
+
+
+def _begin_objective(state: SessionState, at: int) -> SessionState:
+    """Go to the probe of an objective; after the last one to the test, or to the greeting if nothing was taught."""
+    if at >= len(state.plan.objectives):
+        return _begin_tail(state)
+    return replace(
+        state,
+        step=Step.PROBE,
+        at=at,
+        questions=(),
+        asked=0,
+        answer="",
+        probe="",
+        followed_up=False,
+        explanation="",
+        misses=(),
+    )
+
+
+def _begin_tail(state: SessionState) -> SessionState:
+    """The final test over what was covered; if that is nothing, the greeting (SPEC T-21)."""
+    step = Step.BUILD_TEST if state.covered else Step.CLOSE
+    return replace(state, step=step, questions=(), asked=0, answer="")
+
+
+def _speak(state: SessionState, event: Spoke) -> SessionState:
+    text = event.text
+    match state.step:
+        case Step.INTRODUCE:
+            return (
+                replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
+            )
+        case Step.SUMMARIZE:
+            return _begin_objective(replace(state, reviewed=True), 0)
+        case Step.PROBE:
+            return replace(state, step=Step.PROBE_ANSWER, probe=text)
+        case Step.EXPLAIN:
+            covered = (*state.covered, state.objective.id)
+            return replace(state, step=Step.BUILD_QUIZ, explanation=text, covered=covered, answer="")
+        case Step.EXPLAIN_AGAIN:
+            return _begin_objective(state, state.at + 1)
+        case Step.CLOSE:
+            return replace(state, step=Step.FINISHED, outcome="finished")
+        case _:
+            raise _wrong(state, event)
+
+
+def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
+    if not questions:
+        raise WrongEventError("there are no questions")
+    match state.step:
+        case Step.BUILD_CHECK:
+            return replace(state, step=Step.CHECK_ANSWER, questions=questions, asked=0, reviewed=True)
+        case Step.BUILD_QUIZ:
+            return replace(state, step=Step.QUIZ_ANSWER, questions=questions, asked=0)
+        case Step.BUILD_TEST:
+            named = {id for one in questions for id in one.objective_ids}
+            tested = tuple(id for id in state.covered if id in named)
+            if not tested:
+                raise WrongEventError("the test covers no objective that was taught")
+            return replace(
+                state, step=Step.TEST_ANSWER, questions=questions, asked=0, answers=(), tested=tested
+            )
+        case _:
+            raise _wrong(state, QuestionsMade(questions))
+
+
+def _answer(state: SessionState, text: str) -> SessionState:
+    match state.step:
+        case Step.CHOOSE:
+            return _choose(state, text)
+        case Step.CHECK_ANSWER:
+            return replace(state, step=Step.JUDGE_CHECK, answer=text)
+        case Step.PROBE_ANSWER:
+            return replace(state, step=Step.JUDGE_PROBE, answer=text)
+        case Step.QUIZ_ANSWER:
+            return replace(state, step=Step.JUDGE_QUIZ, answer=text)
+        case Step.OFFER:
+            return (
+                replace(state, step=Step.EXPLAIN_AGAIN)
+                if is_yes(text)
+                else _begin_objective(state, state.at + 1)
+            )
+        case Step.TEST_ANSWER:
+            return _hand_in(state, text)
+        case _:
+            raise _wrong(state, Answered(text))
+
+
+def _choose(state: SessionState, text: str) -> SessionState:
+    match parse_route(text):
+        case "quiz":
+            return replace(state, step=Step.BUILD_CHECK)
+        case "summary":
+            return replace(state, step=Step.SUMMARIZE)
+        case "skip":
+            return _begin_objective(state, 0)
+        case None:
+            # Asked once more, then the summary (SPEC T-10).
+            return replace(
+                state, step=Step.SUMMARIZE if state.choice_unclear else Step.CHOOSE, choice_unclear=True
+            )
+
+
+def _hand_in(state: SessionState, text: str) -> SessionState:
+    answers = (*state.answers, text)
+    if len(answers) < len(state.questions):
+        return replace(state, answers=answers, asked=len(answers))
+    return replace(state, step=Step.GRADE, answers=answers)
+
+
+def _judge(state: SessionState, event: Judged) -> SessionState:
+    match state.step:
+        case Step.JUDGE_CHECK:
+            if state.asked + 1 < len(state.questions):
+                return replace(state, step=Step.CHECK_ANSWER, asked=state.asked + 1, answer="")
+            return _begin_objective(state, 0)
+        case Step.JUDGE_PROBE:
+            if event.eval != "Correct" and event.next and not state.followed_up:
+                return replace(
+                    state, step=Step.PROBE_ANSWER, probe=event.next, followed_up=True, answer=state.answer
+                )
+            return replace(state, step=Step.EXPLAIN)
+        case Step.JUDGE_QUIZ:
+            if event.eval == "Incorrect":
+                misses = (*state.misses, (state.question.text, state.answer))
+                return _after_question(replace(state, failures=state.failures + 1, misses=misses))
+            return _after_question(replace(state, failures=0))
+        case _:
+            raise _wrong(state, event)
+
+
+def _after_question(state: SessionState) -> SessionState:
+    """The next question of the micro-quiz; after the last one an offer, or the next objective."""
+    if state.asked + 1 < len(state.questions):
+        return replace(state, step=Step.QUIZ_ANSWER, asked=state.asked + 1, answer="")
+    if state.failures >= FAILURES:
+        return replace(state, step=Step.OFFER, failures=0, answer="")
+    return _begin_objective(state, state.at + 1)
+
+
+def _score(state: SessionState, event: Scored) -> SessionState:
+    if not state.needs_grading:
+        raise _wrong(state, event)
+    if set(event.scores) != set(state.tested):
+        raise WrongEventError("the scores are not those of the tested objectives")
+    if not all(math.isfinite(one) and 0.0 <= one <= 1.0 for one in event.scores.values()):
+        raise WrongEventError("a score is not a number from 0 to 1")
+    step = Step.CLOSE if state.step is Step.GRADE else state.step
+    return replace(state, step=step, scores=dict(event.scores), ungraded="")
+
+
+def _skip(state: SessionState) -> SessionState:
+    match state.step:
+        case Step.INTRODUCE:
+            return (
+                replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
+            )
+        case Step.CHOOSE | Step.SUMMARIZE | Step.BUILD_CHECK | Step.CHECK_ANSWER | Step.JUDGE_CHECK:
+            return _begin_objective(state, 0)
+        case Step.PROBE | Step.PROBE_ANSWER | Step.JUDGE_PROBE:
+            return replace(state, step=Step.EXPLAIN)
+        case Step.QUIZ_ANSWER | Step.JUDGE_QUIZ:
+            return _after_question(state)
+        case Step.EXPLAIN | Step.BUILD_QUIZ | Step.OFFER | Step.EXPLAIN_AGAIN:
+            return _begin_objective(state, state.at + 1)
+        case Step.BUILD_TEST:
+            return replace(state, step=Step.CLOSE)
+        case Step.TEST_ANSWER:
+            return _hand_in(state, "")
+        case Step.CLOSE:
+            return replace(state, step=Step.FINISHED, outcome="finished")
+        case Step.GRADE | Step.FINISHED:
+            return state
+        case _:
+            assert_never(state.step)
+
+
+def _end(state: SessionState) -> SessionState:
+    """Test, grader, greeting over what was covered. Idempotent: in the tail it only hands in the test (SPEC T-21)."""
+    match state.step:
+        case Step.BUILD_TEST | Step.GRADE | Step.CLOSE | Step.FINISHED:
+            return state
+        case Step.TEST_ANSWER:
+            blank = ("",) * (len(state.questions) - len(state.answers))
+            return replace(state, step=Step.GRADE, answers=(*state.answers, *blank))
+        case _:
+            return _begin_tail(state)

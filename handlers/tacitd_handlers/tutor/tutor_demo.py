@@ -1,0 +1,140 @@
+"""`tacitd tutor demo`: a whole session with a scripted model and learner, in a temporary directory.
+
+The script is also what the tests lead sessions with: `ScriptedAgents` answers every agent in its form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from tacitd.clock import Clock, SystemClock
+from tacitd.model.port import Answer, NoAnswer
+from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
+from tacitd_handlers.tutor.conversation import LearnerCommand, lead_conversation
+from tacitd_handlers.tutor.graph_library import find_node, list_graphs
+from tacitd_handlers.tutor.session_planning import plan_session
+from tacitd_handlers.tutor.settings import TutorSettings
+from tacitd_handlers.tutor.store import TutorStore
+from tacitd_handlers.tutor.tutor_paths import TutorPaths
+
+T = TypeVar("T")
+LEARNER: tuple[str | LearnerCommand, ...] = (
+    *("quiz", "a", "A name for a commit", "b", "It names another reference", "c", "yes"),
+    *(LearnerCommand.END, "a", "A file that contains the id of a commit"),
+)
+"""What the learner of the demonstration types; it ends the session after two objectives."""
+_OBJECTIVE_ID = re.compile(r"^  - ([\w.-]+): ", re.MULTILINE)
+
+
+class ScriptedAgents:
+    """An `AskAgent` that answers by a script, and records the requests."""
+
+    def __init__(self) -> None:
+        self.asked: list[AgentRequest] = []
+
+    def __call__(self, request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
+        """The scripted answer of this agent."""
+        self.asked.append(request)
+        return Answer(answer_by_script(request), "scripted")
+
+
+def answer_by_script(request: AgentRequest) -> str:
+    """A plausible answer of the agent, in its form. The right choice is always the first one."""
+    match request.agent:
+        case "prereq_builder" | "micro_quiz":
+            return _questions([("mcq", "")])
+        case "final_test":
+            ids = _OBJECTIVE_ID.findall(request.prompt)
+            return _questions([("short" if at % 2 else "mcq", id) for at, id in enumerate(ids)])
+        case "grader":
+            ids = _OBJECTIVE_ID.findall(request.prompt)
+            scores = [{"id": id, "score": 0.9 if at % 2 == 0 else 0.6} for at, id in enumerate(ids)]
+            return json.dumps({"objective_scores": scores})
+        case "tutor":
+            return _speak(request.prompt)
+
+
+def _questions(wanted: Sequence[tuple[str, str]]) -> str:
+    made = []
+    for number, (kind, id) in enumerate(wanted, 1):
+        one: dict[str, object] = {
+            "q": f"Scripted question {number}: which statement is right?",
+            "type": kind,
+            "answer": "A",
+        }
+        one |= (
+            {"choices": ["It names a commit", "It copies files", "It deletes a branch"]}
+            if kind == "mcq"
+            else {}
+        )
+        made.append(one | ({"objective_ids": [id]} if id else {}))
+    return json.dumps({"questions": made})
+
+
+def _speak(prompt: str) -> str:
+    task = next(name for name, body in load_prompt("tutor")[1].items() if body in prompt)
+    if task.startswith("judge"):
+        reply = {"eval": "Incorrect", "feedback": "A reference holds an id.", "next": "Next objective"}
+        return json.dumps(reply | ({"eval": "Partially-Correct"} if task == "judge probe" else {}))
+    return {
+        "introduce": "This node is about names for commits.",
+        "summarize": "Objects are files whose id follows from their content.",
+        "probe": "What do you think is stored when you create a branch?",
+        "explain": "A branch is a **file** that holds the id of a commit. A new commit moves it.",
+        "explain again": "Think of a bookmark: it moves, and the book stays as it is.",
+        "close": "You know what a branch is. The weakest objective is the second one.",
+    }[task]
+
+
+class ScriptedScreen:
+    """A `TutorScreen` that answers by a list and keeps what was shown. After the last answer it leaves."""
+
+    def __init__(self, answers: Sequence[str | LearnerCommand]) -> None:
+        self.shown: list[str] = []
+        self._answers = list(answers)
+
+    def show_text(self, text: str) -> None:
+        """Keep the tutor's text."""
+        self.shown += text.splitlines()
+
+    def show_note(self, text: str) -> None:
+        """Keep the line."""
+        self.shown.append(text)
+
+    def read_answer(self, prompt: str) -> str | LearnerCommand:
+        """The next answer."""
+        self.shown += prompt.splitlines()
+        said = self._answers.pop(0) if self._answers else LearnerCommand.LEAVE
+        self.shown.append(f"> {said.value if isinstance(said, LearnerCommand) else said}")
+        return said
+
+    def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
+        """Run the work."""
+        return work(Event())
+
+
+def play_session(clock: Clock | None = None) -> Iterator[str]:
+    """Play the demonstration; yield the lines to print. Everything is in a temporary directory that is removed."""
+    yield "A demonstration in a temporary directory. Tutor and learner are a SCRIPT, not Claude: it costs nothing."
+    with tempfile.TemporaryDirectory(prefix="tacitd-tutor-") as box:
+        directory = Path(box)
+        store = TutorStore(
+            TutorPaths(directory / "tutor", directory / "locks"), clock or SystemClock(), lambda: "0000"
+        )
+        found = find_node(list_graphs(store.paths, None), "git-internals/refs")
+        plan = plan_session(found.graph, found.file.key, found.node, store.read_mastery(), TutorSettings())
+        screen = ScriptedScreen(LEARNER)
+        with store.start_session(plan) as session:
+            lead_conversation(session, ScriptedAgents(), screen)
+            yield ""
+            yield from screen.shown
+            yield "\nThe readable log of the session begins:"
+            log = (store.paths.sessions / f"{session.state.plan.session}.md").read_text(encoding="utf-8")
+            yield from (f"    {line}" for line in log.splitlines()[:8])
+    yield "\nThe temporary directory is removed. `tacitd tutor start objects` does this with Claude."

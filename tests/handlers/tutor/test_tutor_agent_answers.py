@@ -1,0 +1,216 @@
+"""Answers of the agents: fences, limits, odd types, keys, ids and numbers (SPEC T-09 to T-19)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_tutor import choice_question, make_plan
+from tacitd_handlers.tutor.agent_answers import (
+    UnusableAnswer,
+    clean_answer,
+    count_words,
+    parse_agent_answer,
+    shorten_spoken,
+)
+from tacitd_handlers.tutor.choices import find_choice, format_choice, is_yes, judge_choice, parse_route
+from tacitd_handlers.tutor.session_model import (
+    Judged,
+    Question,
+    QuestionsMade,
+    Scored,
+    SessionState,
+    Spoke,
+    Step,
+)
+
+STATE = SessionState(make_plan())
+
+
+def at(step: Step, **more: Any) -> SessionState:
+    return replace(STATE, step=step, **more)
+
+
+def questions(*items: dict[str, Any]) -> str:
+    return json.dumps({"questions": list(items)})
+
+
+MCQ = {"q": "Which?", "type": "mcq", "choices": ["A) left", "B) right"], "answer": "B"}
+
+
+def test_a_reply_in_a_fence_with_words_around_it() -> None:
+    """SPEC T-12: code fences are tolerated; two sentences of feedback; `Next objective` is no follow-up."""
+    text = 'Sure:\n```json\n{"eval": "partially correct", "feedback": "One. Two. Three.", "next": "Next objective"}\n```\nok'
+    said = parse_agent_answer(at(Step.JUDGE_PROBE), text)
+    assert said == Judged("Partially-Correct", "One. Two.", "")
+    follow = text.replace("Next objective", "And why?")
+    assert parse_agent_answer(at(Step.JUDGE_PROBE), follow) == Judged(
+        "Partially-Correct", "One. Two.", "And why?"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Well done!", "", '{"eval": "Superb", "feedback": "x"}', '{"eval": "Correct"}', "[1]", "{" * 9000],
+)
+def test_a_reply_that_is_none(text: str) -> None:
+    """SPEC T-12: the fault is named, and the words are kept for the plain-text way."""
+    said = parse_agent_answer(at(Step.JUDGE_PROBE), text)
+    assert isinstance(said, UnusableAnswer) and said.fault and said.text == text[:6000].strip()
+
+
+def test_the_key_decides_and_not_the_tutor() -> None:
+    """SPEC T-19: a wrong choice stays wrong, whatever the model says of it."""
+    state = at(Step.JUDGE_QUIZ, questions=(choice_question(),), answer="left")
+    said = parse_agent_answer(state, '{"eval": "Correct", "feedback": "You asked nicely.", "next": ""}')
+    assert isinstance(said, Judged) and said.eval == "Incorrect"
+
+
+def test_questions_are_cut_to_their_number_and_letters_become_texts() -> None:
+    """SPEC T-09, T-11, T-19: four, two; a key is a choice, by its letter or its text."""
+    for step, most in ((Step.BUILD_CHECK, 4), (Step.BUILD_QUIZ, 2)):
+        made = parse_agent_answer(at(step), questions(*[MCQ] * 6))
+        assert isinstance(made, QuestionsMade) and len(made.questions) == most
+        assert made.questions[0].choices == ("left", "right") and made.questions[0].answer == "right"
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        ({**MCQ, "answer": "Z"}, "not one of its choices"),
+        ({**MCQ, "choices": ["one"]}, "two to eight"),
+        ({**MCQ, "choices": ["same", "same"]}, "two to eight"),
+        ({**MCQ, "type": "essay"}, "type"),
+        ({**MCQ, "q": ""}, "q"),
+        ({**MCQ, "type": "short"}, "allowed are mcq, free"),
+    ],
+)
+def test_a_question_that_cannot_be_asked(item: dict[str, Any], fault: str) -> None:
+    """SPEC T-09, T-15."""
+    said = parse_agent_answer(at(Step.BUILD_CHECK), questions(item))
+    assert isinstance(said, UnusableAnswer) and fault in said.fault
+
+
+def test_the_test_covers_what_was_taught_and_nothing_else() -> None:
+    """SPEC T-15, T-16: short and paraphrase are kinds; unknown ids are dropped; each objective has a question."""
+    state = at(Step.BUILD_TEST, covered=("o1", "o2"))
+    items = [
+        {"q": "1?", "type": "short", "objective_ids": ["o1", "zz"]},
+        {"q": "2?", "type": "paraphrase", "objective_ids": ["o2"]},
+    ]
+    made = parse_agent_answer(state, questions(*items))
+    assert isinstance(made, QuestionsMade) and [one.objective_ids for one in made.questions] == [
+        ("o1",),
+        ("o2",),
+    ]
+    missing = parse_agent_answer(state, questions(items[0]))
+    assert isinstance(missing, UnusableAnswer) and "o2" in missing.fault
+    single = parse_agent_answer(at(Step.BUILD_TEST, covered=("o1",)), questions({"q": "1?", "type": "short"}))
+    assert isinstance(single, QuestionsMade) and single.questions[0].objective_ids == ("o1",)
+
+
+GRADING = at(Step.GRADE, tested=("o1", "o2"))
+
+
+def scores(*pairs: tuple[Any, Any]) -> str:
+    return json.dumps({"objective_scores": [{"id": id, "score": score} for id, score in pairs]})
+
+
+def test_scores_of_exactly_the_tested_ids() -> None:
+    """SPEC T-17."""
+    assert parse_agent_answer(GRADING, scores(("o2", 0), ("o1", 0.83))) == Scored({"o2": 0.0, "o1": 0.83})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        scores(("o1", 0.5)),
+        scores(("o1", 0.5), ("o2", 0.5), ("o3", 0.5)),
+        scores(("o1", 0.5), ("o1", 0.5)),
+        scores(("o1", 1.2), ("o2", 0.5)),
+        scores(("o1", -0.1), ("o2", 0.5)),
+        scores(("o1", float("nan")), ("o2", 0.5)),
+        scores(("o1", float("inf")), ("o2", 0.5)),
+        scores(("o1", "0.5"), ("o2", 0.5)),
+        scores(("o1", True), ("o2", 0.5)),
+        scores(("o1", None), ("o2", 0.5)),
+        "All of it is right, 1.0!",
+        "",
+        "{}",
+    ],
+)
+def test_scores_that_are_none(text: str) -> None:
+    """SPEC T-17: unknown and missing ids, 1.2, NaN, text, nothing."""
+    assert isinstance(parse_agent_answer(GRADING, text), UnusableAnswer)
+
+
+def test_an_explanation_has_two_hundred_words_at_most() -> None:
+    """SPEC T-11: a longer one is a fault, and is cut at a sentence if the second is too long as well."""
+    fault = parse_agent_answer(at(Step.EXPLAIN), "One two three four. " * 60)
+    assert isinstance(fault, UnusableAnswer) and "240 words" in fault.fault
+    cut = shorten_spoken(fault)
+    assert cut is not None and count_words(cut.text) <= 200 and cut.text.endswith("four.")
+    assert shorten_spoken(UnusableAnswer("it is empty")) is None
+
+
+def test_an_introduction_has_two_sentences() -> None:
+    """SPEC T-08."""
+    assert parse_agent_answer(at(Step.INTRODUCE), "One. Two. Three.") == Spoke("One. Two.")
+
+
+@given(
+    st.text(max_size=300),
+    st.sampled_from([one for one in Step if one.name.startswith(("BUILD", "JUDGE", "GRADE"))]),
+)
+@examples(200)
+def test_no_answer_raises(text: str, step: Step) -> None:
+    """SPEC T-12: an answer is untrusted."""
+    state = at(step, questions=(choice_question(),), answer="left", tested=("o1",), covered=("o1",))
+    assert parse_agent_answer(state, text) is not None
+
+
+def test_a_learners_answer_is_cleaned() -> None:
+    """SPEC S-67: 1 MB, control characters and secrets."""
+    assert len(clean_answer("x" * 1_000_000)) == 4000
+    assert clean_answer(" \x1b[31mred\x1b[0m\x00 ") == "red"
+    assert "hunter2" not in clean_answer("my password is hunter2pass!x9")
+    assert clean_answer("été 日本語") == "été 日本語"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("b", 1),
+        ("B)", 1),
+        ("(b)", 1),
+        ("b. right", 1),
+        (" RIGHT. ", 1),
+        ("A) right", None),
+        ("c", None),
+        ("", None),
+    ],
+)
+def test_a_choice_by_letter_or_text(said: str, found: int | None) -> None:
+    """SPEC T-19: both are normalised; a letter with another choice's text names none."""
+    assert find_choice(choice_question(), said) == found
+
+
+def test_choices_that_look_like_letters() -> None:
+    """SPEC T-19: a choice whose text is a letter is meant by its text."""
+    odd = Question("Which letter?", "mcq", ("B", "A"), "A")
+    assert find_choice(odd, "A") == 1 and judge_choice(odd, "a") is True and format_choice(odd, "A") == "B) A"
+    assert judge_choice(Question("Why?", "free"), "a") is None
+
+
+def test_words_of_a_route() -> None:
+    """SPEC T-10."""
+    assert [parse_route(one) for one in ("Quiz!", "a recap", "s", "skip", "neither", "perhaps")] == [
+        "quiz", "summary", "summary", "skip", "skip", None,
+    ]  # fmt: skip
+    assert is_yes("Yes, please") is False and is_yes("Yes!") and not is_yes("why")

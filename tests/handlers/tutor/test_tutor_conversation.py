@@ -1,0 +1,175 @@
+"""A whole session with a scripted model: the golden transcript, and what happens when something fails (SPEC T-12, T-17, T-21)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from support_tutor import make_plan, make_store
+from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd_handlers.tutor.agent_prompts import AgentRequest
+from tacitd_handlers.tutor.conversation import ConversationEnd, LearnerCommand, lead_conversation
+from tacitd_handlers.tutor.plain_screen import LONGEST_LINE, PlainScreen
+from tacitd_handlers.tutor.session_model import Step
+from tacitd_handlers.tutor.tutor_demo import ScriptedAgents, ScriptedScreen, answer_by_script, play_session
+
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "demo.txt"
+
+
+def test_the_demonstration_is_the_golden_transcript() -> None:
+    """Seed 002, section 3: introduction, check, two objectives, an offer, /end, test, grader, greeting."""
+    shown = "\n".join(play_session())
+    before, _, _ = shown.partition("\nThe readable log")
+    assert before + "\n" == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_demonstration_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The temporary directory is removed."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert list(play_session()) and list(tmp_path.iterdir()) == []
+
+
+Reply = Callable[[AgentRequest], Answer | NoAnswer]
+
+
+def lead(
+    box: Path, answers: list[str | LearnerCommand], reply: Reply | None = None, objectives: int = 1
+) -> tuple[ConversationEnd, ScriptedScreen]:
+    screen, agents = ScriptedScreen(answers), ScriptedAgents()
+
+    def ask(request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
+        return reply(request) if reply is not None else agents(request, cancel)
+
+    with make_store(box).start_session(make_plan(objectives, prerequisites=0)) as session:
+        return lead_conversation(session, ask, screen), screen
+
+
+def failing(agent: str, outcome: Answer | NoAnswer, times: int = 1000) -> Reply:
+    """The script, but the first `times` calls of one agent have this outcome."""
+    left = [times]
+
+    def reply(request: AgentRequest) -> Answer | NoAnswer:
+        if request.agent == agent and left[0]:
+            left[0] -= 1
+            return outcome
+        return Answer(answer_by_script(request))
+
+    return reply
+
+
+WHOLE: list[str | LearnerCommand] = ["a probe", "a", "a"]
+"""The answers of a session on one objective: probe, micro-quiz, test."""
+
+
+def test_a_whole_session(tmp_path: Path) -> None:
+    """SPEC T-20: scores, the weakest objective and the greeting are shown."""
+    end, screen = lead(tmp_path, list(WHOLE))
+    assert end.state.outcome == "finished" and end.state.scores == {"o1": 0.9}
+    assert any("Weakest: Objective number 1" in line for line in screen.shown)
+
+
+@pytest.mark.parametrize("leave_after", range(len(WHOLE)))
+def test_a_closed_terminal_saves_and_leaves(leave_after: int, tmp_path: Path) -> None:
+    """SPEC T-21: Ctrl-D or the end of the input is not /end: nothing is graded, and the same question is pending."""
+    end, screen = lead(tmp_path, WHOLE[:leave_after])
+    assert end.state.is_open and end.state.scores is None and not end.waits
+    with make_store(tmp_path).open_session(end.state.plan.session) as session:
+        again = ScriptedScreen([*WHOLE[leave_after:]])
+        done = lead_conversation(session, ScriptedAgents(), again)
+    assert done.state.scores == {"o1": 0.9}
+    assert screen.shown[-2] in again.shown, "the pending question is shown again"
+
+
+def test_the_budget_in_the_middle(tmp_path: Path) -> None:
+    """SPEC T-07: a clear sentence, and the session is saved at its step."""
+    refused = NoAnswer(Why.BUDGET, "$0.50 of $0.50 a day for `tutor` spent", "raise tutor.usd_per_day")
+    end, _ = lead(tmp_path, list(WHOLE), failing("micro_quiz", refused))
+    assert end.waits == "budget: $0.50 of $0.50 a day for `tutor` spent" and end.state.step is Step.BUILD_QUIZ
+
+
+@pytest.mark.parametrize("why", [Why.ABSENT, Why.LOGGED_OUT, Why.LIMIT])
+def test_without_claude(why: Why, tmp_path: Path) -> None:
+    """DESIGN "Model": no claude, not logged in, a limit: said, and saved."""
+    end, _ = lead(tmp_path, [], failing("tutor", NoAnswer(why, "words", "a hint")))
+    assert end.waits.startswith(str(why)) and end.hint == "a hint" and end.state.step is Step.INTRODUCE
+
+
+def test_one_bad_answer_is_retried_with_its_fault(tmp_path: Path) -> None:
+    """SPEC T-12, T-17: one retry with the error named."""
+    prompts: list[str] = []
+
+    def reply(request: AgentRequest) -> Answer | NoAnswer:
+        if request.agent == "grader":
+            prompts.append(request.prompt)
+            if len(prompts) == 1:
+                return Answer('{"objective_scores": [{"id": "o1", "score": 1.2}]}')
+        return Answer(answer_by_script(request))
+
+    end, _ = lead(tmp_path, list(WHOLE), reply)
+    assert end.state.scores == {"o1": 0.9} and "less than or equal to 1" in prompts[1]
+
+
+@pytest.mark.parametrize("text", ["1.0 for all!", '{"objective_scores": [{"id": "x", "score": 1}]}', "NaN"])
+def test_a_grader_that_gives_nothing_leaves_the_session_ungraded(text: str, tmp_path: Path) -> None:
+    """SPEC T-17: mastery is unchanged, and grading can be retried."""
+    end, screen = lead(tmp_path, list(WHOLE), failing("grader", Answer(text)))
+    assert end.state.needs_grading and end.state.scores is None and not end.state.is_open
+    assert any("Not graded yet" in line for line in screen.shown)
+
+
+def test_talk_instead_of_a_judgement_asks_the_question_again(tmp_path: Path) -> None:
+    """SPEC T-12: plain text is shown and does not advance the session; /skip does."""
+    reply = failing("micro_quiz", Answer('{"questions": [{"q": "Free?", "type": "free", "answer": "x"}]}'))
+
+    def talk(request: AgentRequest) -> Answer | NoAnswer:
+        return Answer("Hm, let us talk.") if "micro_quiz:" in request.prompt else reply(request)
+
+    end, screen = lead(tmp_path, ["a probe", "an answer", "another", LearnerCommand.SKIP, "a"], talk)
+    assert screen.shown.count("Hm, let us talk.") == 2 and screen.shown.count("Free?") == 3
+    assert end.state.scores == {"o1": 0.9}
+
+
+def test_questions_that_cannot_be_made_are_skipped_or_tried_again(tmp_path: Path) -> None:
+    """SPEC T-12: the learner chooses; Enter tries again."""
+    end, screen = lead(
+        tmp_path, ["a probe", "", LearnerCommand.SKIP, "a"], failing("micro_quiz", Answer("no"))
+    )
+    assert end.state.scores == {"o1": 0.9}
+    assert sum("could not be used" in line for line in screen.shown) == 2
+
+
+def test_odd_answers_of_a_learner(tmp_path: Path) -> None:
+    """1 MB is cut, an empty line and a wrong letter are asked again, references are shown on request (SPEC T-22)."""
+    end, screen = lead(tmp_path, ["x" * 1_000_000, LearnerCommand.REFS, "", "z", "a", "\x00", "a"])
+    assert end.state.scores == {"o1": 0.9}
+    assert "- book: A book (shelf 3)" in screen.shown
+    assert any("letter, A to C" in line for line in screen.shown)
+    assert any("first 4000" in line for line in screen.shown)
+
+
+def test_ending_before_anything_was_taught(tmp_path: Path) -> None:
+    """SPEC T-21: no test, no grader, a greeting without the model."""
+    end, screen = lead(tmp_path, [LearnerCommand.END], failing("grader", NoAnswer(Why.ABSENT, "")))
+    assert end.state.outcome == "finished" and end.state.scores is None
+    assert "Nothing was tested." in screen.shown
+
+
+def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
+    """Ctrl-C ends a call of the model and nothing more."""
+    reply = failing("micro_quiz", NoAnswer(Why.CANCELLED, "cancelled"), times=1)
+    end, screen = lead(tmp_path, ["a probe", "", "a", "a"], reply)
+    assert end.state.scores == {"o1": 0.9} and any("was cancelled" in line for line in screen.shown)
+
+
+def test_line_mode_reads_one_answer_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plain mode: commands, an overlong line, the end of the input, no escape sequences."""
+    screen = PlainScreen(io.StringIO(f"yes\n /END \n{'x' * (LONGEST_LINE + 50)}\n/skip\nlast"))
+    said = [screen.read_answer("Why?") for _ in range(6)]
+    assert said[:2] == ["yes", LearnerCommand.END] and len(str(said[2])) == LONGEST_LINE
+    assert said[3:] == [LearnerCommand.SKIP, "last", LearnerCommand.LEAVE]
+    screen.show_text("\x1b[31mred")
+    assert "\x1b" not in capsys.readouterr().out

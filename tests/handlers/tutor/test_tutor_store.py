@@ -1,0 +1,154 @@
+"""The tutor's files: every transition is durable, one writer, damaged logs, crashes (SPEC T-24)."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from support_tutor import KEY, make_model_event, make_plan, make_store
+from tacitd.errors import UnavailableError, UsageError
+from tacitd_handlers.tutor.conversation import describe_pending
+from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, Scored, SessionState, Step
+from tacitd_handlers.tutor.session_records import decode_event, replay_session
+from tacitd_handlers.tutor.store import TutorSession, TutorStore
+
+
+def lead_to(session: TutorSession, step: Step | None) -> SessionState:
+    """Lead a session to a step (None: its end), with wrong answers, so that every step is on the way."""
+    while session.state.step is not step and session.state.is_open:
+        state = session.state
+        route = "summary" if step is Step.SUMMARIZE else "quiz"
+        said = Answered(route if state.step is Step.CHOOSE else "yes")
+        session.record_event(said if state.step in LEARNER_STEPS else make_model_event(state, "Incorrect"))
+    return session.state
+
+
+@pytest.mark.parametrize("step", [one for one in Step if one is not Step.FINISHED])
+def test_a_kill_at_each_step_resumes_there(step: Step, tmp_path: Path) -> None:
+    """SPEC T-24: another process finds the same state, and the same question is asked again."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        before = lead_to(session, step)
+    with make_store(tmp_path).open_session(before.plan.session) as again:
+        assert again.state == before and again.state.step is step and again.found.bad == 0
+        assert describe_pending(again.state) == describe_pending(before)
+
+
+def test_a_torn_last_record_costs_one_transition(tmp_path: Path) -> None:
+    """SPEC T-24: the process was killed in the middle of a write."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        before = lead_to(session, Step.PROBE_ANSWER)
+        session.record_event(Answered("lost"))
+    log = tmp_path / "tutor" / "sessions" / f"{before.plan.session}.jsonl"
+    log.write_bytes(log.read_bytes()[:-5])
+    with store.open_session(before.plan.session) as again:
+        assert again.state == before
+        again.record_event(Answered("kept"))
+    with store.open_session(before.plan.session) as third:
+        assert third.state.answer == "kept"
+
+
+def test_two_terminals_on_one_session(tmp_path: Path) -> None:
+    """SPEC T-24: the second is refused with a sentence; after the first has left, the session can be opened."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        id = session.state.plan.session
+        with (
+            pytest.raises(UnavailableError, match="is open in process"),
+            make_store(tmp_path).open_session(id),
+        ):
+            pass
+    with store.open_session(id):
+        pass
+    assert list((tmp_path / "locks").iterdir()) == []
+
+
+def test_files_are_private(tmp_path: Path) -> None:
+    """DESIGN "Where it writes": 0600 in 0700 directories."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        store.record_scores(replace(session.state, scores={"o1": 0.5}), 1.0)
+    store.write_overview({})
+    modes = {
+        one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "tutor").rglob("*") if one.is_file()
+    }
+    assert len(modes) == 4 and set(modes.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "tutor").stat().st_mode) == 0o700
+
+
+def test_the_readable_log_is_complete_and_has_keys_only_at_the_end(tmp_path: Path) -> None:
+    """SPEC T-19: every question, answer, score and reason; the keys when the session is over."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        file = tmp_path / "tutor" / "sessions" / f"{session.state.plan.session}.md"
+        lead_to(session, Step.GRADE)
+        assert KEY not in file.read_text()
+        lead_to(session, None)
+    text = file.read_text()
+    wanted = [
+        "Check?",
+        "micro-quiz-mark?",
+        "Test of o1?",
+        "**Incorrect**. Because.",
+        "0.80 Objective number 1",
+        KEY,
+    ]
+    assert [one for one in wanted if one not in text] == []
+    assert text.count("Learner (") == len([e for e in session.found.events if isinstance(e.event, Answered)])
+
+
+def test_scores_are_recorded_once(tmp_path: Path) -> None:
+    """SPEC T-04: a crash between the session's record and mastery is repaired by a second call."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        state = lead_to(session, Step.CLOSE)
+    assert store.record_scores(state, 5.0) and not store.record_scores(state, 6.0)
+    assert store.read_mastery().get_score("graph", "two", "o1") == 0.8
+
+
+def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
+    """STYLE habit 7: what does not parse is skipped and shown."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        lead_to(session, Step.PROBE)
+    folder = tmp_path / "tutor" / "sessions"
+    log = folder / f"{session.state.plan.session}.jsonl"
+    with log.open("a") as file:
+        file.write('not json\n{"v":1,"at":1,"event":"Scored","scores":{}}\n{"v":1,"at":1,"event":"Spoke"}\n')
+    (folder / "20260101-1200-x-0000.jsonl").write_text("{}\n")
+    (folder / "notes.jsonl").write_text("a person's own\n")
+    (tmp_path / "tutor" / "mastery.jsonl").write_text('{"at":1}\n')
+    (found,) = store.list_sessions()
+    assert found.state.step is Step.PROBE and store.bad == 4
+    store.read_mastery()
+    assert store.bad == 5
+
+
+@pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
+def test_an_unknown_session(id: str, tmp_path: Path) -> None:
+    """DESIGN "Privacy": an id is no path."""
+    with pytest.raises(UsageError, match="no session"), make_store(tmp_path).open_session(id):
+        pass
+
+
+def test_records_of_another_version_are_not_read() -> None:
+    """X-07: what a newer version wrote is not guessed."""
+    assert decode_event({"v": 2, "at": 1, "event": "Skipped"}) is None
+    assert decode_event({"v": 1, "at": 1, "event": "Scored", "scores": {"o": "high"}}) is None
+    assert decode_event(json.loads('{"v":1,"at":1,"event":"Scored","scores":{"o":0.5}}')) == Scored(
+        {"o": 0.5}
+    )
+    assert replay_session([]) is None and replay_session([{"v": 1, "event": "started", "plan": {}}]) is None
+
+
+def test_an_empty_store(tmp_path: Path) -> None:
+    """Nothing is created by looking."""
+    store = TutorStore(make_store(tmp_path).paths, make_store(tmp_path).clock)
+    assert (
+        store.list_sessions() == [] and store.read_mastery().scores == {} and list(tmp_path.iterdir()) == []
+    )

@@ -1,0 +1,94 @@
+"""Plans, graphs and scripts for the tests of the tutor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacitd.testing import FakeClock
+from tacitd_handlers.tutor.session_model import (
+    Judged,
+    Objective,
+    Question,
+    QuestionsMade,
+    Reference,
+    Scored,
+    SessionEvent,
+    SessionPlan,
+    SessionState,
+    Spoke,
+    Step,
+    Verdict,
+)
+from tacitd_handlers.tutor.store import TutorStore
+from tacitd_handlers.tutor.tutor_paths import TutorPaths
+
+KEY = "the-secret-key"
+"""The answer key of every free question of the scripts: no learner and no micro-quiz may show it."""
+QUIZ_MARK = "micro-quiz-mark"
+
+GRAPH = """\
+level: beginner
+references:
+  - {id: book, title: A book, where: shelf 3}
+nodes:
+  - node_id: one
+    title: Node one
+    objectives: [alpha, beta, gamma, delta, epsilon]
+  - node_id: two
+    title: Node two
+    prerequisites: [one]
+    objectives:
+      - {id: first, text: Name the first thing}
+      - {id: second, text: Name the second thing}
+    references_sections: [{rid: book, loc: page 7}]
+"""
+
+
+def make_plan(
+    objectives: int = 2, prerequisites: int = 1, session: str = "20260101-1200-two-abcd"
+) -> SessionPlan:
+    """A plan with so many objectives, whose ids are o1, o2, …"""
+    return SessionPlan(
+        session=session,
+        graph="graph",
+        project="",
+        node_id="two",
+        title="Node two",
+        objectives=tuple(Objective(f"o{n}", f"Objective number {n}") for n in range(1, objectives + 1)),
+        prerequisites=tuple(Objective(f"one/p{n}", f"Prerequisite {n}") for n in range(1, prerequisites + 1)),
+        references=(Reference("book", "A book", "shelf 3"),),
+        level="beginner",
+        next_nodes=("Node three",),
+    )
+
+
+def choice_question(text: str = "Which one?", ids: tuple[str, ...] = ()) -> Question:
+    """A multiple-choice question; B is right."""
+    return Question(text, "mcq", ("left", "right"), "right", ids)
+
+
+def make_model_event(state: SessionState, verdict: Verdict = "Correct") -> SessionEvent:
+    """What a well-behaved model gives at this step."""
+    match state.step:
+        case Step.BUILD_CHECK:
+            return QuestionsMade((choice_question("Check?"), Question("Free check?", "free", (), KEY)))
+        case Step.BUILD_QUIZ:
+            return QuestionsMade((Question(f"{QUIZ_MARK}?", "free", (), KEY),))
+        case Step.BUILD_TEST:
+            return QuestionsMade(
+                tuple(Question(f"Test of {id}?", "short", (), KEY, (id,)) for id in state.covered)
+            )
+        case Step.JUDGE_CHECK | Step.JUDGE_PROBE | Step.JUDGE_QUIZ:
+            return Judged(verdict, "Because.", "")
+        case Step.GRADE:
+            return Scored(dict.fromkeys(state.tested, 0.8))
+        case _:
+            return Spoke(f"Text of {state.step}.")
+
+
+def make_store(box: Path, clock: FakeClock | None = None) -> TutorStore:
+    """A store in a directory of its own, with session ids that end in 0000, 0001, …"""
+    numbers = iter(range(10_000))
+    return TutorStore(
+        TutorPaths(box / "tutor", box / "locks"), clock or FakeClock(), lambda: f"{next(numbers):04x}"
+    )
