@@ -7,7 +7,6 @@ within a minute. How the file changes belongs to `rules_plan`, how it is written
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ PROBLEMS = ("reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
 BLOCKED, INCOMPLETE = "reach.blocked", "reach.incomplete"
 AGAIN = 3600.0
 """Seconds after which the lines are made again though no file changed: confidences decay."""
+MINUTE = 60.0
 ROUNDS = 5
 """How often the file is looked at again after lines were withdrawn."""
 
@@ -54,8 +54,6 @@ class ReachHandler(BaseHandler):
         self._looked_at = float("-inf")
         self._due_at: float | None = None
         self._restore = False
-        self._lock = threading.Lock()
-        """Held while the file is changed: a session may start while the job runs."""
         self._state = "none"
         self._left_out = 0
 
@@ -70,8 +68,7 @@ class ReachHandler(BaseHandler):
             self._restore = True
         if isinstance(event, SessionStarted) or (isinstance(event, Due) and event.job == JOB):
             try:
-                with self._lock:
-                    self._update(tools)
+                self._update(tools)
             except FileBusyError:
                 self._stamp = None  # the job comes again in 20 s
             except (OSError, TacitdError) as error:
@@ -98,7 +95,7 @@ class ReachHandler(BaseHandler):
 
     def status(self) -> Mapping[str, Any]:
         """`file`; `state`: `current`, `waits` (for the next day), `missing` or `incomplete` (made again at the next session),
-        `none` (nothing to write), `off`, `git` or `blocked`; `lines`; `left_out` (more than fit); `written` (ISO 8601)."""
+        `none` (nothing to write), `off`, `git`, `merging` or `tracked` (deletions are not followed), or `blocked`; `lines`; `left_out` (more than fit); `written` (ISO 8601)."""
         if self._file is None:
             return {"file": None, "state": "none", "lines": 0, "left_out": 0, "written": None}
         memory = self._file.memory
@@ -132,7 +129,8 @@ class ReachHandler(BaseHandler):
             self._follow(file, tools, now)
         tools.clear(BLOCKED)
         self._restore = False
-        self._stamp = self._take_stamp(file, tools, settings)
+        # The stamp from before: what changed meanwhile, also by this write, is looked at once more.
+        self._stamp = stamp
 
     def _take_stamp(self, file: UserRulesFile, tools: Tools, settings: Any) -> Stamp:
         """What tells whether anything changed: size, time and inode of each file, and the settings."""
@@ -150,8 +148,9 @@ class ReachHandler(BaseHandler):
             plan = plan_update(seen, file.memory, sections, now, restore=self._restore, handled=handled)
             match plan:
                 case WithdrawRules(rules):
-                    if file.is_changed_by_git():
-                        self._state = "git"
+                    if (doubt := file.find_git_doubt()) is not None:
+                        self._state = doubt
+                        self._due_at = now + MINUTE if doubt == "merging" else None
                         return
                     for line in rules:
                         logger.info("a deleted line of {} is withdrawn: {} {}", file.path, *line.key)
@@ -172,6 +171,7 @@ class ReachHandler(BaseHandler):
             fit = sum(len(one.lines) for one in choose_lines(sections))
             self._left_out = sum(len(one.lines) for one in sections) - fit
             return
+        self._due_at = now  # it changed each time: the next run of the job looks again
 
     def _take_out(self, file: UserRulesFile) -> None:
         """Take tacitd's lines out of the file."""
@@ -181,7 +181,7 @@ class ReachHandler(BaseHandler):
         seen = file.read_bytes()
         match plan_removal(seen, file.memory):
             case WriteText(memory, text):
-                file.write_text(memory, text, seen, memory.at)
+                file.write_text(memory, text, seen, memory.at, {line.key for line in memory.certain_rules})
                 file.forget_file()
             case RemoveRulesFile():
                 file.remove_file(seen or b"")

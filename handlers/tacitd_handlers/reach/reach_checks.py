@@ -63,7 +63,7 @@ def _check_user_rules(paths: Paths, settings: ReachSettings) -> Iterator[DoctorF
     except FileRefusedError as error:
         yield DoctorFinding("reach.blocked", "warning", error.what, error.hint)
         return
-    if file.path.exists() and file.is_changed_by_git():
+    if file.path.exists() and file.find_git_doubt() == "tracked":
         what = f"git tracks {file.path}, so your deletions in it are not followed"
         yield DoctorFinding("reach.tracked", "warning", what, f"git rm --cached {file.path}")
         return

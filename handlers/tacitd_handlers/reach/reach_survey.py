@@ -159,8 +159,8 @@ def _add_modules(survey: _Survey) -> None:
             why = f"{folder} is outside {survey.here}, where Claude Code attaches nothing"
             survey.problems.append(ReachProblem("", what, why, hint))
             continue
-        if _add_file(survey, path, "module", "read", what, folder):
-            _add_nested(survey, survey.tree / source, folder)
+        _add_file(survey, path, "module", "read", what, folder)
+        _add_nested(survey, survey.tree / source, folder)
 
 
 def _add_nested(survey: _Survey, path: Path, folder: str) -> None:

@@ -12,6 +12,8 @@ _NOTES = {
     "waits": "; newer lines follow within a day",
     "missing": "; the file is missing and is made again at the next session",
     "incomplete": "; the file is incomplete and is made again at the next session",
+    "merging": "; git changes files now, so deleted lines are not followed yet",
+    "tracked": "; git tracks the file, so deleted lines are not followed (`tacitd doctor`)",
     "blocked": "; the file cannot be written",
 }
 

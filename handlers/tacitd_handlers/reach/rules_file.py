@@ -13,7 +13,7 @@ import stat
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 from tacitd.errors import FileRefusedError
@@ -81,10 +81,14 @@ class UserRulesFile:
         seen = read_snapshot(self.path, self._disk)
         return seen.data if seen is not None else None
 
-    def is_changed_by_git(self) -> bool:
-        """Whether git may have changed the file: it is tracked, or an operation of git's is under way."""
+    def find_git_doubt(self) -> Literal["merging", "tracked"] | None:
+        """Why git may have changed the file: an operation of git's is under way, or it is tracked; None if it cannot have."""
         top = self.find_work_tree()
-        return top is not None and (git.is_tracked(top, self.path) or git.in_progress(top))
+        if top is None:
+            return None
+        if git.in_progress(top):
+            return "merging"
+        return "tracked" if git.is_tracked(top, self.path) else None
 
     def write_text(
         self,

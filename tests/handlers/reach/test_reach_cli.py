@@ -102,6 +102,10 @@ def test_without_a_claude_md_newer_clients_load_the_modules_own_file_too(cli: Cl
     (shop.root / "pkg" / "cart" / "AGENTS.md").write_text("- three\n")
     (own,) = [one for one in ask(cli, shop.root)["loads"] if one["clients"]]
     assert own["path"].endswith("pkg/cart/AGENTS.md") and own["clients"] == "2.1.328 and later"
+    settings = shop.root / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
+    assert loads(cli, shop.root) == ALL, "the module's own file is loaded though its rules are excluded"
+    settings.unlink()
     (shop.root / "CLAUDE.md").write_text("# Shop\n")
     assert loads(cli, shop.root) == ALL
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
 from tacitd.testing import HandlerBench
-from tacitd_handlers.reach.rules_file import rules_footprint
+from tacitd_handlers.reach.rules_file import UserRulesFile, rules_footprint
 
 
 def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
@@ -251,8 +252,9 @@ def test_a_git_work_tree_is_written_if_it_is_allowed(tmp_path: Path) -> None:
         box.edit("- a\n", "")
         box.wait()
         assert ToyRules.withdrawn == []
+        assert box.bench.status["state"] == "merging"
         (box.claude / ".git" / "MERGE_HEAD").unlink()
-        box.wait(3700)
+        box.wait(2 * MINUTE)
         assert ToyRules.withdrawn == ["a"]
 
 
@@ -308,3 +310,37 @@ def test_uninstall_removes_it_only_if_it_is_whole_and_ours(reach: ReachBox) -> N
         and left.edited_copies == [reach.path]
         and "did not write" in left.reasons[reach.path]
     )
+
+
+def test_a_change_while_it_is_written_is_not_missed(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sources are looked at again if they changed after they were read."""
+    reach.know(a="a")
+    reach.wait()
+    original = UserRulesFile.read_bytes
+
+    def state_more(file: UserRulesFile) -> bytes | None:
+        monkeypatch.undo()
+        reach.state(b="b")  # after the lines were listed
+        return original(file)
+
+    monkeypatch.setattr(UserRulesFile, "read_bytes", state_more)
+    reach.state(c="c")
+    reach.wait()
+    assert reach.bullets == ["a", "c", "b"]
+
+
+def test_a_tracked_file_is_left_to_git(tmp_path: Path) -> None:
+    """A line that is missing in it may have been removed by a checkout."""
+    box = ReachBox(tmp_path, TACITD_REACH__USER_RULES_IN_GIT="true")
+    subprocess.run(["git", "init", "-q", str(box.claude)], check=True)
+    with box.bench:
+        box.know(a="a", b="b")
+        box.wait()
+        subprocess.run(["git", "-C", str(box.claude), "add", "rules/tacitd.md"], check=True)
+        box.edit("- a\n", "")
+        box.wait()
+        assert ToyRules.withdrawn == [] and box.bullets == ["b"]
+        assert "git tracks the file" in box.bench.status_lines[0]
+        subprocess.run(["git", "-C", str(box.claude), "rm", "-qf", "--cached", "rules/tacitd.md"], check=True)
+        box.wait(3700)
+        assert ToyRules.withdrawn == ["a"]
