@@ -7,7 +7,7 @@ once. A tag's own entry beside the person's is removed only if every byte of it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tacitd_handlers.learner.entry_matching import MatchedEntries, match_entries
@@ -27,6 +27,8 @@ class LearnedLabels:
     """The entries by tag after labels were learned, and what follows."""
 
     matched: MatchedEntries
+    is_own: Callable[[str], bool]
+    """Whether a tag's entry is tacitd's to the byte."""
     doubles: list[PlacedEntry] = field(default_factory=list)
     """Entries of tacitd's beside an entry of the person for the same tag. They are removed."""
     released: list[str] = field(default_factory=list)
@@ -58,12 +60,16 @@ def learn_labels(
     matched = match_entries(profile, tags, state.aliases, state.separate)
     before = state.held
     entries = _labelled(matched)
+
+    def is_own(tag: str) -> bool:
+        return tag in matched.by_tag and is_own_entry(profile, tag, matched.by_tag[tag], sources)
+
     if not entries and not before:
-        return LearnedLabels(matched, _find_doubles(profile, matched, sources))
+        return LearnedLabels(matched, is_own, _find_doubles(profile, matched, sources))
     ours = {
         tag: placed
         for tag, placed in matched.by_tag.items()
-        if is_own_entry(profile, tag, placed, sources) and _is_as_written(state, tag, placed)
+        if is_own(tag) and _is_as_written(state, tag, placed)
     }
     bare = [tag for tag in tags if tag not in matched.by_tag and tag not in state.removed]
     # A tag's own entry is a double only of an entry that is as old: tacitd wrote it at the tag's first row.
@@ -92,7 +98,7 @@ def learn_labels(
     ]
     questions = [pair for pair in unclear if pair not in state.asked]
     state.asked = [*(pair for pair in state.asked if pair in unclear), *questions]
-    return LearnedLabels(matched, _find_doubles(profile, matched, sources), released, questions)
+    return LearnedLabels(matched, is_own, _find_doubles(profile, matched, sources), released, questions)
 
 
 def is_own_entry(profile: LearnerProfile, tag: str, placed: PlacedEntry, sources: LabelSources) -> bool:

@@ -255,6 +255,24 @@ def forget(tag: str, back: bool) -> None:
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
 
 
+@learner.command(epilog="\b\nExample: tacitd learner archive edge:empty_input")
+@click.argument("tag")
+def archive(tag: str) -> None:
+    """Move an active weakness, named by its tag or label, to `### Resolved`, so that another one gets its room.
+
+    Its status stays. It comes back when it is observed again.
+    """
+    from tacitd_handlers.learner.archiving import archive_weakness
+
+    store = _store()
+    with store.locked():
+        label = archive_weakness(store, tag)
+        waiting = store.load_state().seats.pending
+    echo_message(
+        f"{label} is archived" + (f"; still waiting for room: {', '.join(waiting)}" if waiting else "")
+    )
+
+
 @learner.command(
     epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one\n"
     "Example: tacitd learner alias --remove 'Right bound off by one'"

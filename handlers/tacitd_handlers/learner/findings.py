@@ -15,20 +15,22 @@ from tacitd_handlers.learner.entry_matching import match_entries
 from tacitd_handlers.learner.formats.history_md import matches_row
 from tacitd_handlers.learner.formats.ledger_md import BadLine, LedgerRow, has_header, is_torn, parse_ledger
 from tacitd_handlers.learner.formats.profile_md import (
+    ABOUT,
     LearnerProfile,
-    PlacedSession,
     find_missing,
     parse_profile,
 )
 from tacitd_handlers.learner.formats.weakness_md import format_entry
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.ledger_repair import find_missing_rows
+from tacitd_handlers.learner.render import find_doubles
 from tacitd_handlers.learner.rules import capacity
 from tacitd_handlers.learner.rules.description_check import is_specific
 from tacitd_handlers.learner.rules.ledger_fold import NEWEST, in_order
 from tacitd_handlers.learner.rules.vocabulary import VERDICTS
+from tacitd_handlers.learner.session_pairing import PairedSession, is_among, key_of_row, pair_sessions
 from tacitd_handlers.learner.start_lines import format_questions
-from tacitd_handlers.learner.state import LearnerState
+from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +90,27 @@ def _sections(profile: LearnerProfile) -> Iterator[CheckFinding]:
         yield CheckFinding("profile", name, "the section is missing", True)
     for name, number in Counter(name for name, _ in profile.sections).items():
         if number > 1:
-            yield CheckFinding("profile", name, f"occurs {number} times; new entries go into the first")
+            what = "nothing is written into it" if name == ABOUT else "new entries go into the first"
+            yield CheckFinding("profile", name, f"occurs {number} times; {what}")
 
 
 def _sessions(
     profile: LearnerProfile, rows: Sequence[LedgerRow], state: LearnerState
 ) -> Iterator[CheckFinding]:
-    by_key: dict[tuple[str, str, str], LedgerRow] = {}
+    by_stamp: dict[str, list[LedgerRow]] = {}
     for row in rows:
-        by_key.setdefault((row.stamp, row.problem, row.mode), row)
-    there: set[tuple[str, str, str]] = set()
-    for held in profile.sessions:
-        yield from _one_session(held, by_key.get(held.session.key), there)
-    gone = {*state.gone}
+        by_stamp.setdefault(row.stamp, []).append(row)
+
+    def rows_at(stamp: str) -> Sequence[LedgerRow]:
+        return by_stamp.get(stamp, ())
+
+    there: set[SessionKey] = {*profile.strays}
+    doubles = find_doubles(profile, rows_at)
+    for held in pair_sessions(profile.sessions, rows_at):
+        yield from _one_session(held, there, fixable=bool(doubles))
     for row in rows[-NEWEST:]:
-        key = (row.stamp, row.problem, row.mode)
-        if key not in there and key not in gone and row.stamp > state.aged:
+        key = key_of_row(row)
+        if not is_among(key, there) and not is_among(key, state.gone) and row.stamp > state.aged:
             yield CheckFinding("profile", row.stamp, f"{row.problem} is only in the ledger", True)
     if len(profile.sessions) > NEWEST:
         yield CheckFinding(
@@ -111,13 +118,12 @@ def _sessions(
         )
 
 
-def _one_session(
-    held: PlacedSession, row: LedgerRow | None, there: set[tuple[str, str, str]]
-) -> Iterator[CheckFinding]:
-    session = held.session
-    if session.key in there:
-        yield CheckFinding("profile", session.stamp, f"{session.problem} has two entries")
-    there.add(session.key)
+def _one_session(held: PairedSession, there: set[SessionKey], *, fixable: bool) -> Iterator[CheckFinding]:
+    """The findings of one entry, which is added to `there`. `fixable`: whether a double of it can be removed."""
+    session, row = held.placed.session, held.row
+    if is_among(held.key, there):
+        yield CheckFinding("profile", session.stamp, f"{session.problem} has two entries", fixable)
+    there.add(held.key)
     if session.verdict not in VERDICTS.get(session.mode, ()):
         yield CheckFinding(
             "profile",

@@ -7,7 +7,7 @@ calls it again from the start if somebody saved in between, so no call depends o
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tacitd_handlers.learner import render
 from tacitd_handlers.learner.alias_learning import LabelSources, learn_labels
@@ -31,7 +31,8 @@ from tacitd_handlers.learner.reconcile_types import ReconcileInput, ReconcileRes
 from tacitd_handlers.learner.row_folding import find_new_rows, fold_rows, list_known_tags
 from tacitd_handlers.learner.rules import ledger_fold
 from tacitd_handlers.learner.rules.ledger_fold import Override
-from tacitd_handlers.learner.state import LearnerState, SessionKey, WrittenEntry, decode_state, encode_state
+from tacitd_handlers.learner.session_pairing import is_among, key_of_row, pair_sessions
+from tacitd_handlers.learner.state import LearnerState, WrittenEntry, decode_state, encode_state
 
 
 def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileInput) -> ReconcileResult:
@@ -82,41 +83,53 @@ def _reconciled(
         adopted = detect_edits(state, matched, rows, has_row, places=RESOLVED not in gone or state.is_new)
         if any(override.after < state.folded.last for override in adopted):
             rows, full = ledger_fold.in_order(news.ledger.parse_rows().rows), True
+    rows_at = _rows_at(state, news.ledger)
     if noticing:
-        _note_gone(profile, state, damaged=HISTORY in gone)
+        _note_gone(profile, state, rows_at, damaged=HISTORY in gone)
     fold_rows(labels, state, news, rows, result, full=full, adopted=adopted)
-    hold = None if news.settled else frozenset((k.stamp, k.problem, k.mode) for k in news.intents)
-    changes = render.splice_sessions(profile, state, _row_of(state, news.ledger), _observations(news), hold)
+    rows_at = _rows_at(state, news.ledger)
+    hold = None if news.settled else frozenset(key_of_row(intent.row) for intent in news.intents.values())
+    changes = render.splice_sessions(profile, state, rows_at, _observations(news), hold)
     result.added, result.corrected = changes.added, changes.corrected
     state.aged = max(state.aged, changes.aged)
     # One call for all splices: their positions refer to the lines of `profile`.
     result.data = apply_splices(
         profile, [*render.splice_weaknesses(profile, state, labels), *changes.splices]
     )
-    _note_written(result.data, state)
+    _note_written(result.data, state, rows_at)
     result.queue_changed = waited != state.seats.pending
     return result
 
 
-def _note_gone(profile: LearnerProfile, state: LearnerState, *, damaged: bool) -> None:
+def _note_gone(
+    profile: LearnerProfile,
+    state: LearnerState,
+    rows_at: Callable[[str], Iterable[LedgerRow]],
+    *,
+    damaged: bool,
+) -> None:
     """Note sessions that were in the profile and are not any more: a person or Claude removed them (SPEC L-30)."""
     if damaged:
         state.gone = [key for key in state.gone if key[0] > state.aged]
         return
-    there = {held.session.key for held in profile.sessions}
-    taken = [key for key in state.sessions if key not in there and key not in state.gone]
-    state.gone = [key for key in (*state.gone, *taken) if key not in there and key[0] > state.aged]
+    there = {held.key for held in pair_sessions(profile.sessions, rows_at)} | {*profile.strays}
+    taken = [key for key in state.sessions if not is_among(key, there) and key not in state.gone]
+    state.gone = [key for key in (*state.gone, *taken) if not is_among(key, there) and key[0] > state.aged]
 
 
-def _row_of(state: LearnerState, ledger: Ledger) -> Callable[[SessionKey], LedgerRow | None]:
-    newest = render.by_key(state.folded.newest)
+def _rows_at(state: LearnerState, ledger: Ledger) -> Callable[[str], Iterable[LedgerRow]]:
+    """A function that returns the rows of a stamp. The ledger is searched only for those that the state lacks."""
+    newest: dict[str, list[LedgerRow]] = {}
+    for row in state.folded.newest:
+        newest.setdefault(row.stamp, []).append(row)
+    if newest:
+        del newest[state.folded.newest[0].stamp]  # some of its rows may have left the list
+        newest.pop(state.folded.last, None)  # the ledger may have further ones
 
-    def row_of(key: SessionKey) -> LedgerRow | None:
-        if key in newest:
-            return newest[key]
-        return render.by_key(ledger.find_rows(key[0])).get(key)
+    def rows_at(stamp: str) -> Iterable[LedgerRow]:
+        return newest[stamp] if stamp in newest else ledger.find_rows(stamp)
 
-    return row_of
+    return rows_at
 
 
 def _observations(news: ReconcileInput) -> Callable[[LedgerRow], str]:
@@ -132,7 +145,7 @@ def _observations(news: ReconcileInput) -> Callable[[LedgerRow], str]:
     return text
 
 
-def _note_written(data: bytes, state: LearnerState) -> None:
+def _note_written(data: bytes, state: LearnerState, rows_at: Callable[[str], Iterable[LedgerRow]]) -> None:
     """Store what was written, as the base for detecting a later change."""
     profile = parse_profile(data)
     tags = dict.fromkeys((*state.folded.tags, *state.given))
@@ -153,5 +166,5 @@ def _note_written(data: bytes, state: LearnerState) -> None:
             state.aliases[tag] = placed.entry.label
         else:
             state.aliases.pop(tag, None)
-    state.sessions = [held.session.key for held in profile.sessions]
+    state.sessions = [held.key for held in pair_sessions(profile.sessions, rows_at)]
     state.profile = zlib.crc32(data)

@@ -6,7 +6,7 @@ Lines that are right already are not touched. About Me is never in a splice (SPE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tacitd_handlers.learner.alias_learning import LearnedLabels
@@ -24,6 +24,7 @@ from tacitd_handlers.learner.formats.profile_md import (
 from tacitd_handlers.learner.formats.weakness_md import format_entry, update_entry
 from tacitd_handlers.learner.rules.ledger_fold import NEWEST
 from tacitd_handlers.learner.rules.lifecycle import Weakness
+from tacitd_handlers.learner.session_pairing import is_among, key_of_row, pair_sessions
 from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
@@ -81,7 +82,7 @@ def _weakness_of(state: LearnerState, tag: str, placed: PlacedEntry | None) -> W
 def splice_sessions(
     profile: LearnerProfile,
     state: LearnerState,
-    row_of: Callable[[SessionKey], LedgerRow | None],
+    rows_at: Callable[[str], Iterable[LedgerRow]],
     observations: Callable[[LedgerRow], str],
     hold: frozenset[SessionKey] | None,
 ) -> HistoryChanges:
@@ -91,49 +92,59 @@ def splice_sessions(
     all.
     """
     changes = HistoryChanges()
-    there = _without_doubles(profile, changes)
+    there = pair_sessions(_without_doubles(profile, rows_at, changes), rows_at)
     for held in there:
-        row = row_of(held.session.key)
-        if (
-            row is None
-            or matches_row(held.session, row)
-            or (hold is not None and held.session.key not in hold)
-        ):
+        row, placed = held.row, held.placed
+        if row is None or matches_row(placed.session, row) or (hold is not None and held.key not in hold):
             continue
-        changes.splices.append(Splice(held.span, tuple(correct_entry(profile.bare_lines(held.span), row))))
-        changes.corrected.append(held.session.key)
-    wanted = _missing(state, {held.session.key for held in there}, hold)
-    _apply_cap(there, wanted, changes)
+        changes.splices.append(
+            Splice(placed.span, tuple(correct_entry(profile.bare_lines(placed.span), row)))
+        )
+        changes.corrected.append(held.key)
+    wanted = _missing(state, {held.key for held in there} | {*profile.strays}, hold)
+    _apply_cap([held.placed for held in there], wanted, changes)
     for row in reversed(wanted):
         changes.splices.append(insert_session(profile, row.stamp, format_session(row, observations(row))))
-        changes.added.append((row.stamp, row.problem, row.mode))
+        changes.added.append(key_of_row(row))
     return changes
 
 
-def _without_doubles(profile: LearnerProfile, changes: HistoryChanges) -> list[PlacedSession]:
-    """The entries without those recovered from the ledger that have another entry of the same key."""
+def _without_doubles(
+    profile: LearnerProfile, rows_at: Callable[[str], Iterable[LedgerRow]], changes: HistoryChanges
+) -> list[PlacedSession]:
+    """The entries without those recovered from the ledger for which there is another entry, and no other row."""
+    removed: list[PlacedSession] = []
+    for double in find_doubles(profile, rows_at):
+        changes.splices.append(remove_span(double.own_span))
+        removed.append(double)
+    return [held for held in profile.sessions if held not in removed]
+
+
+def find_doubles(
+    profile: LearnerProfile, rows_at: Callable[[str], Iterable[LedgerRow]]
+) -> list[PlacedSession]:
+    """The entries recovered from the ledger whose session has another entry."""
     by_key: dict[SessionKey, list[PlacedSession]] = {}
     for held in profile.sessions:
         by_key.setdefault(held.session.key, []).append(held)
-    kept: list[PlacedSession] = []
-    for same in by_key.values():
+    found: list[PlacedSession] = []
+    for key, same in by_key.items():
         ours = [held for held in same if held.session.observations == RECOVERED]
         if len(same) > len(ours) > 0:
-            changes.splices += [remove_span(held.own_span) for held in ours]
-            same = [held for held in same if held not in ours]
-        kept += same
-    return kept
+            rows = {row.key for row in rows_at(key[0]) if (row.stamp, row.problem, row.mode) == key}
+            found += ours[: max(0, len(same) - max(1, len(rows)))]
+    return found
 
 
 def _missing(
     state: LearnerState, there: set[SessionKey], hold: frozenset[SessionKey] | None
 ) -> list[LedgerRow]:
     """The rows without an entry, oldest first, except those that a person or the cap removed."""
-    gone = set(state.gone)
     found: dict[SessionKey, LedgerRow] = {}
     for row in state.folded.newest[-NEWEST:]:
-        key = (row.stamp, row.problem, row.mode)
-        if key not in there and key not in gone and row.stamp > state.aged and (hold is None or key in hold):
+        key = key_of_row(row)
+        kept_out = is_among(key, there) or is_among(key, state.gone) or row.stamp <= state.aged
+        if not kept_out and (hold is None or key in hold):
             found.setdefault(key, row)
     return list(found.values())
 
@@ -155,11 +166,3 @@ def _apply_cap(there: Sequence[PlacedSession], wanted: list[LedgerRow], changes:
             changes.splices.append(remove_span(one.own_span))
         else:
             wanted.remove(one)
-
-
-def by_key(rows: Sequence[LedgerRow]) -> Mapping[SessionKey, LedgerRow]:
-    """The rows by the key that they share with their entries; the first of duplicates."""
-    found: dict[SessionKey, LedgerRow] = {}
-    for row in rows:
-        found.setdefault((row.stamp, row.problem, row.mode), row)
-    return found

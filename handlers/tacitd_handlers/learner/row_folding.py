@@ -38,7 +38,7 @@ def fold_rows(
     for tag in labels.released:  # its description was that of the entry that is not its own
         if tag in state.folded.tags:
             _describe(state, news.ledger.find_rows(state.folded.tags[tag].first), news)
-    _unseat(state, labels)
+    _assign_lists(state, labels)
     beside = build_fold_inputs(state, news)
     if full:
         _fold_anew(state, rows, beside, result, labels)
@@ -52,16 +52,35 @@ def fold_rows(
         _fold_anew(state, ledger_fold.in_order(news.ledger.parse_rows().rows), beside, result, labels)
     released = [tag for tag in labels.released if tag in state.folded.tags]
     result.moves += _move_weaknesses(state, released, beside)
+    result.moves += _apply_cap(state, labels, beside)
     state.size, state.crc = len(news.ledger), news.ledger.compute_crc()
 
 
-def _unseat(state: LearnerState, labels: LearnedLabels) -> None:
-    """Take the tags that are held back out of the lists, and count the entries that are in none."""
+def _assign_lists(state: LearnerState, labels: LearnedLabels) -> None:
+    """Take the tags that are held back out of the lists, put those with an entry in, and count the other entries."""
     for tag in state.held:
         found_in = state.seats.find_list(tag)
         if found_in is not None:
             found_in.remove(tag)
+    for tag, placed in labels.matched.by_tag.items():
+        if tag not in state.removed and state.seats.find_list(tag) is None:
+            (state.seats.resolved if placed.resolved else state.seats.active).append(tag)
     _count_others(state, labels)
+
+
+def _apply_cap(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -> list[Move]:
+    """Bring a list that is too long down to the cap, as far as that needs no text of a person (SPEC L-09).
+
+    The newest entries that are tacitd's own to the byte wait for room again, unless another one can be promoted.
+    """
+    seats = state.seats
+    over = len(seats.active) + seats.others_active - capacity.MAX_ACTIVE
+    if over <= 0:
+        return []
+    own = [tag for tag in seats.active if tag not in labels.matched.by_tag or labels.is_own(tag)][-over:]
+    seats.active = [tag for tag in seats.active if tag not in own]
+    seats.pending = [*own, *seats.pending]
+    return [*(Move(tag, "waits") for tag in own), *_move_weaknesses(state, (), beside)]
 
 
 def _count_others(state: LearnerState, labels: LearnedLabels) -> None:

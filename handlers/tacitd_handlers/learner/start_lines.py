@@ -17,6 +17,7 @@ from tacitd_handlers.learner.rules.resolution import most_resolved
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
 NAMED = 20
 """Waiting tags that a notice names."""
+HOW = "Command: tacitd learner archive TAG."
 SUGGESTED = 3
 """Entries suggested for archiving."""
 
@@ -60,7 +61,11 @@ def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> li
     offered = (
         ", ".join(f"{w.tag} ({w.status})" for w in list_archivable(profile)) if profile is not None else ""
     )
-    return [f"{text} To archive, if the learner agrees, most resolved first: {offered}." if offered else text]
+    return [
+        f"{text} To archive, if the learner agrees, most resolved first: {offered}. {HOW}"
+        if offered
+        else text
+    ]
 
 
 def list_archivable(profile: LearnerProfile) -> list[Weakness]:
@@ -76,13 +81,13 @@ def list_archivable(profile: LearnerProfile) -> list[Weakness]:
 
 def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
     """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
-    if shown.get("rows"):
+    if shown.get("rows") or shown.get("active") or shown.get("resolved"):
         counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
         yield f"{shown['rows']} reviews in the ledger, {counts}"
     if shown.get("retests"):
         yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):
-        yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+        yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}; {HOW}"
     for text in format_questions(tuple(pair) for pair in shown.get("unclear", ())):
         yield f"! {text}"
     for text in shown.get("refused", ()):

@@ -15,8 +15,8 @@ from tacitd_handlers.learner.rules.ledger_fold import FoldedLedger, Override
 from tacitd_handlers.learner.rules.lifecycle import Weakness
 
 VERSION = 1
-SessionKey = tuple[str, str, str]
-"""Stamp, problem and mode: the key that an entry shares with its row."""
+SessionKey = tuple[str, ...]
+"""Stamp, problem, mode and session id. Without the id, as in older states, it stands for all sessions of the three."""
 
 
 @dataclass(frozen=True, slots=True)

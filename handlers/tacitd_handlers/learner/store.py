@@ -7,7 +7,7 @@ time. Claude takes no lock, and its edits win (SPEC X-08).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
@@ -335,6 +335,10 @@ class LearnerStore:
         if lines:
             self.notes.queue_lines(lines, self.clock.now())
             self.notes.flush()
+
+    def edit_profile(self, change: Callable[[bytes | None], bytes]) -> None:
+        """Change the profile as a person would. Call with the lock held. Raises OSError, FileRefusedError."""
+        edit_file(self.places.profile, change, disk=self._disk, guards=self._guards)
 
     def save_state(self, state: LearnerState) -> None:
         """Save a state that a person's command changed. Call with the lock held."""

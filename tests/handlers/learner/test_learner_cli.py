@@ -166,6 +166,15 @@ def test_forget_and_undo(cli: Cli) -> None:
     assert unknown.code == 2 and "edge:empty_input" in unknown.err
 
 
+def test_archive(cli: Cli) -> None:
+    """SPEC L-27: by tag; what still waits is named."""
+    record(cli, "two-sum", "--gaps", "edge:empty_input")
+    assert "edge:empty_input is archived" in cli.run("learner", "archive", "edge:empty_input").err
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    assert "**edge:empty_input**" in path.read_text().partition("### Resolved")[2]
+    assert cli.run("learner", "archive", "edge:empty_input").code == 2
+
+
 def test_L_11_alias(cli: Cli) -> None:
     """SPEC L-11: joins a label with a gap, lists, and parts them; what is wrong is refused with a hint."""
     record(cli, "two-sum", "--gaps", "edge:off_by_one")

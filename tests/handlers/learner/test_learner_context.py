@@ -135,7 +135,8 @@ def test_L_27_who_waits_for_room_is_said(tmp_path: Path) -> None:
         desk.record("p4", pattern="x4")
     line = (
         "\n[CAP] Known Weaknesses is full (20). Waiting for room: edge:20. To archive, if the learner agrees, "
-        "most resolved first: edge:4 (new), edge:0 (new), edge:1 (new).\n"
+        "most resolved first: edge:4 (new), edge:0 (new), edge:1 (new). "
+        "Command: tacitd learner archive TAG.\n"
     )
     for session in ("a", "b"):
         assert line in build_context(desk.where, session, at("2026-04-01T09:00")).text

@@ -256,3 +256,27 @@ def test_a_ledger_that_cannot_be_written_parks_the_report(lesson: Class) -> None
     lesson.where.ledger.rmdir()
     lesson.sync()
     assert len(lesson.rows) == 1 and not lesson.parked()
+
+
+def test_the_status_lines_of_the_learner(tmp_path: Path) -> None:
+    """SPEC L-11, L-27: one line of counts as soon as there is an entry; what is full or unclear needs action."""
+    entry = (
+        "- **Loop end** — goes too far.\n"
+        "  First observed: 2026-02-19T14:30. Last tested: 2026-02-19T14:30. Last failed: 2026-02-19T14:30.\n"
+        "  Last clean streak start: . Sessions since last failure: 0.\n  Status: new\n"
+    )
+    made = Class(tmp_path)
+    made.where.profile.parent.mkdir(parents=True, exist_ok=True)
+    save_a_while_ago(
+        made.where.profile, TEMPLATE.replace(b"### Resolved", entry.encode() + b"\n### Resolved")
+    )
+    made.due(LOOK)
+    assert list(format_status_lines(made.learner.status())) == [
+        "0 reviews in the ledger, 1 active weaknesses, 0 resolved"
+    ]
+    save_a_while_ago(made.where.ledger, HEADER + format_row(row(0, "edge:off_by_one")).encode() + b"\n")
+    made.due(LOOK)
+    counts, unclear = format_status_lines(made.learner.status())
+    assert counts == "1 reviews in the ledger, 1 active weaknesses, 0 resolved"
+    assert unclear.startswith("! [LABEL] Loop end may be the gap edge:off_by_one")
+    assert "tacitd learner alias 'Loop end' edge:off_by_one" in unclear

@@ -16,6 +16,7 @@ from typing import Final
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.formats.history_md import HistoryEntry, is_header, parse_session
 from tacitd_handlers.learner.formats.weakness_md import STARTS, WeaknessEntry, parse_entry
+from tacitd_handlers.learner.rules.vocabulary import LONG
 
 ABOUT, WEAKNESSES, HISTORY, RESOLVED = "About Me", "Known Weaknesses", "Session History", "Resolved"
 SECTIONS: Final = (ABOUT, WEAKNESSES, HISTORY)
@@ -91,7 +92,9 @@ class LearnerProfile:
     weaknesses: tuple[PlacedEntry, ...]
     sessions: tuple[PlacedSession, ...]
     resolved_at: int | None
-    """The index of the line `### Resolved`, or None."""
+    """The index of the first line `### Resolved`, or None."""
+    strays: tuple[tuple[str, ...], ...] = ()
+    """The keys of session entries in About Me, where nothing is written: their heading was deleted."""
 
     def bare_lines(self, span: Span) -> list[str]:
         """The span's lines without their newlines."""
@@ -121,7 +124,19 @@ def parse_profile(data: bytes) -> LearnerProfile:
             resolved_at = at if resolved_at is None else resolved_at
     sessions = [one for name, span in sections if name == HISTORY for one in _sessions(bare, closed, span)]
     return LearnerProfile(
-        mark, tuple(lines), newline, sections, tuple(weaknesses), tuple(sessions), resolved_at
+        mark,
+        tuple(lines),
+        newline,
+        sections,
+        tuple(weaknesses),
+        tuple(sessions),
+        resolved_at,
+        tuple(
+            one.session.key
+            for name, span in sections
+            if name == ABOUT
+            for one in _sessions(bare, closed, span)
+        ),
     )
 
 
@@ -183,10 +198,33 @@ def restore_sections(data: bytes) -> tuple[bytes, list[str]]:
 def _place_of(profile: LearnerProfile, name: str) -> int:
     """The line at which to insert a missing section: before the next existing one, otherwise at the end."""
     if name == RESOLVED:
-        return max(span.end for title, span in profile.sections if title == WEAKNESSES)
+        return _before_resolved(profile)
+    if name == HISTORY and (first := _first_stray(profile)) is not None:
+        return first
     after = SECTIONS[SECTIONS.index(name) + 1 :]
     found = [span.start for title, span in profile.sections if title in after]
     return min(found, default=len(profile.lines))
+
+
+def _first_stray(profile: LearnerProfile) -> int | None:
+    """The line of the first session entry without its heading. In About Me nothing is written, not even a heading."""
+    bare = [line.rstrip("\r\n") for line in profile.lines]
+    closed = _opaque(bare)
+    about = {at for name, span in profile.sections if name == ABOUT for at in range(span.start, span.end)}
+    return next(
+        (at for at, line in enumerate(bare) if not closed[at] and at not in about and is_header(line)), None
+    )
+
+
+def _before_resolved(profile: LearnerProfile) -> int:
+    """The line of the last run of long-term resolved entries, whose heading was deleted; otherwise the section's end."""
+    section = [span for title, span in profile.sections if title == WEAKNESSES][-1]
+    at = section.end
+    for placed in reversed(profile.weaknesses):
+        if not (section.start < placed.span.start < section.end) or placed.entry.status != LONG:
+            break
+        at = placed.span.start
+    return at
 
 
 def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list[str]:
@@ -199,27 +237,41 @@ def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list
 
 def insert_weaknesses(profile: LearnerProfile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
     """The insertion of entries after the last active or the last resolved entry."""
-    there = [one for one in profile.weaknesses if one.resolved is resolved]
+    home = _home_section(profile, resolved=resolved)
+    there = [one for one in profile.weaknesses if one.resolved is resolved and _is_in(home, one.span)]
     if there:
         at = max(one.span.end for one in there)
     elif resolved:
         at = _after_text(profile, (profile.resolved_at or 0) + 1)
     else:
-        section = profile.find_section(WEAKNESSES)
-        at = _after_text(profile, section.start + 1 if section else len(profile.lines))
+        at = _after_text(profile, home.start + 1 if home else len(profile.lines))
     lines = [line for entry in entries for line in entry]
     return Splice(Span(at, at), tuple(_spaced(profile, at, lines, tight=bool(there))))
 
 
+def _home_section(profile: LearnerProfile, *, resolved: bool) -> Span | None:
+    """The section that new entries go into: the first one, for resolved entries the one with `### Resolved`."""
+    found = [span for title, span in profile.sections if title == WEAKNESSES]
+    if resolved and profile.resolved_at is not None:
+        at = profile.resolved_at
+        found = [span for span in found if span.start < at < span.end]
+    return found[0] if found else None
+
+
+def _is_in(section: Span | None, span: Span) -> bool:
+    return section is not None and section.start <= span.start < section.end
+
+
 def insert_session(profile: LearnerProfile, row_stamp: str, entry: Sequence[str]) -> Splice:
     """The insertion of a session entry before the first one that is not newer, otherwise after the last (SPEC L-32)."""
-    older = next((one for one in profile.sessions if one.session.stamp <= row_stamp), None)
+    section = profile.find_section(HISTORY)
+    there = [one for one in profile.sessions if _is_in(section, one.span)]
+    older = next((one for one in there if one.session.stamp <= row_stamp), None)
     if older is not None:
         at = older.span.start
-    elif profile.sessions:
-        at = max(one.span.end for one in profile.sessions)
+    elif there:
+        at = max(one.span.end for one in there)
     else:
-        section = profile.find_section(HISTORY)
         at = _after_text(profile, section.start + 1 if section else len(profile.lines))
     return Splice(Span(at, at), tuple(_spaced(profile, at, list(entry), tight=False)))
 

@@ -73,7 +73,9 @@ def move_tags(
     moves += _overflow(lists, tags)
     # The queue is FIFO: if its head finds no room, nothing behind it does.
     while lists.pending:
-        if lists.is_full and not _make_room(lists, tags, proved, moves):
+        while lists.is_full and _make_room(lists, tags, proved, moves):
+            pass  # more than one promotion is needed if a person wrote more than the cap
+        if lists.is_full:
             break
         tag = lists.pending.pop(0)
         lists.active.append(tag)
@@ -94,6 +96,8 @@ def _by_status(lists: WeaknessLists, weakness: Weakness) -> list[Move]:
         return [Move(tag, "promoted")]
     if at is lists.active or at is lists.pending:
         return []
+    if at is lists.resolved and weakness.clean:
+        return []  # a person archived it; only another failure brings it back
     if at is not None:
         at.remove(tag)
     lists.pending.append(tag)
