@@ -43,7 +43,7 @@ ECHO_FACTS = {"match": EXTRACTION, "each": r"What the person wrote:\n```\n(.*?)\
 """The stand-in answers each message with one fact that has its text."""
 ECHO_LINES = {
     "match": SYNTHESIS,
-    "each": r"^- (Prefers [^\n]+)$",
+    "each": r"^(?:-|\d+\.) (Prefers [^\n]+)$",
     "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n",
 }
 """The stand-in answers each fact that begins with `Prefers` with one line for LEARNED.md."""

@@ -73,7 +73,7 @@ def test_two_sessions_of_one_project_are_merged(make: MakeDaemon) -> None:
     """SPEC S-53: one synthesis at a time within a project, and no fact of either session is lost."""
     slow = {
         "match": SYNTHESIS,
-        "each": r"^- (Prefers [^\n]+)$",
+        "each": r"^(?:-|\d+\.) (Prefers [^\n]+)$",
         "reply": r"FILE: LEARNED.md\nFACT: \g<1>",
         "delay": 0.4,
     }

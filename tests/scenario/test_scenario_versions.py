@@ -81,7 +81,11 @@ RULES = (
         "match": f"{SYNTHESIS}.*^- src/auth$",
         "reply": "FILE: LEARNED.md\nFACT: Prefers amber-1\n\nFILE: src/auth/AGENTS.md\nFACT: Prefers argon-2",
     },
-    {"match": SYNTHESIS, "each": r"^- (Prefers [^\n]+)$", "reply": r"FILE: LEARNED.md\nFACT: \g<1>" + "\n"},
+    {
+        "match": SYNTHESIS,
+        "each": r"^(?:-|\d+\.) (Prefers [^\n]+)$",
+        "reply": r"FILE: LEARNED.md\nFACT: \g<1>" + "\n",
+    },
 )
 
 

@@ -25,7 +25,10 @@ Explain = Callable[[str, Path], list[dict[str, Any]]]
 @click.argument("asked", metavar="TEXT")
 @click.option("--cwd", help="The project; the default is the current directory.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: what, where, at, sessions, words of each match."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="As JSON: what, where, at, sessions, words of each match, and when they were said.",
 )
 @click.pass_context
 def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
@@ -88,5 +91,7 @@ def _echo_reason(one: dict[str, Any]) -> None:
     click.echo(f"    {one['where']}, {one['at']}")
     for session in one["sessions"]:
         click.echo(f"    from session {session}")
+    times = {said["words"]: said["at"] for said in one.get("said", ())}
     for words in one["words"]:
-        click.echo(f"    you said: {words}")
+        at = times.get(words)
+        click.echo(f"    you said{f' at {at}' if at else ''}: {words}")

@@ -26,8 +26,9 @@ from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning import prompt_templates, visibility
 from tacitd_handlers.learning.documents import DirectiveGroup, KnownDocuments, read_documents
 from tacitd_handlers.learning.raw_ownership import RawOwnership
+from tacitd_handlers.learning.removals import find_written_lines
 from tacitd_handlers.learning.safe_read import leads_out
-from tacitd_handlers.learning.store import SUMMARY, ProjectPaths, text_of, write_summary
+from tacitd_handlers.learning.store import LEARNED, SUMMARY, ProjectPaths, text_of, write_summary
 from tacitd_handlers.learning.summary import deterministic_summary, parse_summary_answer, summary_lines
 from tacitd_handlers.shared.answer_screening import Unusable
 
@@ -103,7 +104,8 @@ class Bootstrap:
         files = ProjectPaths(project.root, tools.disk)
         _report_agents_link(files, tools)
         own = self._ownership.inspect_files(files).summary == "own"
-        documents = read_documents(files, tools.directives, summary=own)
+        modules = list_modules(project, tools)
+        documents = read_documents(files, tools.directives, summary=own, modules=modules)
         if own:
             return documents
         return replace(documents, summary=deterministic_summary(documents.build_sources(self._distilled)))
@@ -122,7 +124,7 @@ class Bootstrap:
         last answer about the same text was unusable.
         """
         files = ProjectPaths(project.root, tools.disk)
-        documents = read_documents(files, tools.directives)
+        documents = read_documents(files, tools.directives, modules=list_modules(project, tools))
         no_answer: NoAnswer | None = None
         for part in documents.parts if ask else ():
             no_answer = self._ask_about(project, part, tools, at_once=at_once) or no_answer
@@ -185,6 +187,11 @@ class Bootstrap:
                 return False
             self._asked[scope] = now
             return True
+
+
+def list_modules(project: Project, tools: Tools) -> list[str]:
+    """The folders' AGENTS.md in which tacitd has lines, relative to the project, ordered by name. Raises OSError."""
+    return sorted(name for name in find_written_lines(tools.history, project) if name != LEARNED)
 
 
 def _report_agents_link(files: ProjectPaths, tools: Tools) -> None:

@@ -23,7 +23,7 @@ from tacitd.errors import PARKED, UsageError
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON: file, heading, line, time, sessions, confidence, count.",
+    help="Print JSON: file, heading, line, time, sessions, confidence, counts.",
 )
 @click.option(
     "--withheld",
@@ -56,7 +56,8 @@ def learned(project: str | None, as_json: bool, offered: bool, refused: bool) ->
         if (entry.file, entry.heading) != at:
             at = (entry.file, entry.heading)
             click.echo(f"{entry.file} · {entry.heading}" if entry.heading else entry.file)
-        click.echo(f"  - {entry.line}")
+        count = entry.describe_count()
+        click.echo(f"  - {entry.line}" + (f"  ({count})" if count else ""))
     if not found:
         echo_message("nothing was learned here yet")
 

@@ -7,9 +7,7 @@ change it. Pure: times are arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tacitd_handlers.shared.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
 
@@ -23,21 +21,43 @@ class LineConfidence:
     confidence: float
     """0 to 1, as of `last_seen`; not rounded."""
     seen_count: int
+    corrections: int = 0
+    """How many of the sightings corrected the assistant."""
+    sessions: tuple[str, ...] = ()
+    """Ids of the sessions of the sightings, the newest SESSIONS_LIMIT."""
 
 
-def record_sighting(confidence: LineConfidence | None, now: float) -> LineConfidence:
-    """Return the confidence after one more sighting at `now` (P-11, P-12). `standing` is None before the first.
+SESSIONS_LIMIT = 20
+
+
+def record_sighting(
+    confidence: LineConfidence | None, now: float, session: str = "", *, corrected: bool = False
+) -> LineConfidence:
+    """Return the confidence after one more sighting at `now` (P-11, P-12). `confidence` is None before the first.
 
     The confidence decays to `now` first, then 0.3 is added, up to 1.0. A clock that was set back does not lower it.
     """
     if confidence is None:
-        return LineConfidence(now, now, FULL, 1)
+        return LineConfidence(now, now, FULL, 1, int(corrected), (session,) if session else ())
+    sessions = (*(one for one in confidence.sessions if one != session), *((session,) if session else ()))
     return LineConfidence(
         first_seen=min(confidence.first_seen, now),
         last_seen=max(confidence.last_seen, now),
         confidence=reinforce_confidence(confidence.confidence, confidence.last_seen, now),
         seen_count=confidence.seen_count + 1,
+        corrections=confidence.corrections + corrected,
+        sessions=sessions[-SESSIONS_LIMIT:],
     )
+
+
+def describe_count(said: int, sessions: int, corrections: int = 0) -> str:
+    """Return `said 3 times in 2 sessions, 1 of them a correction`."""
+    text = f"said {said} time{'' if said == 1 else 's'}"
+    if sessions:
+        text += f" in {sessions} session{'' if sessions == 1 else 's'}"
+    if corrections:
+        text += f", {corrections} of them {'a correction' if corrections == 1 else 'corrections'}"
+    return text
 
 
 def current_confidence(confidence: LineConfidence, now: float) -> float:
@@ -48,27 +68,3 @@ def current_confidence(confidence: LineConfidence, now: float) -> float:
 def is_stale(confidence: LineConfidence, now: float) -> bool:
     """Whether the confidence is under 0.1; from 1.0 that takes 99.66 days (P-14)."""
     return is_forgotten(current_confidence(confidence, now))
-
-
-def as_data(confidence: LineConfidence) -> dict[str, Any]:
-    """Return JSON with SPEC S-54's field names. Times are seconds since 1970, UTC."""
-    return {
-        "firstSeen": confidence.first_seen,
-        "lastSeen": confidence.last_seen,
-        "confidence": confidence.confidence,
-        "seenCount": confidence.seen_count,
-    }
-
-
-def from_data(data: Mapping[str, Any]) -> LineConfidence | None:
-    """The reverse of `as_data`; None if the data is invalid."""
-    try:
-        confidence = LineConfidence(
-            first_seen=float(data["firstSeen"]),
-            last_seen=float(data["lastSeen"]),
-            confidence=float(data["confidence"]),
-            seen_count=int(data["seenCount"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
-    return confidence if 0.0 <= confidence.confidence <= 1.0 else None

@@ -40,6 +40,8 @@ class KnownDocuments:
     """Text of LEARNED.md, "" if there is none."""
     summary: str
     """Text of the known-facts summary, "" if there is none."""
+    modules: tuple[tuple[str, str], ...] = ()
+    """Names and texts of the folders' AGENTS.md in which tacitd has lines; those of touched folders first."""
 
     @property
     def directives(self) -> tuple[tuple[str, str], ...]:
@@ -53,7 +55,12 @@ class KnownDocuments:
 
     def list_known_lines(self) -> tuple[str, ...]:
         """All statements and sentences of the documents, with which facts are compared (SPEC S-06)."""
-        return known_lines(*(text for _, text in self.directives), self.learned, self.summary)
+        modules = (text for _, text in self.modules)
+        return known_lines(*(text for _, text in self.directives), self.learned, *modules, self.summary)
+
+    def list_learned_lines(self) -> tuple[str, ...]:
+        """The statements of LEARNED.md and of the folders' AGENTS.md: what a person can say again."""
+        return known_lines(self.learned, *(text for _, text in self.modules))
 
     def build_sources(self, distilled: Mapping[str, str]) -> list[SummarySource]:
         """Return the sources of the summary, learned lines first because they are the newest.
@@ -71,11 +78,15 @@ class KnownDocuments:
 
 
 def read_documents(
-    files: ProjectPaths, directives: Sequence[Path], *, summary: bool = True
+    files: ProjectPaths,
+    directives: Sequence[Path],
+    *,
+    summary: bool = True,
+    modules: Sequence[str] = (),
 ) -> KnownDocuments:
     """Read the documents as they are now. Raises nothing: a missing or unreadable one is "".
 
-    `summary`: whether to read the summary's file. A document of the project is "" too if it is a link that leads out of
+    `summary`: whether to read the summary's file. `modules`: folders' AGENTS.md to read, relative to the project. A document of the project is "" too if it is a link that leads out of
     the project.
     """
     names = [path.name for path in directives]
@@ -90,4 +101,6 @@ def read_documents(
         part for part in (DirectiveGroup(False, present), DirectiveGroup(True, own_texts)) if part.texts
     )
     known_facts = text_of(files.summary_file, files.root) if summary else ""
-    return KnownDocuments(parts, text_of(files.learned_file, files.root), known_facts)
+    texts_of_modules = ((name, text_of(files.root / name, files.root)) for name in modules)
+    found = tuple((name, text) for name, text in texts_of_modules if text.strip())
+    return KnownDocuments(parts, text_of(files.learned_file, files.root), known_facts, found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 _CORRECTED = re.compile(
@@ -28,11 +28,13 @@ class FactMark:
     """Ids of the prompts that it was extracted from. () if the answer does not tell: any prompt of the batch."""
     corrected: bool = False
     """Whether the person corrected what the assistant did or said."""
+    again: bool = False
+    """Whether the fact is a line that is written already. It was corrected again, so its words are to become a rule."""
 
     def to_record(self) -> dict[str, Any]:
         """Return JSON without empty fields: `{"of": ["u3"], "corrected": true}`."""
         record: dict[str, Any] = {"of": list(self.prompts)} if self.prompts else {}
-        return record | {"corrected": True} if self.corrected else record
+        return record | {name: True for name in ("corrected", "again") if getattr(self, name)}
 
 
 NO_MARK = FactMark()
@@ -60,7 +62,7 @@ def split_all_corrected(
     """Return facts without a leading "Corrected:", and their marks with what it says."""
     split = [split_corrected(fact) for fact in facts]
     changed = (
-        FactMark(mark.prompts, mark.corrected or corrected)
+        replace(mark, corrected=mark.corrected or corrected)
         for mark, (_, corrected) in zip(marks, split, strict=True)
     )
     return tuple(text for text, _ in split), tuple(changed)
@@ -71,4 +73,4 @@ def _read_mark(record: Any) -> FactMark:
         return NO_MARK
     prompts = record.get("of")
     ids = tuple(one for one in prompts if isinstance(one, str)) if isinstance(prompts, list) else ()
-    return FactMark(ids, record.get("corrected") is True)
+    return FactMark(ids, record.get("corrected") is True, record.get("again") is True)

@@ -169,7 +169,9 @@ class LearningHandler(BaseHandler):
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note(event.project)
         try:
-            outcome = extract_facts(event, self._folders(event), self._bootstrap, self._refusals, tools)
+            outcome = extract_facts(
+                event, self._folders(event), self._bootstrap, self._refusals, self._wants_rewording, tools
+            )
         except FileBusyError:
             raise
         except TacitdError as error:
@@ -181,6 +183,10 @@ class LearningHandler(BaseHandler):
         elif isinstance(outcome, Done) and outcome.data.get("asked"):
             tools.clear("learning.answers")
         return outcome
+
+    def _wants_rewording(self, root: Path, line: str) -> bool:
+        with self._lock:
+            return self._state.wants_rewording(root, line)
 
     def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
         if not isinstance(event.project, Project):

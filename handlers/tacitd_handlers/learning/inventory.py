@@ -14,7 +14,12 @@ from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit
 from tacitd.text.markdown import lines_of
-from tacitd_handlers.learning.confidence import LineConfidence, current_confidence, record_sighting
+from tacitd_handlers.learning.confidence import (
+    LineConfidence,
+    current_confidence,
+    describe_count,
+    record_sighting,
+)
 from tacitd_handlers.learning.context import root_of
 from tacitd_handlers.learning.refusals import read_refusals
 from tacitd_handlers.learning.safe_read import read_plain_bytes
@@ -45,6 +50,13 @@ class LearnedLine:
     projects: int
     """Number of projects in which it was learned (SPEC S-55)."""
 
+    def describe_count(self) -> str:
+        """Return `said 3 times in 2 sessions`; "" for a line that was said once."""
+        known = self.strength
+        if known.seen_count < 2:
+            return ""
+        return describe_count(known.seen_count, len(known.sessions), known.corrections)
+
     def as_data(self) -> dict[str, Any]:
         """Return JSON, with SPEC S-54's names for the confidence's fields. Times are UTC, `2025-12-17T01:50:00Z`."""
         return {
@@ -58,6 +70,7 @@ class LearnedLine:
             "lastSeen": utc_seconds(self.strength.last_seen),
             "confidence": round(self.confidence, 4),
             "seenCount": self.strength.seen_count,
+            "corrections": self.strength.corrections,
             "projects": self.projects,
         }
 
@@ -77,7 +90,9 @@ def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
                 continue
             file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             strength = confidences.get(line) or record_sighting(None, past.put_at)
-            where = (tuple(past.cause.get("sessions", ())), tuple(past.cause.get("prompts", ())))
+            # Transactions of older versions have no origin for each line.
+            origin = past.cause.get("lines", {}).get(line, past.cause)
+            where = (tuple(origin.get("sessions", ())), tuple(origin.get("prompts", ())))
             at, projects = utc_seconds(past.put_at), max(1, state.count_projects(line))
             found.append(
                 LearnedLine(

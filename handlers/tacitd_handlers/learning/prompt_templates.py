@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import repeat
 from typing import Literal
 
 from tacitd.model.answer_checks import SENTINEL
@@ -34,7 +35,7 @@ LITERALS: Mapping[PromptName, frozenset[str]] = {
     "synthesis": frozenset({"relative_path", "folder"}),
     "summary": frozenset(),
 }
-_ANSWER_KEYS = ("FILE:", "FACT:", "SECTION:", "REPLACES:")
+_ANSWER_KEYS = ("FILE:", "FACT:", "FROM:", "SECTION:", "REPLACES:")
 _NOTHING = "(none)"
 
 
@@ -70,20 +71,19 @@ def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage], langu
 def synthesis_prompt(
     folders: Sequence[str],
     learned: Mapping[str, str],
-    facts: Sequence[str],
-    repeated: Mapping[str, int],
+    facts: Mapping[int, str],
+    repeated: Sequence[str],
 ) -> str:
     """Return the prompt of Stage 2 (SPEC S-36).
 
-    `learned`: the texts of LEARNED.md and of the folders' AGENTS.md, by path relative to the project. `repeated`: how
-    often each fact was extracted; the prompt contains those above 1.
+    `learned`: the texts of LEARNED.md and of the folders' AGENTS.md, by path relative to the project. `facts`: by number.
+    `repeated`: how often facts and lines were said, such as `said 3 times in 2 sessions: Use pnpm`.
     """
-    counts = [f"{count} times: {fact}" for fact, count in repeated.items() if count > 1]
     values = {
         "folders_context": _fenced_lines(folders),
         "learned_md_content": _documents(learned),
-        "raw_facts": _fenced_lines(facts),
-        "repeated_corrections": _fenced_lines(counts),
+        "raw_facts": _fenced_lines(facts.values(), [f"{number}." for number in facts]),
+        "repeated_corrections": _fenced_lines(repeated),
     }
     return _filled("synthesis", values)
 
@@ -127,8 +127,12 @@ def _numbered(number: int, message: PromptMessage) -> str:
     return f"Message {number}\n{before}What the person wrote:\n{fence_text(text)}"
 
 
-def _fenced_lines(lines: Iterable[str]) -> str:
-    text = "\n".join("- " + redact_secrets(" ".join(line.split()))[0] for line in lines)
+def _fenced_lines(lines: Iterable[str], marks: Iterable[str] = repeat("-")) -> str:
+    """The lines in a fence, each with its mark before it. A newline in a line is folded, so it begins no line."""
+    text = "\n".join(
+        f"{mark} {redact_secrets(' '.join(line.split()))[0]}"
+        for mark, line in zip(marks, lines, strict=False)
+    )
     return fence_text(text) if text else _NOTHING
 
 

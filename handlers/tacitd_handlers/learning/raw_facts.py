@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import has_secret
@@ -141,7 +141,7 @@ def _line(text: bytes) -> RawLine | None:
             withheld += 1
         elif any(char.isalnum() for char in fact):
             facts.append(fact)
-            marks.append(FactMark(mark.prompts, mark.corrected or corrected))
+            marks.append(replace(mark, corrected=mark.corrected or corrected))
     return RawLine(
         ts=_text(record.get("ts")),
         facts=tuple(facts),

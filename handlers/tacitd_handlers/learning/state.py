@@ -4,10 +4,14 @@ The data of a commit depends on its `kind`:
 
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
                `times` (of the prompts), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
-               `facts`, `dropped`; `again`: lines of LEARNED.md that a fact repeated;
+               `facts`, `dropped`; `again`: lines that a fact repeated,
+               `corrected_again`: those of them that were corrections;
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`
     synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
+               `corrected_again` and `sessions` of the latter, `origins` (line to its origin, see `stage2/line_origins`),
+               `left_out_facts` and `used` (facts without a line, and such ones that now have one), `reworded` (lines that
+               were to be reworded), `conflicts` (line to file and text of the user's line that it contradicts),
                `withheld`, `look` (as tombstone), `files` (line to file), `usd` (all calls that led to it), `from` (number
                of prompts); `no_line`: why no line was written; `read`: claimed files that grew meanwhile, with the byte
                offset up to which they are handled
@@ -22,8 +26,8 @@ The data of a commit depends on its `kind`:
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +88,23 @@ class SetAsideFacts:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOutFact:
+    """A fact from which no line was made, kept so that a repetition counts (SPEC S-36)."""
+
+    text: str
+    at: float
+    """When it was said last: seconds since 1970, UTC."""
+    said: int = 1
+    corrections: int = 0
+    sessions: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+LEFT_OUT_LIMIT = 40
+"""Maximum number of left-out facts that are kept of a project, the newest."""
+
+
 @dataclass(slots=True)
 class LearningState:
     """The folded commits. Paths as keys are project roots. It is not thread-safe; its owner guards it with a lock."""
@@ -116,8 +137,14 @@ class LearningState:
     asked_since_fact: int = 0
     """Number of prompts put to the model since the last fact. A known fact counts as one too."""
     skipped: Counter[str] = field(default_factory=Counter)
-    recent_facts: deque[str] = field(default_factory=lambda: deque(maxlen=40))
-    """The newest facts of all projects, in which repeated corrections are counted (SPEC S-36)."""
+    left_out: dict[Path, dict[str, LeftOutFact]] = field(default_factory=dict)
+    """Facts from which no line was made, by their normalised text, the oldest first."""
+    repeated: dict[Path, set[str]] = field(default_factory=dict)
+    """Lines that were said again since the last synthesis."""
+    reworded: dict[Path, set[str]] = field(default_factory=dict)
+    """Lines that were reworded as a rule, or that synthesis was asked to reword. It is not asked again."""
+    conflicts: dict[Path, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    """Lines of ours that contradict a line of the user's, with the file and text of the latter."""
 
     def fold_commit(self, commit: Commit) -> None:
         """Fold one commit. Raises KeyError, TypeError or ValueError if its data has another format."""
@@ -164,7 +191,7 @@ class LearningState:
         root = Path(data["project"])
         has_result = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
         self.asked_since_fact = 0 if has_result else self.asked_since_fact + int(data.get("asked", 0))
-        self._reinforce(root, data.get("again", ()), commit.at)
+        self._repeat(root, data, commit.at, (commit.session,))
         if not facts or data["id"] in self.synthesised:
             return
         made = Extracted(
@@ -181,7 +208,6 @@ class LearningState:
             tuple(data.get("times", ())),
         )
         self.waiting.setdefault(root, {})[made.id] = made
-        self.recent_facts.extend(facts)
 
     def _fold_synthesis(self, commit: Commit) -> None:
         data = commit.data
@@ -196,10 +222,25 @@ class LearningState:
             )
         confidences = self.line_confidences.setdefault(root, {})
         swapped = data.get("swapped", {})
+        self.repeated.pop(root, None)
+        self._repeat(root, data, commit.at, tuple(map(str, data.get("sessions", ()))))
+        reworded = self.reworded.setdefault(root, set())
+        reworded.update(map(str, data.get("reworded", ())))
         for line in data.get("put", ()):
+            old = swapped.get(line, line)
             # A line that replaces another one continues with its confidence.
-            confidences[line] = record_sighting(confidences.pop(swapped.get(line, line), None), commit.at)
-        self._reinforce(root, data.get("again", ()), commit.at)
+            confidences[line] = _count_origin(
+                confidences.pop(old, None), commit.at, data.get("origins", {}).get(line, {})
+            )
+            if old in reworded or confidences[line].corrections > 1:
+                reworded.add(line)
+        self._fold_left_out(root, data, commit.at)
+        self.conflicts.setdefault(root, {}).update(
+            {
+                str(line): (str(file), str(theirs))
+                for line, (file, theirs) in data.get("conflicts", {}).items()
+            }
+        )
         self.withheld.setdefault(root, {}).update(data.get("withheld", {}))
         if data.get("look"):
             self._fold_tombstones(data["look"])
@@ -212,13 +253,47 @@ class LearningState:
         self.unreadable_batches.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
         self.set_aside.append(SetAsideFacts(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
-    def _reinforce(self, root: Path, lines: Iterable[str], at: float) -> None:
-        """Record a sighting of each line (SPEC P-11). A line of the user's has no confidence, and gets none."""
+    def wants_rewording(self, root: Path, line: str) -> bool:
+        """Whether one more correction of this line is the second one, and the line was not reworded yet (SPEC S-36)."""
+        known = self.find_line(root, line)
+        if known is None or known in self.reworded.get(root, ()):
+            return False
+        return self.line_confidences[root][known].corrections >= 1
+
+    def find_line(self, root: Path, line: str) -> str | None:
+        """The line of ours that says the same; None if there is none. A line of the user's has no confidence."""
         confidences = self.line_confidences.get(root, {})
-        for line in lines:
-            known = line if line in confidences else find_equal(line, confidences)
+        return line if line in confidences else find_equal(line, confidences)
+
+    def _repeat(self, root: Path, data: Mapping[str, Any], at: float, sessions: Sequence[str]) -> None:
+        """Record a sighting of each line that was said again (SPEC P-11). A line of the user's gets no confidence."""
+        corrected = set(data.get("corrected_again", ()))
+        for line in data.get("again", ()):
+            known = self.find_line(root, line)
             if known is not None:
-                confidences[known] = record_sighting(confidences[known], at)
+                confidences = self.line_confidences[root]
+                confidences[known] = record_sighting(
+                    confidences[known], at, sessions[-1] if sessions else "", corrected=line in corrected
+                )
+                self.repeated.setdefault(root, set()).add(known)
+
+    def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:
+        kept = self.left_out.setdefault(root, {})
+        for text in (*data.get("put", ()), *data.get("used", ())):
+            kept.pop(normalise_text(text), None)
+        for one in data.get("left_out_facts", ()):
+            key = normalise_text(one["fact"])
+            kept.pop(key, None)
+            kept[key] = LeftOutFact(
+                str(one["fact"]),
+                at,
+                int(one.get("said", 1)),
+                int(one.get("corrections", 0)),
+                tuple(map(str, one.get("sessions", ()))),
+                tuple(map(str, one.get("prompts", ()))),
+            )
+        while len(kept) > LEFT_OUT_LIMIT:
+            del kept[next(iter(kept))]
 
     def _fold_tombstones(self, data: Mapping[str, Any]) -> None:
         root = Path(data["project"])
@@ -240,3 +315,17 @@ class LearningState:
         withheld = self.withheld.get(root, {})
         for line in [line for line in withheld if find_equal(line, restored) is not None]:
             del withheld[line]
+
+
+def _count_origin(before: LineConfidence | None, at: float, origin: Mapping[str, Any]) -> LineConfidence:
+    """The confidence of a line after the facts of its origin were said.
+
+    Without an origin they count as one. An origin of no fact is a rewording, which is no sighting.
+    """
+    said, corrections = int(origin.get("said", 1)), int(origin.get("corrections", 0))
+    sessions = [str(one) for one in origin.get("sessions", ())] or [""]
+    confidence = before
+    for number in range(said):
+        session = sessions[min(number, len(sessions) - 1)]
+        confidence = record_sighting(confidence, at, session, corrected=number < corrections)
+    return confidence or record_sighting(None, at)

@@ -28,7 +28,6 @@ from tacitd_handlers.shared.lexicon import (
     NEGATORS,
     NOT,
     fold_word,
-    is_number,
     stance_sign,
 )
 from tacitd_handlers.shared.tidy import strip_user
@@ -71,7 +70,10 @@ def find_equal(fact: str, texts: Iterable[str]) -> str | None:
 
 
 def is_reversal(one: str, other: str) -> bool:
-    """Whether one line is the other with its negation, its numbers or its two sides changed (SPEC S-26)."""
+    """Whether one line is the other with its negation or its two sides changed (SPEC S-26).
+
+    Lines that differ in a number are about different things: a rule for port 5432 is not one for port 6379.
+    """
     if same_fact(one, other):
         return False
     words, others = _words(one), _words(other)
@@ -159,7 +161,7 @@ def _body(words: list[str]) -> list[str]:
 
 
 def _content(words: Iterable[str]) -> list[str]:
-    return [word for word in words if word not in NEGATORS and not is_number(word)]
+    return [word for word in words if word not in NEGATORS]
 
 
 def _misspelt(words: tuple[str, ...], others: tuple[str, ...]) -> bool:

@@ -64,11 +64,6 @@ def stance_sign(word: str) -> int | None:
     return -1 if word in _AGAINST else None
 
 
-def is_number(word: str) -> bool:
-    """Whether the word is a number, a version or a signed number."""
-    return word.lstrip("-")[:1].isdigit()
-
-
 def _singular(word: str) -> str:
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word

@@ -40,7 +40,7 @@ def every_fact(ask: ModelRequest) -> str:
     """A model that returns a line for each fact in its prompt."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
     return "\n\n".join(
-        f"FILE: LEARNED.md\nFACT: {fact}" for fact in re.findall(r"^- (.+)$", shown, re.MULTILINE)
+        f"FILE: LEARNED.md\nFACT: {fact}" for fact in re.findall(r"^\d+\. (.+)$", shown, re.MULTILINE)
     )
 
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd_handlers.learning.confidence import (
     LineConfidence,
-    as_data,
     current_confidence,
-    from_data,
     is_stale,
     record_sighting,
 )
@@ -46,14 +44,6 @@ def test_stale_strictly_under_a_tenth() -> None:
     assert not is_stale(NEW, START + 99.65 * DAY)
     assert is_stale(NEW, START + 99.67 * DAY)
     assert not is_stale(LineConfidence(START, START, 0.1, 1), START)
-
-
-def test_kept_as_data() -> None:
-    """S-54: the JSON has the seed's field names; damaged data is None, not an error."""
-    assert list(as_data(NEW)) == ["firstSeen", "lastSeen", "confidence", "seenCount"]
-    assert from_data(as_data(NEW)) == NEW
-    assert from_data({}) is None and from_data({**as_data(NEW), "confidence": "x"}) is None
-    assert from_data({**as_data(NEW), "confidence": 2}) is None
 
 
 @given(st.lists(st.floats(0, 400 * DAY), min_size=1, max_size=8), st.floats(-400 * DAY, 400 * DAY))

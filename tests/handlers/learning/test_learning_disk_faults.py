@@ -80,7 +80,7 @@ class Client:
             reply = "\n".join(found) or "NONE"
         elif SYNTHESIS in prompt:
             section = prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-            facts = re.findall(r"^- (Prefers [^\n]+)$", section, re.MULTILINE)
+            facts = re.findall(r"^\d+\. (Prefers [^\n]+)$", section, re.MULTILINE)
             self.lines.update(facts)
             reply = "\n\n".join(f"FILE: LEARNED.md\nFACT: {fact}" for fact in facts) or "NONE"
         if self.calls == self.kill_at or (self.kill_in and self.kill_in in prompt):

@@ -18,7 +18,7 @@ DELETE = "Delete the log files before each release"
 def every_fact(ask: ModelRequest) -> str:
     """A model that returns a line for each fact in its prompt."""
     shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-    return lines(*re.findall(r"^- (.+)$", shown, re.MULTILINE))
+    return lines(*re.findall(r"^\d+\. (.+)$", shown, re.MULTILINE))
 
 
 def answer_once_blocked(bench: Bench, *facts: str) -> None:

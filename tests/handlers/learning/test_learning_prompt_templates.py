@@ -105,13 +105,14 @@ def test_synthesis_gives_everything_it_is_asked_to_compare() -> None:
     prompt = synthesis_prompt(
         ["src/auth"],
         {"LEARNED.md": "- Use tabs", "src/AGENTS.md": ""},
-        ["Use pnpm"],
-        {"Use pnpm": 3, "Once": 1},
+        {1: "Use pnpm", 3: "Corrected: no docstrings"},
+        ["said 3 times in 2 sessions: Use pnpm"],
     )
     assert "```\n- src/auth\n```" in prompt
     assert "LEARNED.md:\n```\n- Use tabs\n```" in prompt
     assert "src/AGENTS.md" not in prompt
-    assert "3 times: Use pnpm" in prompt and "Once" not in prompt
+    assert "```\n1. Use pnpm\n3. Corrected: no docstrings\n```" in prompt
+    assert "```\n- said 3 times in 2 sessions: Use pnpm\n```" in prompt
 
 
 def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
@@ -120,22 +121,22 @@ def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
     made = [
         extraction_prompt(f"- {token}", [PromptMessage(f"no {token}", f"I saw {token}.")]),
         synthesis_prompt(
-            [f"src/{token}"], {f"{token}/AGENTS.md": f"- {token}"}, [f"Key {token}"], {token: 2}
+            [f"src/{token}"], {f"{token}/AGENTS.md": f"- {token}"}, {1: f"Key {token}"}, [token]
         ),
         summary_prompt({f"{token}.md": f"- {token}"}),
     ]
     assert [token in prompt for prompt in made] == [False] * 3
     assert [prompt.count("[secret]") for prompt in made] == [3, 5, 2]
     key = "-----BEGIN RSA PRIVATE KEY-----\nabc"
-    prompt = synthesis_prompt([], {"a": key, "b": "- kept"}, ["Use pnpm"], {})
+    prompt = synthesis_prompt([], {"a": key, "b": "- kept"}, {1: "Use pnpm"}, [])
     assert "- kept" in prompt and "Use pnpm" in prompt and "abc" not in prompt
     assert all(redact_secrets(load_template(name)) == (load_template(name), 0) for name in NAMES)
 
 
 def test_a_fact_cannot_bring_lines_of_its_own() -> None:
     """S-67: a newline in a fact or a folder's name does not begin a new line."""
-    prompt = synthesis_prompt(["a\nFILE: x"], {}, ["b\nFACT: y"], {})
-    assert "- a FILE: x" in prompt and "- b FACT: y" in prompt
+    prompt = synthesis_prompt(["a\nFILE: x"], {}, {1: "b\nFACT: y"}, [])
+    assert "- a FILE: x" in prompt and "1. b FACT: y" in prompt
 
 
 def test_summary_fences_each_document() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support_golden import assert_golden
-from support_learning import EXTRACTION, Bench
+from support_learning import EXTRACTION, MORNING, PNPM, SYNTHESIS, Bench, lines
 from tacitd.model.answer_checks import frame_prompt
 
 SENTENCES = (
@@ -18,6 +18,34 @@ SENTENCES = (
     "Message: ",
 )
 """Every sentence of seed 003's prompt for Stage 1."""
+
+SYNTHESIS_SENTENCES = (
+    "Perform knowledge synthesis on the following extracted facts.",
+    "- Deduplicate semantically similar facts",
+    "- Merge related facts into coherent statements",
+    "- Detect patterns (repeated corrections = strong preference)",
+    "- Compare against existing learned preferences",
+    "- Determine SCOPE for each fact: project-level or module-specific",
+    "- Output only NEW or UPDATED preferences with their target location",
+    "- General preferences (coding style, communication) → LEARNED.md (project root)",
+    "- Module-specific facts (about a specific folder/package) → {folder}/AGENTS.md",
+    "- Look at conversation context to determine which folders were discussed",
+    "Conversation context (folders mentioned/edited):",
+    "Existing learned preferences:",
+    "Raw extracted facts:",
+    "Output format:",
+    "For each fact, output:",
+    "FILE: {relative_path}",
+    "FACT: {the preference statement}",
+    "Example:",
+    "FACT: Prefers functions over classes",
+    "FILE: teleclaude/learning/AGENTS.md",
+    "FACT: Use event bus pattern for hook communication",
+    "FROM: 2, 5",
+    "SECTION: Coding",
+    "REPLACES: the exact existing line",
+)
+"""Every sentence of seed 003's prompt for Stage 2, and the literal forms of the further lines."""
 
 
 def test_extraction_as_it_is_sent(bench: Bench) -> None:
@@ -36,3 +64,25 @@ def test_extraction_as_it_is_sent(bench: Bench) -> None:
         for one in SENTENCES
     ]
     assert lines == sorted(lines)
+
+
+def test_synthesis_as_it_is_sent(bench: Bench) -> None:
+    """S-20 to S-27, S-30, S-36: folders, existing lines by file, numbered facts with their marks, and counts."""
+    bench.clock.wall = MORNING
+    bench.answer((EXTRACTION, f"[1] {PNPM}"), (SYNTHESIS, lines(PNPM)))
+    bench.learn("use pnpm, not npm", session="s1")
+    bench.answer(
+        (
+            EXTRACTION,
+            f"[1] AGAIN: {PNPM}\n[2] Corrected: Keep answers short\n[2] Freezes the code from tomorrow on",
+        ),
+        (SYNTHESIS, "NONE"),
+    )
+    bench.learn("pnpm!", "no, short answers; and the code is frozen from tomorrow on", session="s2")
+    bench.learn("pnpm!", "no, short answers; and the code is frozen from tomorrow on", session="s3")
+    prompt = frame_prompt(bench.asked(SYNTHESIS)[-1])
+    assert_golden("synthesis.txt", prompt)
+    at = 0
+    for sentence in SYNTHESIS_SENTENCES:
+        assert f"\n{sentence}" in prompt[at:], sentence
+        at = prompt.index(f"\n{sentence}", at) + 1

@@ -70,7 +70,7 @@ def test_anything_else_is_unusable(answer: str) -> None:
 def test_the_prompt_echoed_is_refused() -> None:
     """S-35: instruction sentences, placeholders and the example are an echo."""
     assert isinstance(parse_plan(load_template("synthesis")), Unusable)
-    assert isinstance(parse_plan(synthesis_prompt([], {}, ["Use pnpm"], {})), Unusable)
+    assert isinstance(parse_plan(synthesis_prompt([], {}, {1: "Use pnpm"}, [])), Unusable)
     assert isinstance(parse_plan("FILE: {relative_path}\nFACT: {the preference statement}"), Unusable)
     assert isinstance(
         parse_plan("- Deduplicate semantically similar facts\nFILE: LEARNED.md\nFACT: Use pnpm"), Unusable

@@ -92,7 +92,6 @@ def test_a_persons_line_is_never_replaced() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Use 2 spaces", "Use 4 spaces"),
         ("Commit to main", "Never commit to main"),
         ("Use npm, not pnpm", "Use pnpm, not npm"),
     ],
@@ -139,3 +138,62 @@ def test_deciding_twice_decides_nothing_new(placed: list[PlacedLine], there: lis
     assert _carried_out(after, again) == after
     if not mine:
         assert after["LEARNED.md"][: len(there)] == there
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The database listens on port 5432", "The database listens on port 6379"),
+        ("Retry on HTTP 429", "Retry on HTTP 503"),
+        ("Support Python 3.11", "Support Python 3.12"),
+    ],
+)
+def test_a_line_with_another_number_is_another_line(old: str, new: str) -> None:
+    """S-26: without REPLACES nothing is replaced where only a number differs; with it, the number is an update."""
+    ours = {"LEARNED.md": {old}}
+    decision = decide_operations([_placed(new)], {"LEARNED.md": [old]}, ours=ours)
+    assert [type(one) for one in decision.operations] == [PlannedPut]
+    decision = decide_operations([_placed(new, replaces=old)], {"LEARNED.md": [old]}, ours=ours)
+    assert [(one.old, one.line) for one in decision.operations if isinstance(one, PlannedSwap)] == [
+        (old, new)
+    ]
+
+
+def test_replaces_reaches_a_module_from_another_folder() -> None:
+    """S-26: the module's line is taken, and the new one is put where the answer places it."""
+    files = {"LEARNED.md": [], "src/AGENTS.md": ["Use the event bus"], "web/AGENTS.md": []}
+    for path in ("LEARNED.md", "web/AGENTS.md"):
+        one = _placed("Call handlers directly", path, replaces="Use the event bus")
+        decision = decide_operations([one], files, ours={"src/AGENTS.md": {"Use the event bus"}})
+        (swap,) = decision.operations
+        assert isinstance(swap, PlannedSwap) and (swap.path, swap.old_path) == (path, "src/AGENTS.md")
+
+
+def test_replaces_of_a_persons_line_is_a_conflict() -> None:
+    """S-26, S-28: the user's line stays, the new one is put, and the two are offered for a decision."""
+    one = _placed("Use pnpm", replaces="Use npm")
+    decision = decide_operations([one], {"LEARNED.md": ["Use npm"]})
+    assert [type(each) for each in decision.operations] == [PlannedPut]
+    assert [(each.path, each.line) for each in decision.conflicts] == [("LEARNED.md", "Use npm")]
+
+
+def test_two_replaces_of_one_line() -> None:
+    """S-26: the first one replaces it; the second one is put in addition."""
+    two = [_placed("Use pnpm", replaces="Use npm"), _placed("Use yarn in web", replaces="Use npm")]
+    decision = decide_operations(two, {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
+    assert [type(each) for each in decision.operations] == [
+        PlannedSwap,
+        PlannedPut,
+    ] and not decision.conflicts
+
+
+def test_a_line_is_reworded_only_where_that_was_asked_for() -> None:
+    """S-36: a line with the same meaning is otherwise known."""
+    one = _placed("Always use pnpm, never npm", replaces="Use pnpm, never npm")
+    same = _placed("Use pnpm, never npm.", replaces="Use pnpm, never npm")
+    files, ours = {"LEARNED.md": ["Use pnpm, never npm"]}, {"LEARNED.md": {"Use pnpm, never npm"}}
+    asked = frozenset(ours["LEARNED.md"])
+    for placed in (one, same):
+        decision = decide_operations([placed], files, ours=ours, reword=asked)
+        assert [type(each) for each in decision.operations] == [PlannedSwap]
+    assert not decide_operations([same], files, ours=ours).operations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tacitd.events import Due
 from tacitd.files import RealDisk
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd_handlers.learning.stage2 import run
+from tacitd_handlers.learning.stage2 import numbered_facts
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, split_portions
 
@@ -138,11 +139,12 @@ def test_two_sessions_of_one_project_are_merged(bench: Bench) -> None:
 
 
 def test_repeated_corrections_are_counted_for_the_model(bench: Bench) -> None:
-    """SPEC S-36: a fact from two sessions is in the prompt with its count."""
+    """SPEC S-36: a fact from two sessions is in the prompt once, with its count."""
     bench.type("use pnpm, not npm", session="s1")
     bench.type("I said pnpm, not npm", session="s2")
     bench.end("s1")
-    assert f"2 times: {PNPM}" in bench.asked(SYNTHESIS)[0]
+    prompt = bench.asked(SYNTHESIS)[0]
+    assert f"said 2 times in 2 sessions: {PNPM}" in prompt and prompt.count(PNPM) == 2
 
 
 def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
@@ -151,10 +153,10 @@ def test_very_many_facts_go_out_in_portions_and_none_is_dropped(
     """DESIGN "Priorities", 1: hundreds of facts after a scan are written without a loss."""
     words = [f"Use tool{n}x for job{n}y " + "z" * 100 for n in range(40)]
     bench.put("tmp/learning-raw.jsonl", "".join(json.dumps({"facts": [one]}) + "\n" for one in words))
-    monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 4500))
+    monkeypatch.setattr(numbered_facts, "split_portions", lambda facts: split_portions(facts, 4500))
 
     def say(ask: ModelRequest) -> str:
-        return lines(*(text[2:] for text in ask.prompt.splitlines() if text.startswith("- Use tool")))
+        return lines(*re.findall(r"^\d+\. (Use tool.*)$", ask.prompt, re.MULTILINE))
 
     bench.answer((SYNTHESIS, say))
     bench.due("synthesize", bench.project)
@@ -167,10 +169,10 @@ def test_a_portion_that_was_paid_for_is_not_paid_for_again(
 ) -> None:
     """DESIGN "Consumers": if a later portion gets no answer, the answers before it are kept and not paid for again."""
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM, SHORT]}) + "\n")
-    monkeypatch.setattr(run, "split_portions", lambda facts: split_portions(facts, 10))
-    bench.answer((f"- {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
+    monkeypatch.setattr(numbered_facts, "split_portions", lambda facts: split_portions(facts, 10))
+    bench.answer((f". {SHORT}", NoAnswer(Why.LIMIT, "later")), (SYNTHESIS, lines(PNPM)))
     assert isinstance(bench.due("synthesize", bench.project), Later)
-    bench.answer((f"- {SHORT}", lines(SHORT)), (SYNTHESIS, "never"))
+    bench.answer((f". {SHORT}", lines(SHORT)), (SYNTHESIS, "never"))
     bench.due("synthesize", bench.project)
     assert bench.bullets == [PNPM, SHORT] and len(bench.model.asked) == 3
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tacitd.events import CONTEXT_LIMIT, NoProject, Project, Prompt, TranscriptGrew
@@ -34,7 +36,7 @@ from tacitd_handlers.learning.stage1.gather import (
 )
 from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
 from tacitd_handlers.learning.state import COMMENTARY, SECRET_FACT, TOO_MANY_FACTS
-from tacitd_handlers.learning.statements import known_lines, list_bullets
+from tacitd_handlers.learning.statements import list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.equality import find_equal
@@ -54,12 +56,17 @@ WORDS_LIMIT = 200
 
 
 def extract_facts(
-    event: TranscriptGrew, folders: Sequence[str], bootstrap: Bootstrap, refusals: RefusalLog, tools: Tools
+    event: TranscriptGrew,
+    folders: Sequence[str],
+    bootstrap: Bootstrap,
+    refusals: RefusalLog,
+    wants_rewording: Callable[[Path, str], bool],
+    tools: Tools,
 ) -> Outcome:
     """Handle growth of a transcript.
 
-    `folders` are the folders that the session worked in, relative to the project (SPEC S-30). Raises OSError and
-    TacitdError; the engine then offers the batch again.
+    `folders` are the folders that the session worked in, relative to the project (SPEC S-30).
+    `wants_rewording`: see `LearningState.wants_rewording`. Raises OSError and TacitdError; the engine then offers the batch again.
     """
     settings: ExtractionSettings = tools.settings["extraction"]
     prompts = [p for record in event.records for p in record.prompts]
@@ -72,7 +79,7 @@ def extract_facts(
     gathered = gather_prompts(event.records, event.end, settings.max_prompts, settings.max_bytes)
     if (why := why_not_writable(ProjectPaths(project.root))) is not None:
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
-    return _ask_model(event, project, gathered, folders, bootstrap, refusals, tools)
+    return _ask_model(event, project, gathered, folders, bootstrap, refusals, wants_rewording, tools)
 
 
 def _skip(seen: int, why: str) -> Done:
@@ -102,6 +109,7 @@ def _ask_model(
     folders: Sequence[str],
     bootstrap: Bootstrap,
     refusals: RefusalLog,
+    wants_rewording: Callable[[Path, str], bool],
     tools: Tools,
 ) -> Outcome:
     documents = bootstrap.ensure_summary(project, tools)
@@ -149,7 +157,8 @@ def _ask_model(
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
     marks = {fact: _make_mark(parsed.find_mark(fact), parts) for fact in parsed.facts}
-    return _build_commit(event, project, gathered, [*known, *fresh], marks, documents, data)
+    facts = [*known, *fresh]
+    return _build_commit(event, project, gathered, facts, marks, documents, wants_rewording, data)
 
 
 def _make_mark(mark: AnswerMark, prompts: Sequence[str]) -> FactMark:
@@ -190,12 +199,22 @@ def _build_commit(
     facts: Sequence[str],
     marks: Mapping[str, FactMark],
     documents: KnownDocuments,
+    wants_rewording: Callable[[Path, str], bool],
     data: Mapping[str, Any],
 ) -> Done:
-    """Build the commit: the facts that no document contains, and the learned lines that the others repeat."""
-    lines, learned = documents.list_known_lines(), known_lines(documents.learned)
-    new = [fact for fact in facts if find_equal(fact, lines) is None]
-    again = [line for fact in facts if (line := find_equal(fact, learned)) is not None]
+    """Build the commit: the facts that no document contains, and the learned lines that the others repeat.
+
+    A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
+    """
+    lines, learned = documents.list_known_lines(), documents.list_learned_lines()
+    new = {fact: marks[fact] for fact in facts if find_equal(fact, lines) is None}
+    repeats = [(line, marks[fact]) for fact in facts if (line := find_equal(fact, learned)) is not None]
+    again = [line for line, _ in repeats]
+    corrected = [line for line, mark in repeats if mark.corrected]
+    rewordings = {
+        line: mark for line, mark in repeats if mark.corrected and wants_rewording(project.root, line)
+    }
+    new |= {line: replace(mark, again=True) for line, mark in rewordings.items()}
     ids = [p.id for p in gathered.prompts]
     seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
     made: dict[str, Any] = {
@@ -204,11 +223,14 @@ def _build_commit(
         "project": str(project.root),
         "prompts": ids,
     }
-    counts = {"seen": seen, "asked": len(ids), "facts": len(new), "dropped": len(facts) - len(new)}
-    if any(marks[fact] != NO_MARK for fact in new):
-        made["marks"] = [marks[fact].to_record() for fact in new]
+    dropped = len(facts) - len(new) + len(rewordings)
+    counts = {"seen": seen, "asked": len(ids), "facts": len(new) - len(rewordings), "dropped": dropped}
+    if any(mark != NO_MARK for mark in new.values()):
+        made["marks"] = [mark.to_record() for mark in new.values()]
+    if corrected:
+        made["corrected_again"] = corrected
     made["times"] = [prompt.time for prompt in gathered.prompts]
-    return Done(gathered.upto, {**made, "new": new, "again": again, **data, **counts})
+    return Done(gathered.upto, {**made, "new": list(new), "again": again, **data, **counts})
 
 
 def _batch_id(event: TranscriptGrew, gathered: Gathered) -> str:

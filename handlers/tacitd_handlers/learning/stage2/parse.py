@@ -1,4 +1,4 @@
-"""Parse Stage 2's answer: FILE and FACT, with optional SECTION and REPLACES (SPEC S-24 to S-26, S-35).
+"""Parse Stage 2's answer: FILE and FACT, with optional FROM, SECTION and REPLACES (SPEC S-24 to S-26, S-35).
 
 The result is what the model proposed, unchecked. Whether a file may be written is decided in `place`, whether a line is
 new in `plan`.
@@ -27,7 +27,7 @@ ANSWER_LIMIT = 65_536
 EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook communication")
 """The facts in the prompt's example (seed 003)."""
 _KEY = re.compile(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|FROM|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
 _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact existing line")
 
@@ -40,6 +40,8 @@ class ProposedLine:
     fact: str
     section: str = ""
     replaces: str = ""
+    sources: tuple[int, ...] = ()
+    """Numbers of the facts that the line is made from, unchecked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,20 @@ class _Draft:
     fact: str | None = None
     section: str | None = None
     replaces: str | None = None
+    sources: str | None = None
 
     def build_item(self) -> ProposedLine | None:
         if not self.file or not self.fact or is_none(self.fact):
             return None
         replaces = self.replaces or ""
-        return ProposedLine(self.file, self.fact, self.section or "", "" if is_none(replaces) else replaces)
+        numbers = dict.fromkeys(int(one) for one in re.findall(r"(?<!\d)\d{1,5}(?!\d)", self.sources or ""))
+        return ProposedLine(
+            self.file,
+            self.fact,
+            self.section or "",
+            "" if is_none(replaces) else replaces,
+            tuple(numbers),
+        )
 
 
 def parse_plan(
@@ -120,7 +130,7 @@ def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
     if key == "FILE":
         done.append(draft)
         return _Draft(file=value)
-    field = {"FACT": "fact", "SECTION": "section", "REPLACES": "replaces"}[key]
+    field = {"FACT": "fact", "FROM": "sources", "SECTION": "section", "REPLACES": "replaces"}[key]
     if getattr(draft, field) is not None:
         done.append(draft)
         draft = _Draft(file=draft.file, section=draft.section if key == "FACT" else None)
@@ -129,6 +139,8 @@ def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
             return replace(draft, fact=value)
         case "section":
             return replace(draft, section=value)
+        case "sources":
+            return replace(draft, sources=value)
         case _:
             return replace(draft, replaces=value)
 

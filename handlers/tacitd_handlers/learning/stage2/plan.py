@@ -39,6 +39,8 @@ class PlannedSwap:
     line: str
     heading: str
     source: PlacedLine
+    old_path: str = ""
+    """The file of the old line if it is another one: the old line is taken there, and the new one is put here."""
 
 
 PlannedOperation = PlannedPut | PlannedSwap
@@ -61,12 +63,22 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """A line that was to replace a line of the user's. That one is never replaced; the user decides."""
+
+    placed: PlacedLine
+    path: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The decision on all lines of one plan."""
 
     operations: tuple[PlannedOperation, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 def decide_operations(
@@ -75,14 +87,16 @@ def decide_operations(
     removed: Mapping[str, AbstractSet[str]] | None = None,
     ours: Mapping[str, AbstractSet[str]] | None = None,
     limit: int = LINES_LIMIT,
+    reword: AbstractSet[str] = frozenset(),
 ) -> Decision:
     """Return what is to be written of placed lines. The mappings are by path relative to the project.
 
     `files`: the lines in each file now. `removed`: the lines that the user removed from it. `ours`: the lines in it that
     tacitd wrote and that were not changed since. Only those are replaced; an update of a line of the user's is put in
-    addition to it. `limit`: the maximum number of operations.
+    addition to it. `limit`: the maximum number of operations. `reword`: lines whose words may change although they say
+    the same.
     """
-    state = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}))
+    state = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}, reword), reword)
     operations: list[PlannedOperation] = []
     dropped: list[Dropped] = []
     withheld: list[Withheld] = []
@@ -97,15 +111,35 @@ def decide_operations(
             case operation:
                 state.carry_out(operation)
                 operations.append(operation)
-    return Decision(tuple(operations), tuple(dropped), tuple(withheld))
+    conflicts = _find_conflicts([one.source for one in operations], files, ours or {})
+    return Decision(tuple(operations), tuple(dropped), tuple(withheld), conflicts)
+
+
+def _find_conflicts(
+    placed: Iterable[PlacedLine],
+    files: Mapping[str, Sequence[str]],
+    ours: Mapping[str, AbstractSet[str]],
+) -> tuple[Conflict, ...]:
+    """Return the lines of the user's that REPLACES names."""
+    found: list[Conflict] = []
+    for one in placed:
+        named = strip_marks(one.item.replaces)
+        for path, lines in files.items() if named else ():
+            mine = {strip_marks(line) for line in ours.get(path, ())}
+            theirs = find_equal(named, [line for line in lines if strip_marks(line) not in mine])
+            if theirs is not None and find_equal(named, mine) is None:
+                found.append(Conflict(one, path, theirs))
+                break
+    return tuple(found)
 
 
 def _replaceable(
     placed: Sequence[PlacedLine],
     files: Mapping[str, Sequence[str]],
     ours: Mapping[str, AbstractSet[str]],
+    reword: AbstractSet[str],
 ) -> dict[str, frozenset[str]]:
-    """The lines of ours in the files, without those that the plan itself repeats.
+    """The lines of ours in the files, without those that the plan itself repeats and that are not to be reworded.
 
     If a plan contains both a line and its contrary, replacing repeated lines would swap the two on every run.
     """
@@ -115,7 +149,7 @@ def _replaceable(
         path: frozenset(
             line
             for line in lines
-            if strip_marks(line) in mine.get(path, ()) and find_equal(line, texts) is None
+            if strip_marks(line) in mine.get(path, ()) and (line in reword or find_equal(line, texts) is None)
         )
         for path, lines in files.items()
     }
@@ -129,34 +163,42 @@ class _PlanState:
         files: Mapping[str, Sequence[str]],
         removed: Mapping[str, AbstractSet[str]],
         replaceable: Mapping[str, AbstractSet[str]],
+        reword: AbstractSet[str],
     ) -> None:
         self._lines = {path: list(lines) for path, lines in files.items()}
         self._removed = removed
         self._replaceable = replaceable
+        self._reword = reword
 
     def judge_line(self, placed: PlacedLine) -> PlannedOperation | Dropped | Withheld:
         """Decide on one line, given the operations so far.
 
         The order matters: a line that is in the file already is known, even if the user removed it once.
         """
-        already = find_equal(placed.line, self._visible_lines(placed.path))
+        path, old = self._find_old_line(placed)
+        visible = self._visible_lines(placed.path)
+        if old in self._reword and placed.line != old:
+            visible = [line for line in visible if line != old]
+        already = find_equal(placed.line, visible)
         if already is not None:
             return Dropped(placed, f"known: {already}")
         gone = find_equal(placed.line, self._removed_lines(placed.path))
         if gone is not None:
             return Withheld(placed, gone)
-        old = self._line_to_replace(placed)
         if old is None:
             return PlannedPut(placed.path, placed.heading, placed.line, placed)
-        return PlannedSwap(placed.path, old, placed.line, placed.heading, placed)
+        old_path = "" if path == placed.path else path
+        return PlannedSwap(placed.path, old, placed.line, placed.heading, placed, old_path)
 
     def carry_out(self, operation: PlannedOperation) -> None:
         """Apply an operation to the lines. A line that it puts cannot be replaced by the same plan."""
         lines = self._lines.setdefault(operation.path, [])
-        if isinstance(operation, PlannedSwap):
+        if isinstance(operation, PlannedSwap) and not operation.old_path:
             lines[lines.index(operation.old)] = operation.line
-        else:
-            lines.append(operation.line)
+            return
+        if isinstance(operation, PlannedSwap):
+            self._lines[operation.old_path].remove(operation.old)
+        lines.append(operation.line)
 
     def _visible_lines(self, path: str) -> Iterable[str]:
         """The lines that apply in the file's folder: its own, and those of LEARNED.md, which apply everywhere."""
@@ -175,19 +217,23 @@ class _PlanState:
         else:
             yield from sorted({*self._removed.get(path, ()), *self._removed.get(LEARNED, ())})
 
-    def _line_to_replace(self, placed: PlacedLine) -> str | None:
-        """The line of ours that this one updates: the one that REPLACES names, otherwise its contrary; None if neither.
+    def _find_old_line(self, placed: PlacedLine) -> tuple[str, str | None]:
+        """The line of ours that this one updates, with its file: the one that REPLACES names, otherwise its contrary.
 
-        Only lines of the same file are candidates: a folder's exception does not replace a rule of the whole project.
+        REPLACES reaches the line's own file first, then the folders' files. A contrary counts only in the same file. A
+        folder's exception never replaces a rule of the whole project.
         """
-        candidates = [
-            line for line in self._lines.get(placed.path, ()) if self._is_replaceable(placed.path, line)
-        ]
         named = strip_marks(placed.item.replaces)
-        line = find_equal(named, candidates) if named else None
-        if line is not None:
-            return line
-        return next((line for line in candidates if is_reversal(placed.line, line)), None)
+        others = [path for path in self._lines if path not in (placed.path, LEARNED)]
+        for path in (placed.path, *others) if named else ():
+            line = find_equal(named, self._list_candidates(path))
+            if line is not None:
+                return path, line
+        own = self._list_candidates(placed.path)
+        return placed.path, next((line for line in own if is_reversal(placed.line, line)), None)
+
+    def _list_candidates(self, path: str) -> list[str]:
+        return [line for line in self._lines.get(path, ()) if self._is_replaceable(path, line)]
 
     def _is_replaceable(self, path: str, line: str) -> bool:
         return line in self._replaceable.get(path, ())

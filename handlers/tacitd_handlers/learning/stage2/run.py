@@ -19,7 +19,7 @@ from typing import Any
 from tacitd.events import Due, Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd.files.operations import Operation, PutLine, SwapLine
+from tacitd.files.operations import Operation
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
@@ -27,21 +27,21 @@ from tacitd_handlers.learning import prompt_templates, visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
-from tacitd_handlers.learning.project_files import read_all, title_for
+from tacitd_handlers.learning.project_files import read_all
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.removals import check_removals, find_written_lines
 from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.stage1.run import handle_no_answer
+from tacitd_handlers.learning.stage2.line_changes import build_operations, describe_changes
+from tacitd_handlers.learning.stage2.line_origins import describe_origins, divide_facts
+from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, list_repeated, split_numbered
 from tacitd_handlers.learning.stage2.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
 from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan, parse_plan
-from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts, split_portions
+from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, RefusedItem
 from tacitd_handlers.learning.stage2.plan import (
     LINES_LIMIT,
-    Decision,
-    PlannedPut,
-    PlannedSwap,
     decide_operations,
 )
 from tacitd_handlers.learning.stage2.synthesis_input import (
@@ -61,7 +61,6 @@ from tacitd_handlers.learning.store import (
     why_not_writable,
 )
 from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,
@@ -174,7 +173,7 @@ class Synthesizer:
         if (paid_before := self._paid.get(root)) is not None:
             paid.update(paid_before.answers)
             self._paid[root] = PaidAnswer(paid, batches, files)
-        for number, facts in enumerate(split_portions(inputs.facts)):
+        for number, facts in enumerate(split_numbered(inputs.numbered)):
             key = f"synthesis:{inputs.pending.id}" + (f":{number}" if number else "")
             if key not in paid:
                 plan = _ask_model(inputs, facts, key, state, tools)
@@ -252,18 +251,23 @@ class Synthesizer:
             _removed_lines(project, state, tools),
             {name: set(lines) for name, lines in find_written_lines(tools.history, project).items()},
             limit=max(LINES_LIMIT, len(inputs.facts)),
+            reword=inputs.reword,
         )
-        operations = _operations(project, decision)
+        from_facts = describe_origins((one.source for one in decision.operations), inputs.numbered)
+        operations = build_operations(project, decision)
         written = 0
         if operations:
             operations = [*_build_visibility(project, operations, tools), *operations]
             key = f"synthesis:{pending.id}"
             also = visibility.list_writable_dirs(project)
-            done = tools.history.run_transaction(project.root, operations, _cause(pending), key, also=also)
+            done = tools.history.run_transaction(
+                project.root, operations, _cause(pending) | {"lines": from_facts}, key, also=also
+            )
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         data = {"lines": written, "dropped": len(decision.dropped)} | _build_messages(inputs, answered)
-        learned = _line_changes(decision, inputs)
-        data |= _paid_for(inputs, answered, state) | learned
+        learned = describe_changes(decision, inputs)
+        data |= _paid_for(inputs, answered, state) | learned | {"origins": from_facts}
+        data |= divide_facts(placed, inputs.numbered) | {"reworded": sorted(inputs.reword)}
         if not operations:
             data["no_line"] = explain_no_line(
                 repeated=len(learned["again"]),
@@ -336,17 +340,18 @@ def recover_pending(tools: Tools) -> None:
 
 
 def _ask_model(
-    inputs: SynthesisInput, facts: Sequence[str], key: str, state: LearningState, tools: Tools
+    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], key: str, state: LearningState, tools: Tools
 ) -> SynthesisAnswer | Later | Rejected | LostTwice:
     """Make one call of the smart tier about some of the facts. `key` identifies the call."""
     folders = [name.removesuffix(f"/{AGENTS}") for name in inputs.shared if name != LEARNED]
     folders += [folder for folder in inputs.closed if folder not in folders]
     extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
+    described = {number: fact.describe() for number, fact in facts.items() if fact.is_new}
     prompt = prompt_templates.synthesis_prompt(
-        folders, render_existing(inputs), facts, _count_repeated(state, facts)
+        folders, render_existing(inputs), described, list_repeated(facts, state, inputs.project.root)
     )
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(inputs.project.root)))[0]
-    parts = inputs.pending.map_fact_ids(facts)
+    parts = inputs.pending.map_fact_ids(one for fact in facts.values() for one in fact.spellings)
     answer = tools.model.ask(
         ModelRequest(
             prompt, "smart", key, parts=tuple(parts), purpose="synthesis", project=str(inputs.project.root)
@@ -358,7 +363,10 @@ def _ask_model(
             return LostTwice(no.reason, frozenset(answer.repeated))
         return no
     split = split_answer(answer.text, extensions)
-    given = [*facts, *(line for one in inputs.shared.values() for line in one.all_statements)]
+    given = [
+        *(fact.text for fact in facts.values()),
+        *(line for one in inputs.shared.values() for line in one.all_statements),
+    ]
     additions = [
         line for text in list_additions(extensions, str(inputs.project.root)) for line in text.splitlines()
     ]
@@ -430,36 +438,6 @@ def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict
     for name, lines in seen.get("lifted", {}).items():
         tombstones.setdefault(name, set()).difference_update(lines)
     return tombstones
-
-
-def _line_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, Any]:
-    """The commit's data about lines: put, with their files; swapped (new to old); repeated; withheld."""
-    put = [operation.line for operation in decision.operations]
-    swapped = {o.line: o.old for o in decision.operations if isinstance(o, PlannedSwap)}
-    lines = [line for one in inputs.shared.values() for line in one.lines]
-    repeated = [find_equal(one.placed.line, lines) for one in decision.dropped]
-    again = list(dict.fromkeys([*inputs.again, *(line for line in repeated if line is not None)]))
-    withheld = {one.placed.line: one.placed.path for one in decision.withheld}
-    files = {operation.line: operation.path for operation in decision.operations}
-    return {"put": put, "files": files, "swapped": swapped, "again": again, "withheld": withheld}
-
-
-def _count_repeated(state: LearningState, facts: Sequence[str]) -> dict[str, int]:
-    """How often each of these facts is among the recent facts of all sessions (SPEC S-36)."""
-    counts = Counter(normalise_text(fact) for fact in tuple(state.recent_facts))
-    return {fact: counts[normalise_text(fact)] for fact in dict.fromkeys(facts)}
-
-
-def _operations(project: Project, decision: Decision) -> list[Operation]:
-    made: list[Operation] = []
-    for operation in decision.operations:
-        path, title = project.root / operation.path, title_for(operation.path)
-        match operation:
-            case PlannedPut(heading=heading, line=line):
-                made.append(PutLine(path, heading, line, title))
-            case PlannedSwap(old=old, line=line, heading=heading):
-                made.append(SwapLine(path, old, line, heading, title))
-    return made
 
 
 def _build_visibility(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:

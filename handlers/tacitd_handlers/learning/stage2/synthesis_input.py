@@ -15,10 +15,12 @@ from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_raw
 from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all, view_project
 from tacitd_handlers.learning.refusals import RefusedText
+from tacitd_handlers.learning.removals import find_written_lines
+from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, number_facts
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
-from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.learning.state import Extracted, LearningState
 from tacitd_handlers.shared.equality import find_equal
 
 EXISTING_LIMIT = 60_000
@@ -35,9 +37,15 @@ class SynthesisInput:
     project: Project
     pending: PendingFacts
     facts: tuple[str, ...]
-    """The facts that no document contains."""
+    """The facts that no document contains, and lines of ours that were corrected again."""
+    numbered: tuple[NumberedFact, ...]
+    """These facts as the prompt numbers them, from 1 on, and after them those that were left out before."""
     again: tuple[str, ...]
-    """Lines of LEARNED.md that the other facts repeat."""
+    """Lines of ours that the other facts repeat."""
+    corrected_again: tuple[str, ...]
+    """Those of them that were corrections."""
+    reword: frozenset[str]
+    """Lines of ours that are to be reworded as a rule."""
     shared: Mapping[str, SharedFile]
     """The files by path relative to the project: LEARNED.md, and each `{folder}/AGENTS.md`."""
     closed: Mapping[str, str]
@@ -53,21 +61,56 @@ def build_input(
 
     Returns the input, and a refusal for each dangerous fact. Raises FileRefusedError if LEARNED.md cannot be edited.
     """
-    shared, closed = read_all(project, open_folders(project, pending.folders))
-    _report_closed(project, closed, tools)
+    ours = find_written_lines(tools.history, project)
+    touched = open_folders(project, pending.folders)
+    others = [folder for folder in open_folders(project, folders_of(ours)) if folder not in touched]
+    shared, closed = read_all(project, [*touched, *others])
+    _report_closed(project, {folder: why for folder, why in closed.items() if folder in touched}, tools)
     documents = bootstrap.load_documents(project, tools)
     waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
     typed, unverified, refused = sift_raw(pending.lines, {id: made.facts for id, made in waiting.items()})
-    lines, more = shared[LEARNED].all_statements, documents.list_known_lines()
-    again = {fact: line for fact in (*typed, *unverified) if (line := find_equal(fact, lines)) is not None}
-    wanted = {*typed, *unverified} - again.keys()
-    facts = tuple(f for f in pending.facts if f in wanted and find_equal(f, more) is None)
+    known = _list_known_lines(shared, ours)
+    more = (*shared[LEARNED].all_statements, *documents.list_known_lines())
+    judged = {*typed, *unverified}
+    marks = [(fact, mark) for line in pending.lines for fact, mark in line.marked_facts if fact in judged]
+    again = {fact: line for fact in judged if (line := find_equal(fact, known)) is not None}
+    reword = {again[fact] for fact, mark in marks if mark.again and fact in again}
+    wanted = {fact for fact, line in again.items() if line in reword}
+    wanted |= {fact for fact in judged - again.keys() if find_equal(fact, more) is None}
+    facts = tuple(fact for fact in pending.facts if fact in wanted)
+    repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
     words = tuple(word for id in pending.batches if id in waiting for word in waiting[id].words)
     existing = {name: one.all_statements for name, one in shared.items()}
     origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing)
-    return SynthesisInput(
-        project, pending, facts, tuple(dict.fromkeys(again.values())), shared, closed, origins
-    ), refused
+    left_out = state.left_out.get(project.root, {}).values()
+    numbered = number_facts(pending.lines, wanted, _read_times(waiting.values()), left_out)
+    made = SynthesisInput(
+        project,
+        pending,
+        facts,
+        numbered,
+        tuple(line for line, _ in repeats),
+        tuple(dict.fromkeys(line for line, mark in repeats if mark.corrected)),
+        frozenset(reword),
+        shared,
+        closed,
+        origins,
+    )
+    return made, refused
+
+
+def _list_known_lines(
+    shared: Mapping[str, SharedFile], ours: Mapping[str, Mapping[str, float]]
+) -> tuple[str, ...]:
+    """The lines that a fact can repeat: all statements of LEARNED.md, and our lines in the other files."""
+    lines = [line for name, one in shared.items() for line in one.lines if line in ours.get(name, ())]
+    return tuple(dict.fromkeys((*lines, *shared[LEARNED].all_statements)))
+
+
+def _read_times(batches: Iterable[Extracted]) -> dict[str, float]:
+    """When the prompts of these batches were typed, by id: seconds since 1970, UTC."""
+    pairs = (pair for made in batches for pair in zip(made.prompts, made.times, strict=False))
+    return {prompt: at for prompt, at in pairs if at is not None}
 
 
 def _report_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:

@@ -1,0 +1,49 @@
+"""What a decision changes: the operations on files, and the commit's data about lines. Nothing is written here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacitd.events import Project
+from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
+from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.stage2.plan import Decision, PlannedPut, PlannedSwap
+from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput
+from tacitd_handlers.shared.equality import find_equal
+
+
+def build_operations(project: Project, decision: Decision) -> list[Operation]:
+    """Return the operations of a decision, in its order."""
+    made: list[Operation] = []
+    for operation in decision.operations:
+        path, title = project.root / operation.path, title_for(operation.path)
+        match operation:
+            case PlannedPut(heading=heading, line=line):
+                made.append(PutLine(path, heading, line, title))
+            case PlannedSwap(old=old, line=line, heading=heading, old_path=""):
+                made.append(SwapLine(path, old, line, heading, title))
+            case PlannedSwap(old=old, line=line, heading=heading, old_path=old_path):
+                made += [PutLine(path, heading, line, title), TakeLine(project.root / old_path, old)]
+    return made
+
+
+def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, Any]:
+    """The commit's data about lines: put, with their files; swapped (new to old); repeated; withheld."""
+    put = [operation.line for operation in decision.operations]
+    swapped = {o.line: o.old for o in decision.operations if isinstance(o, PlannedSwap)}
+    lines = [line for one in inputs.shared.values() for line in one.lines]
+    repeated = [find_equal(one.placed.line, lines) for one in decision.dropped]
+    again = [*inputs.again, *(line for line in repeated if line is not None and line not in inputs.again)]
+    withheld = {one.placed.line: one.placed.path for one in decision.withheld}
+    files = {operation.line: operation.path for operation in decision.operations}
+    conflicts = {one.placed.line: [one.path, one.line] for one in decision.conflicts}
+    return {
+        "put": put,
+        "files": files,
+        "swapped": swapped,
+        "again": again,
+        "corrected_again": list(inputs.corrected_again),
+        "sessions": list(dict.fromkeys(line.session for line in inputs.pending.lines if line.session)),
+        "withheld": withheld,
+        "conflicts": conflicts,
+    }
