@@ -49,6 +49,16 @@ class SummaryResult:
     """Why the model did not answer, if it was asked and did not."""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryFocus:
+    """What comes first in a project's summary (SPEC S-41)."""
+
+    folders: tuple[str, ...] = ()
+    """The folders that the newest session works in, relative to the project."""
+    repeated: tuple[str, ...] = ()
+    """Lines that were said more than once, the most often said first."""
+
+
 class Bootstrap:
     """Makes summaries and remembers the model's answer for each group of directives.
 
@@ -66,6 +76,8 @@ class Bootstrap:
         """The fingerprints that a project's summary was made of, by the project's root."""
         self._asked: dict[str, float] = {}
         """Time of the last call by the project's root, "" for shared directives: seconds of the monotonic clock."""
+        self._focus: dict[Path, SummaryFocus] = {}
+        """What comes first in each project's summary."""
         for record in self._log.read():
             self._fold(record)
 
@@ -81,6 +93,11 @@ class Bootstrap:
             self._log.flush()
             self._fold(record)
 
+    def set_focus(self, root: Path, focus: SummaryFocus) -> None:
+        """Set what comes first in a project's summary from now on. It is not stored."""
+        with self._lock:
+            self._focus[root] = focus
+
     def ensure_summary(self, project: Project, tools: Tools) -> KnownDocuments:
         """Make the summary if it is missing or stale, and return what is known (SPEC S-04).
 
@@ -89,7 +106,10 @@ class Bootstrap:
         files = ProjectPaths(project.root, tools.disk)
         documents = self.load_documents(project, tools)
         missing = not files.summary_file.is_file() or self._ownership.inspect_files(files).summary == "stale"
-        if missing or self._is_stale(project, documents):
+        # Trigger: the session works in a folder whose lines are not in the summary. Why: with more lines than it can
+        # have, they would be extracted again. Outcome: it is made again with these lines first.
+        lacking = documents.lacks_lines(self._focus.get(project.root, SummaryFocus()).folders)
+        if missing or lacking or self._is_stale(project, documents):
             self.refresh_summary(project, tools, ask=True)
             documents = self.load_documents(project, tools)
         hide_from_git(project, tools, visibility.list_temporary_patterns(project))
@@ -108,7 +128,11 @@ class Bootstrap:
         documents = read_documents(files, tools.directives, summary=own, modules=modules)
         if own:
             return documents
-        return replace(documents, summary=deterministic_summary(documents.build_sources(self._distilled)))
+        return replace(documents, summary=self._build_text(project, documents))
+
+    def _build_text(self, project: Project, documents: KnownDocuments) -> str:
+        focus = self._focus.get(project.root, SummaryFocus())
+        return deterministic_summary(documents.build_sources(self._distilled, focus.folders), focus.repeated)
 
     def _is_stale(self, project: Project, documents: KnownDocuments) -> bool:
         """Whether the model was asked about this project's directives once and they have changed since."""
@@ -130,7 +154,7 @@ class Bootstrap:
             no_answer = self._ask_about(project, part, tools, at_once=at_once) or no_answer
         hide_from_git(project, tools, visibility.list_temporary_patterns(project))
         self._note_use(project, documents)
-        changed = self._write(files, deterministic_summary(documents.build_sources(self._distilled)))
+        changed = self._write(files, self._build_text(project, documents))
         known_text = any(self._distilled.get(one) for one in documents.fingerprints)
         return SummaryResult("model" if known_text else "files", changed, no_answer)
 

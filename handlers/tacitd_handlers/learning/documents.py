@@ -6,13 +6,14 @@ Documents are read here; the summary is built in `summary` and kept up to date i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.statements import known_lines, list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, text_of
 from tacitd_handlers.learning.summary import SummarySource
+from tacitd_handlers.shared.equality import normalise_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class KnownDocuments:
     summary: str
     """Text of the known-facts summary, "" if there is none."""
     modules: tuple[tuple[str, str], ...] = ()
-    """Names and texts of the folders' AGENTS.md in which tacitd has lines; those of touched folders first."""
+    """Names and texts of the folders' AGENTS.md in which tacitd has lines."""
 
     @property
     def directives(self) -> tuple[tuple[str, str], ...]:
@@ -62,19 +63,28 @@ class KnownDocuments:
         """The statements of LEARNED.md and of the folders' AGENTS.md: what a person can say again."""
         return known_lines(self.learned, *(text for _, text in self.modules))
 
-    def build_sources(self, distilled: Mapping[str, str]) -> list[SummarySource]:
-        """Return the sources of the summary, learned lines first because they are the newest.
+    def build_sources(
+        self, distilled: Mapping[str, str], folders: Collection[str] = ()
+    ) -> list[SummarySource]:
+        """Return the sources of the summary: touched folders' files, LEARNED.md, directives, then the other folders' files.
 
-        `distilled`: the model's answers by fingerprint. A group without an answer is used with its own text.
+        `distilled`: the model's answers by fingerprint. A group without an answer is used with its own text. `folders`: the
+        folders that the session works in, relative to the project.
         """
         documents: list[tuple[str, str]] = []
         for part in self.parts:
             made = distilled.get(part.fingerprint)
             documents += [("directives", made)] if made else part.texts
-        return [
-            SummarySource(name, text, rank)
-            for rank, (name, text) in enumerate([("LEARNED.md", self.learned), *documents])
-        ]
+        touched = [one for one in self.modules if one[0].rpartition("/")[0] in folders]
+        others = [one for one in self.modules if one not in touched]
+        named = [*touched, ("LEARNED.md", self.learned), *documents, *others]
+        return [SummarySource(name, text, rank) for rank, (name, text) in enumerate(named)]
+
+    def lacks_lines(self, folders: Collection[str]) -> bool:
+        """Whether the summary lacks a line of these folders' files."""
+        shown = {normalise_text(line) for line in list_bullets(self.summary)}
+        touched = (text for name, text in self.modules if name.rpartition("/")[0] in folders)
+        return any(normalise_text(line) not in shown for text in touched for line in list_bullets(text))
 
 
 def read_documents(

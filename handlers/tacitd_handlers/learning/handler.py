@@ -30,7 +30,7 @@ from tacitd.events import (
 from tacitd.files import git
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.learning import visibility
-from tacitd_handlers.learning.bootstrap import Bootstrap
+from tacitd_handlers.learning.bootstrap import Bootstrap, SummaryFocus
 from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import learned_notices
 from tacitd_handlers.learning.project_files import read_spliceable
@@ -168,9 +168,14 @@ class LearningHandler(BaseHandler):
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note(event.project)
+        folders = self._folders(event)
+        if isinstance(event.project, Project):
+            with self._lock:
+                repeated = self._state.list_repeated_lines(event.project.root)
+            self._bootstrap.set_focus(event.project.root, SummaryFocus(folders, repeated))
         try:
             outcome = extract_facts(
-                event, self._folders(event), self._bootstrap, self._refusals, self._wants_rewording, tools
+                event, folders, self._bootstrap, self._refusals, self._wants_rewording, tools
             )
         except FileBusyError:
             raise

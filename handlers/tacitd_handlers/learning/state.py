@@ -260,6 +260,15 @@ class LearningState:
             return False
         return self.line_confidences[root][known].corrections >= 1
 
+    def list_repeated_lines(self, root: Path) -> tuple[str, ...]:
+        """Lines of ours that were said more than once, the most often said first, at most 20."""
+        counts = {
+            line: one.seen_count
+            for line, one in self.line_confidences.get(root, {}).items()
+            if one.seen_count > 1
+        }
+        return tuple(sorted(counts, key=lambda line: -counts[line])[:20])
+
     def find_line(self, root: Path, line: str) -> str | None:
         """The line of ours that says the same; None if there is none. A line of the user's has no confidence."""
         confidences = self.line_confidences.get(root, {})

@@ -71,10 +71,15 @@ class _SummaryLine:
     text: str
 
 
-def deterministic_summary(sources: Sequence[SummarySource]) -> str:
-    """Return the summary of the sources without a model, newest lines first (SPEC S-41 to S-44)."""
+def deterministic_summary(sources: Sequence[SummarySource], first: Sequence[str] = ()) -> str:
+    """Return the summary of the sources without a model, newest lines first (SPEC S-41 to S-44).
+
+    `first`: lines that come before all others, such as those that were said most often.
+    """
     ordered = sorted(sources, key=lambda source: source.rank)
-    return _render_groups(line for source in ordered for line in _lines_of(source))
+    places = {normalise_text(line): place for place, line in enumerate(first)}
+    lines = [line for source in ordered for line in _lines_of(source)]
+    return _render_groups(sorted(lines, key=lambda line: places.get(normalise_text(line.text), len(places))))
 
 
 def parse_summary_answer(answer: str, given: Iterable[str] = ()) -> str | Unusable:
