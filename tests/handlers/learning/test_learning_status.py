@@ -22,7 +22,7 @@ def test_counts_of_today_and_in_all(bench: Bench) -> None:
     bench.learn()
     bench.clock.advance(2 * DAY)
     bench.answer((EXTRACTION, "NONE"))
-    bench.type("thanks")
+    bench.type("fix the login page")
     bench.restart()
     assert bench.status["today"] == {"seen": 1, "asked": 1, "facts": 0, "lines": 0}
     assert bench.status["total"] == {"seen": 2, "asked": 2, "facts": 1, "lines": 1}

@@ -28,6 +28,7 @@ from tacitd_handlers.learning.grounding_checks import message_sources, sift_fact
 from tacitd_handlers.learning.line_language import name_language
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.settings import ExtractionSettings
+from tacitd_handlers.learning.stage1.assents import has_nothing_to_learn
 from tacitd_handlers.learning.stage1.gather import (
     Gathered,
     gather_prompts,
@@ -51,6 +52,8 @@ from tacitd_handlers.shared.prompt_extensions import (
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
+ONLY_ASSENTS = "they only agree, or are commands"
+"""Why prompts are skipped that could be put to the model."""
 WORDS_LIMIT = 200
 """Characters of each prompt that are stored, with secrets blanked, so that `tacitd why` can show the origin of a line."""
 
@@ -77,6 +80,10 @@ def extract_facts(
     if not isinstance(project, Project):
         return project
     gathered = gather_prompts(event.records, event.end, settings.max_prompts, settings.max_bytes)
+    if has_nothing_to_learn(gathered.prompts):
+        return Done(
+            gathered.upto, {"kind": "skipped", "seen": _count_seen(event, gathered), "why": ONLY_ASSENTS}
+        )
     if (why := why_not_writable(ProjectPaths(project.root))) is not None:
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     return _ask_model(event, project, gathered, folders, bootstrap, refusals, wants_rewording, tools)
@@ -216,7 +223,6 @@ def _build_commit(
     }
     new |= {line: replace(mark, again=True) for line, mark in rewordings.items()}
     ids = [p.id for p in gathered.prompts]
-    seen = sum(len(r.prompts) for r in event.records if r.end <= gathered.upto)
     made: dict[str, Any] = {
         "kind": "batch",
         "id": _batch_id(event, gathered),
@@ -224,13 +230,23 @@ def _build_commit(
         "prompts": ids,
     }
     dropped = len(facts) - len(new) + len(rewordings)
-    counts = {"seen": seen, "asked": len(ids), "facts": len(new) - len(rewordings), "dropped": dropped}
+    counts = {
+        "seen": _count_seen(event, gathered),
+        "asked": len(ids),
+        "facts": len(new) - len(rewordings),
+        "dropped": dropped,
+    }
     if any(mark != NO_MARK for mark in new.values()):
         made["marks"] = [mark.to_record() for mark in new.values()]
     if corrected:
         made["corrected_again"] = corrected
     made["times"] = [prompt.time for prompt in gathered.prompts]
     return Done(gathered.upto, {**made, "new": list(new), "again": again, **data, **counts})
+
+
+def _count_seen(event: TranscriptGrew, gathered: Gathered) -> int:
+    """The number of prompts in the records up to the end of the batch, those that are not sent included."""
+    return sum(len(record.prompts) for record in event.records if record.end <= gathered.upto)
 
 
 def _batch_id(event: TranscriptGrew, gathered: Gathered) -> str:
