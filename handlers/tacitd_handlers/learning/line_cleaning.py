@@ -24,16 +24,21 @@ class Unfit:
 
 _TEXT_LIMIT = 2000
 """Maximum length of a fact in characters. A shorter one is cut to FACT_LIMIT, a longer one is refused."""
-_ALWAYS = (
+_HIDING = (
     (r"<!--|-->", "it contains an HTML comment, which hides text"),
     (r"!\[[^\]]*\]\(", "it contains an image, which is fetched when shown"),
     (r"^\[[^\]]+\]:\s", "it is a link definition, which hides text"),
+)
+"""Not refused within backticks, where they are shown as they are."""
+_ALWAYS = (
     (
+        # "The `<system>` tag" and "the <instructions> element" name a tag; nothing is inside it.
+        r"(?!(?:</?[\w:-]+>`|<[\w:-]+> (?:tags?|elements?|nodes?|blocks?)\b))"
         r"</?(?:system|system-reminder|instructions?|tool_use|tool_result|function_calls?|invoke|antml[\w:]*)\b[^>]*>",
         "it imitates a part of a prompt",
     ),
     (
-        r"\b(?:curl|wget|iwr|irm|fetch)\b.*\|\s*(?:sudo\s+)?(?:(?:ba|z|da|fi|k)?sh|iex|python3?|node|perl|ruby)\b",
+        r"\b(?:curl|wget|iwr|irm|fetch)\s[^|]*\|\s*(?:sudo\s+)?(?:(?:ba|z|da|fi|k)?sh|iex|python3?(?! -m json)|node|perl|ruby)\b",
         "it runs a downloaded script",
     ),
     (
@@ -44,36 +49,59 @@ _ALWAYS = (
         r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|ignore[zr]|oublie[zr]?|ignora\w*|negeer)\b.{0,30}"
         r"\b(?:previous|prior|above|earlier|preceding|existing|system|safety|vorherige\w*|bisherige\w*|précédent\w*|"
         r"anterior\w*|vorige|eerdere)\b.{0,30}"
-        r"\b(?:instructions?|rules?|prompts?|guidelines|directives?|anweisungen|regeln|consignes|instrucciones|instructies)\b",
+        r"\b(?:instructions?|prompts?|directives?|anweisungen|consignes|instrucciones|instructies)\b",
         "it tells an agent to ignore its instructions",
     ),
-    (r"\b(?:(?:javascript|vbscript):(?=\S)|data:[a-z]+/[a-z])", "it contains an address that runs code"),
+    (
+        # Rules and guidelines also are those of a linter, a firewall or a design: "existing eslint rules", "rules in …".
+        r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|ignore[zr]|oublie[zr]?|ignora\w*|negeer)\b.{0,30}"
+        r"\b(?:(?:previous|prior|above|earlier|preceding|existing|system|safety|vorherige\w*|bisherige\w*|précédent\w*|"
+        r"anterior\w*|vorige|eerdere)\s+(?:(?:system|safety|your|of)\s+)?(?:rules?|guidelines|regeln|règles|reglas|regels)|"
+        r"(?:rules?|guidelines|reglas|règles)\s+(?:above|anterior\w*|précédent\w*))\b(?!\s+(?:in|for|of|on)\b(?! (?:this|the|your|any) (?:file|repo|repository|prompt|session)))",
+        "it tells an agent to ignore its instructions",
+    ),
+    (
+        r"\b(?:(?:javascript|vbscript):(?=\S)|data:(?:text|application)/[a-z]|data:image/svg)",
+        "it contains an address that runs code",
+    ),
     (
         r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:",
         "it imitates a turn of a conversation",
     ),
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
-    (r"\byou are now\b|\b(?:developer|god|dan) mode\b|\bjailbreak", "it gives an agent another role"),
+    (
+        r"\byou are now\b(?! (?:on|using)\b)|\b(?:now in|enter|enable|activate|switch to|act in|be in|into)\s+(?:\w+ )?(?:developer|god|dan) mode\b"
+        r"|\bjailbreak",
+        "it gives an agent another role",
+    ),
 )
 _UNLESS_FORBIDDEN = (
     (
-        r"\b(?:allow|approve|grant|accept|auto-approve)\b.{0,20}\b(?:all|any|every|full)\b.{0,20}"
-        r"\b(?:tools?|permissions?|commands?|access)\b|\bwithout (?:asking (?:for )?|any )?permissions?\b|\bBash\(\s*\*",
+        r"\b(?:allow|approve|grant|accept|auto-approve)\b.{0,20}\b(?:all|any|every|full) (?:\w+ )?"
+        r"\b(?:tools?|permissions?|commands?|access)\b(?! (?:with|that|which|whose|matching)\b)"
+        r"|\bwithout (?:asking (?:for )?|any )permissions?\b|\S\s+without permissions?\b|\bBash\(\s*\*",
         "it grants permissions",
     ),
     (
         r"\b(?:disable|bypass|skip|circumvent|turn(?:ing)? off|switch(?:ing)? off)\b.{0,20}"
-        r"\b(?:safety|security|sandbox\w*|permissions?|guard\w*|git hooks?|pre-commit hooks?|approvals?)\b|--no-verify\b"
+        r"\b(?:safety|security|sandbox\w*|permissions?|guard\w*|git hooks?|pre-commit hooks?|approvals?)\b"
+        r"(?! (?:clauses?|headers?|groups?|(?:review )?labels?|pages?|badges?|columns?)\b)|--no-verify\b"
         r"|--no-gpg-sign\b",
         "it switches a check off",
     ),
     (
-        r"\b(?:send|post|upload|exfiltrate|leak|e-?mail|forward)\b.{0,60}"
-        r"(?:\b(?:secrets?|credentials?|api[ -]?keys?|tokens?|passwords?|environment variables)|\.env)\b",
+        # A token in a header, a key for the vault, "errors without passwords" and "POST requests" give nothing away.
+        r"\b(?:send|post|upload|exfiltrate|leak|e-?mail|forward)\s+"
+        r"(?:(?!(?:about|without|with|for|but|no|not|never|after|when|requests?|errors?|emails?|metrics|traces)\b)\S+\s+){0,8}?"
+        r"[`'\"(]?(?:\b(?:secrets?|credentials?|api[ -]?keys?|tokens?|passwords?|environment variables)\b|\.env\b)"
+        r"(?! (?:in|as) (?:an? |the )?(?:[\w-]+ ){0,2}(?:headers?|cookies?|body|bearer|field|parameter)\b)"
+        r"(?! to (?:the |our )?(?:vault|keychain|keyring|kms|secrets? (?:manager|store)|1password|doppler|ssm)\b)",
         "it gives secrets away",
     ),
 )
 _HARD = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _ALWAYS)
+_HIDDEN = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _HIDING)
+_CODE = re.compile(r"`[^`]*`")
 _SOFT = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _UNLESS_FORBIDDEN)
 _FORBIDS = re.compile(
     r"\b(?:never|not|don[’']t|doesn[’']t|mustn[’']t|avoids?|dislikes?|forbids?|prohibits?|against|no|hates?|rejects?|"
@@ -97,9 +125,11 @@ def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
     line = sanitize_line(text)
     if has_secret(line):  # checked in the sanitised line, because hidden characters could interrupt a secret
         return Unfit("it looks like a secret")
-    for pattern, reason in _HARD:
-        if pattern.search(line):
-            return Unfit(reason)
+    shown = line if line.count("`") % 2 or "``" in line else _CODE.sub("` `", line)
+    for patterns, searched in ((_HIDDEN, shown), (_HARD, line)):
+        for pattern, reason in patterns:
+            if pattern.search(searched):
+                return Unfit(reason)
     # A match is allowed if the words before it in the same clause forbid it.
     for pattern, reason in () if is_typed else _SOFT:
         if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):

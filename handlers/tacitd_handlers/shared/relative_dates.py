@@ -47,6 +47,29 @@ _SPANS = (
     (r"month|monat|mes\b|mois|来月|先月|今月", 31),
     (r"year|jahr|año|année|an\b|来年|去年|今年|quarter|quartal|sprint", 366),
 )
+_VAGUE = frozenset(
+    [
+        "now",
+        "currently",
+        "jetzt",
+        "derzeit",
+        "ahora",
+        "aujourd",
+        "maintenant",
+        "hier",
+        "pasado",
+        "mar",
+        "現在",
+        "今",
+    ]
+)
+"""Names in the tables above that mean no day, or that are words of another language too."""
+_NEXT_SPAN = re.compile(
+    r"\b(?:next|last|this|coming|nächste\w?|letzte\w?|diese\w?|kommende\w?|próxim[oa]|est[ea]|prochaine?|cette|ce) "
+    r"(?:week|month|year|quarter|sprint|release|woche|monat|jahr|quartal|semana|mes|año|semaine|mois|année)\b"
+    r"|(?:semana|mes|año|semaine|mois|année) (?:próxim[oa]|pasad[oa]|que viene|prochaine?|dernière?)\b"
+    r"|来週|先週|今週|来月|先月|今月|来年|去年|今年",
+)
 _MONTH_NUMBERS = {
     name: number for number, names in enumerate(_MONTHS, 1) for name in compose_text(names).split()
 }
@@ -95,6 +118,19 @@ def dates_meant(text: str, time: float | None) -> set[date]:
         years = [year] if year else [typed.year - 1, typed.year, typed.year + 1] if typed else []
         found.update(one for one_year in years if (one := _date(one_year, month, day)))
     return found | (_relative(plain, typed) if typed else set())
+
+
+def has_relative_date(text: str) -> bool:
+    """Whether a text has a date that can only be understood with the day on which it was typed.
+
+    Words such as "now" do not count: they are frequent and mean no day.
+    """
+    plain = compose_text(text).casefold()
+    words = set(re.findall(r"[^\W\d_]+", plain)) - _VAGUE
+    names = [name for group in (*_OFFSETS.values(), *_DAYS) for name in compose_text(group).split()]
+    return any(_is_named(name, words, plain) for name in names if name not in _VAGUE) or bool(
+        _NEXT_SPAN.search(plain)
+    )
 
 
 def _relative(plain: str, typed: date) -> set[date]:

@@ -53,7 +53,12 @@ def test_what_was_left_out_counts_once_it_is_said_again() -> None:
     ("fact", "shown"),
     [
         ("Freezes the code from tomorrow on", "Freezes the code from tomorrow on (2026-11-20)"),
-        ("Use pnpm", "Use pnpm"),
+        ("Gibt ab Montag frei", "Gibt ab Montag frei (2026-11-20)"),
+        ("来週からuvを使う", "来週からuvを使う (2026-11-20)"),
+        ("Ships the API next week", "Ships the API next week (2026-11-20)"),
+        ("Prefers German error messages", "Prefers German error messages"),
+        ("Use pnpm now, hier und jetzt", "Use pnpm now, hier und jetzt"),
+        ("Keep an eye on a year of logs", "Keep an eye on a year of logs"),
     ],
 )
 def test_a_relative_date_has_its_day(fact: str, shown: str) -> None:

@@ -17,7 +17,7 @@ from tacitd_handlers.learning.raw_facts import RawLine
 from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.learning.state import LearningState, LeftOutFact
 from tacitd_handlers.shared.equality import normalise_text
-from tacitd_handlers.shared.relative_dates import dates_meant
+from tacitd_handlers.shared.relative_dates import has_relative_date
 
 REPEATED_LIMIT = 30
 """Maximum number of existing lines with their counts in one prompt."""
@@ -51,11 +51,11 @@ class NumberedFact:
     def describe(self) -> str:
         """Return the fact as the prompt shows it: `Corrected: Stop deploying tomorrow (2026-11-20)`.
 
-        The day is there only if the fact has a date in it, which can be relative to that day.
+        The day is there only if the fact has a date that is relative to it.
         """
         text = f"Corrected: {self.text}" if self.corrections else self.text
         notes = ["an existing line"] if self.again else []
-        if self.at is not None and dates_meant(self.text, self.at):
+        if self.at is not None and has_relative_date(self.text):
             notes.append(utc_seconds(self.at)[:10])
         return f"{text} ({', '.join(notes)})" if notes else text
 
