@@ -106,10 +106,9 @@ class Bootstrap:
         files = ProjectPaths(project.root, tools.disk)
         documents = self.load_documents(project, tools)
         missing = not files.summary_file.is_file() or self._ownership.inspect_files(files).summary == "stale"
-        # Trigger: the session works in a folder whose lines are not in the summary. Why: with more lines than it can
-        # have, they would be extracted again. Outcome: it is made again with these lines first.
-        lacking = documents.lacks_lines(self._focus.get(project.root, SummaryFocus()).folders)
-        if missing or lacking or self._is_stale(project, documents):
+        # Trigger: folders' files have lines of ours. Why: nothing reports a change of those files, and lines of the folders
+        # that the session works in come first. Outcome: the summary is made again, and written only if it differs.
+        if missing or list_modules(project, tools) or self._is_stale(project, documents):
             self.refresh_summary(project, tools, ask=True)
             documents = self.load_documents(project, tools)
         hide_from_git(project, tools, visibility.list_temporary_patterns(project))

@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd_handlers.learning.statements import known_lines, list_bullets
+from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import ProjectPaths, text_of
 from tacitd_handlers.learning.summary import SummarySource
-from tacitd_handlers.shared.equality import normalise_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,6 @@ class KnownDocuments:
         others = [one for one in self.modules if one not in touched]
         named = [*touched, ("LEARNED.md", self.learned), *documents, *others]
         return [SummarySource(name, text, rank) for rank, (name, text) in enumerate(named)]
-
-    def lacks_lines(self, folders: Collection[str]) -> bool:
-        """Whether the summary lacks a line of these folders' files."""
-        shown = {normalise_text(line) for line in list_bullets(self.summary)}
-        touched = (text for name, text in self.modules if name.rpartition("/")[0] in folders)
-        return any(normalise_text(line) not in shown for text in touched for line in list_bullets(text))
 
 
 def read_documents(

@@ -100,7 +100,7 @@ def test_a_person_edits_the_module_while_the_model_answers(bench: Bench) -> None
 def test_the_summary_has_the_touched_folders_lines_first(bench: Bench) -> None:
     """S-41: more lines than it can have; those of the folder that the session works in are in the next prompt."""
     learn_in(bench, "src/bus", BUS)
-    bench.type("hello", session="s2")
+    bench.answer((EXTRACTION, "NONE"))
     bench.put("LEARNED.md", "## Coding\n" + "".join(f"- Use tool{n}x for job{n}y\n" for n in range(80)))
     bench.changed(bench.files.learned_file)
     bench.type("anything", session="s2")
