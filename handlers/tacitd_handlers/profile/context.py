@@ -11,9 +11,10 @@ from pathlib import Path
 
 from tacitd.errors import TacitdError
 from tacitd.files import json_document
+from tacitd_handlers.profile import dot_paths, render
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile import render
 from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.shared import decay
 from tacitd_handlers.shared.user_memory import memory_dir
 
@@ -27,7 +28,9 @@ def build_section(cwd: Path, budget: int) -> str:
     profile = _read(directory / "profile.json")
     if not profile:
         return ""
-    found = render.format_rows(profile, _forgotten(directory))
+    meta = _read(directory / "profile-meta.json")
+    faded = _find_faded(meta)
+    found = render.format_rows(_without_faded(profile, meta, faded) if faded else profile)
     if not found:
         return ""
     lines = [HEADING, *(f"- {row}" for row in found)]
@@ -38,9 +41,9 @@ def build_section(cwd: Path, budget: int) -> str:
     return ""
 
 
-def _forgotten(directory: Path) -> set[str]:
+def _find_faded(meta: Json) -> set[str]:
     """The paths whose confidence fell under 0.1 since decay was last written; none if the clock is not trusted."""
-    meta, now = _read(directory / "profile-meta.json"), time.time()
+    now = time.time()
     try:
         known = metas.newest_moment(meta) if meta else None
         standing = metas.read_confidences(meta).values() if meta else ()
@@ -49,6 +52,20 @@ def _forgotten(directory: Path) -> set[str]:
     if decay.doubt_clock(now, known):
         return set()
     return {one.path for one in standing if one.days_left(now) <= 0.0}
+
+
+def _without_faded(profile: Json, meta: Json, faded: set[str]) -> Json:
+    """The profile without faded values. What is the person's stays, also elements of a faded list."""
+    from tacitd_handlers.profile.store import ProfileStore
+
+    try:
+        owned = ProfileStore.from_environ(os.environ).judge_documents(profile, meta)
+    except (OSError, TacitdError):
+        owned = Ownership()
+    for path in faded - owned.paths:
+        mine = list(owned.elements.get(path, ()))
+        profile = dot_paths.put_value(profile, path, mine) if mine else dot_paths.drop_value(profile, path)
+    return profile
 
 
 def _read(path: Path) -> Json:

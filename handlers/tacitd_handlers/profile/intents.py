@@ -114,6 +114,8 @@ def settle_intent(intent: ProfileIntent, current: Json, *, exists: bool) -> Prof
     """
     if exists and current.get("lastUpdated") == intent.at:
         return replace(intent, ops=())
+    # The file may have been saved since the plan was made, from a buffer with an older `lastUpdated`.
+    intent = replace(intent, since=current.get("lastUpdated") if exists else None)
     ops: list[Op] = []
     theirs: set[str] = set()
     learned = dict(intent.learned)

@@ -105,7 +105,11 @@ class ProfileStore:
 
     def find_ownership(self) -> Ownership:
         """Return which values are the person's (SPEC P-17). Raises OSError, NotUnderstoodError."""
-        return self._judge(self.read_profile(), self.read_metadata(), self._read_memory())
+        return self.judge_documents(self.read_profile(), self.read_metadata())
+
+    def judge_documents(self, profile: Json, meta: Json) -> Ownership:
+        """Return which values of documents that were read already are the person's. Raises OSError."""
+        return self._judge(profile, meta, self._read_memory())
 
     def find_own_paths(self) -> frozenset[str]:
         """Return the leaves that are the person's as a whole. Raises OSError, NotUnderstoodError."""
@@ -256,7 +260,7 @@ class ProfileStore:
         if intent.ops or (self.directory / META).exists() or intent.meta["preferences"]:
             json_document.change_document(self.directory / META, found.join_meta, self.disk, self._guards)
         self._log(found.entry)
-        change = RecentChange(self.clock.now(), tuple(found.ops), intent.since, intent.base)
+        change = RecentChange(self.clock.now(), tuple(found.ops), found.since, found.base)
         beside = replace(besides.remember_change(beside, change), learned=found.learned, intent=None)
         self._save_memory(beside)
         return beside

@@ -232,6 +232,18 @@ def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
     assert build_section(Path("/"), 9000) == ""
 
 
+def test_the_context_keeps_what_is_the_persons_in_a_faded_list(here: Box) -> None:
+    """SPEC P-17: until decay is written, a faded list still shows the elements that the person added."""
+    here.learn(interests=("chess",), tools__editor="vi")
+    here.edit(interests=["chess", "tea"])
+    assert build_section(Path.cwd(), 9000).splitlines()[1:] == ["- Editor: vi", "- Interests: chess, tea"]
+    meta = here.read("profile-meta.json")
+    for one in meta["preferences"]:
+        one["confidence"] = 0.01
+    here.put("profile-meta.json", meta)
+    assert build_section(Path.cwd(), 9000).splitlines()[1:] == ["- Interests: tea"]
+
+
 def test_the_context_writes_nothing(here: Box) -> None:
     """A session's start must not create or change a file."""
     build_section(Path("/"), 9000)

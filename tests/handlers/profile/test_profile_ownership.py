@@ -74,6 +74,31 @@ def test_an_older_buffer_with_an_edit_of_the_same_path(box: Box) -> None:
     assert box.store.find_own_paths() == {"tools.editor"}
 
 
+def test_an_older_buffer_that_is_saved_twice(box: Box) -> None:
+    """P-08: an old buffer is saved once between our read and our write, and once after it; our change is not lost."""
+    box.clock = FakeClock(os.stat(box.root).st_mtime - 10)
+    box.learn(tools__editor="vim")
+    buffer = box.profile
+    box.learn(work__role="dev")
+    box.clock.advance(10)
+
+    class Before(FaultyDisk):
+        saved = False
+
+        def open_new(self, path: Path, mode: int) -> int:
+            if path.parent == box.directory and not self.saved:
+                self.saved = True
+                box.put("profile.json", buffer)
+            return super().open_new(path, mode)
+
+    at = box.store
+    at.disk = Before()
+    at.set_value("bio", "mine")
+    box.put("profile.json", buffer)
+    box.store.finish_pending()
+    assert box.profile["bio"] == "mine"
+
+
 # --- arrays ------------------------------------------------------------------------------------------------------
 
 
