@@ -72,10 +72,10 @@ def whole(tmp_path: Path) -> Iterator[Whole]:
 
 
 def test_one_call_for_both(whole: Whole) -> None:
-    """A session of five prompts makes three calls: extraction, synthesis and summary. The profile extends the first."""
-    whole.type(
-        "s1", *(f"please use pnpm, never npm, in step {n}; I write TypeScript, in helix" for n in range(5))
-    )
+    """A session of five turns makes three calls: extraction, synthesis and summary. The profile extends the first."""
+    for n in range(5):
+        whole.type("s1", f"please use pnpm, never npm, in step {n}; I write TypeScript, in helix")
+        whole.say("s1", f"Step {n} is done.")
     whole.end()
     whole.settle()
     assert whole.profile["work"] == {"languages": ["TypeScript"]}
