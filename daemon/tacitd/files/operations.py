@@ -10,8 +10,9 @@ A new operation is a subclass of `Operation` in `_CLASSES`; nothing else lists t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -237,6 +238,41 @@ _CLASSES: tuple[type[Operation], ...] = (
     RemoveFile,
 )
 _BY_NAME: dict[str, type[Operation]] = {each.name: each for each in _CLASSES}
+
+
+def group_by_file(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
+    """The operations in order, in runs that change one file and can therefore be applied in one edit of it."""
+    run: list[Operation] = []
+    for each in operations:
+        if run and (
+            each.path != run[0].path or isinstance(each, RemoveFile) or isinstance(run[0], RemoveFile)
+        ):
+            yield tuple(run)
+            run = []
+        run.append(each)
+    if run:
+        yield tuple(run)
+
+
+def apply_all(operations: Sequence[Operation], data: bytes | None) -> tuple[bytes | None, list[Effect]]:
+    """Apply operations on one file one after the other; return its new bytes and the effect of each.
+
+    Lines that are put one after the other are spliced in one pass: otherwise each would parse the whole file again. Raises
+    FileRefusedError if one of them is refused.
+    """
+    effects: list[Effect] = []
+    for is_put, run in groupby(operations, key=lambda each: isinstance(each, PutLine)):
+        if is_put:
+            puts = [each for each in run if isinstance(each, PutLine)]
+            for title, same in groupby(puts, key=lambda each: each.title):
+                lines = [(each.heading, each.line) for each in same]
+                data, added = markdown.put_lines(data, lines, title)
+                effects += [Effect("put") if is_added else NOTHING for is_added in added]
+            continue
+        for each in run:
+            data, effect = each.apply(data)
+            effects.append(effect)
+    return data, effects
 
 
 def read_operation(record: Mapping[str, Any]) -> Operation:

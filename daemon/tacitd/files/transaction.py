@@ -30,7 +30,15 @@ from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.history_compaction import LARGE, WORTHWHILE, compact_records
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log, encode_record
-from tacitd.files.operations import NOTHING, Effect, LineOperation, Operation, RemoveFile
+from tacitd.files.operations import (
+    NOTHING,
+    Effect,
+    LineOperation,
+    Operation,
+    RemoveFile,
+    apply_all,
+    group_by_file,
+)
 from tacitd.files.provenance import LineHistory
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
@@ -198,13 +206,13 @@ class History:
                 operations=operations,
                 cause={UNDONE: id},
                 state="intent",
-                effects=self._rehearse(operations, self._find_targets(past, operations)),
+                effects=self._rehearse_undo(past, operations),
                 written=(),
             )
 
     def _refuse_conflicts(self, past: Transaction, operations: tuple[Operation, ...]) -> None:
         """Raise FileRefusedError if a line that the undo would change is no longer as `past` left it."""
-        effects = self._rehearse(operations, self._find_targets(past, operations))
+        effects = self._rehearse_undo(past, operations)
         missing = [
             each.path
             for each in operations
@@ -219,8 +227,9 @@ class History:
         if conflicts := find_undo_conflicts(operations, effects, missing, later):
             raise FileRefusedError("; ".join(conflicts), f"`tacitd show {past.id}` shows the whole change")
 
-    def _find_targets(self, past: Transaction, operations: Sequence[Operation]) -> list[Path]:
-        return [real_target(each, past.root, past.also, self._disk) for each in operations]
+    def _rehearse_undo(self, past: Transaction, operations: Sequence[Operation]) -> tuple[Effect, ...]:
+        runs = list(group_by_file(operations))
+        return self._rehearse(runs, [real_target(run[0], past.root, past.also, self._disk) for run in runs])
 
     def list_transactions(self, root: Path | None = None) -> list[Transaction]:
         """Every transaction (of one project): the finished ones in the order of finishing, then the open ones.
@@ -276,9 +285,10 @@ class History:
         key: str,
         also: tuple[Path, ...],
     ) -> Transaction:
-        targets = [real_target(each, root, also, self._disk) for each in operations]
+        runs = list(group_by_file(operations))
+        targets = [real_target(run[0], root, also, self._disk) for run in runs]
         self._clear_the_way(set(targets))
-        effects = self._rehearse(operations, targets)
+        effects = self._rehearse(runs, targets)
         at = self._clock.now()
         id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{secrets.token_hex(3)}"
         begun = Transaction(id, key, at, root, also, operations, cause, "intent", effects)
@@ -294,7 +304,7 @@ class History:
         Raises FileBusyError or FileRefusedError if one cannot be finished now; then the new one waits.
         """
         for each in list(self._folded.open.values()):
-            places = {self._disk.resolve(operation.path) for operation in each.operations}
+            places = {self._disk.resolve(path) for path in {operation.path for operation in each.operations}}
             if places.isdisjoint(targets):
                 continue
             try:
@@ -305,17 +315,18 @@ class History:
                 what, hint = _describe_error(error)
                 raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
 
-    def _rehearse(self, operations: tuple[Operation, ...], targets: list[Path]) -> tuple[Effect, ...]:
+    def _rehearse(self, runs: Sequence[tuple[Operation, ...]], targets: Sequence[Path]) -> tuple[Effect, ...]:
         """The effect that each operation would have, one after the other. Writes nothing.
 
-        Everything that would be refused is refused here, before the intent is recorded. Raises FileRefusedError.
+        `runs`: the operations, by file; `targets`: the file of each run. Everything that would be refused is refused here,
+        before the intent is recorded. Raises FileRefusedError.
         """
         files: dict[Path, bytes | None] = {}
         effects: list[Effect] = []
-        for operation, target in zip(operations, targets, strict=True):
+        for run, target in zip(runs, targets, strict=True):
             try:
-                if isinstance(operation, RemoveFile):
-                    files[target], effect = None, plan_removal(target, self._disk)
+                if isinstance(run[0], RemoveFile):
+                    files[target], made = None, [plan_removal(target, self._disk)]
                 else:
                     if target not in files:
                         seen = read_snapshot(target, self._disk)
@@ -323,16 +334,17 @@ class History:
                             # Half of a file may be refused (cut UTF-8, an unclosed comment) where the whole is not.
                             self._guards.busy_files.check_at_rest(target, seen.stat if seen else None)
                         files[target] = seen.data if seen else None
-                    files[target], effect = operation.apply(files[target])
-                if effect != NOTHING:
+                    files[target], made = apply_all(run, files[target])
+                changing = [each for each, effect in zip(run, made, strict=True) if effect != NOTHING]
+                if changing:
                     refuse_unwritable(target, self._disk)
-                    if isinstance(operation, LineOperation):
-                        refuse_aliased(target, self._disk)
+                if any(isinstance(each, LineOperation) for each in changing):
+                    refuse_aliased(target, self._disk)
             except OSError as error:
-                raise FileRefusedError(f"{operation.path}: {error.strerror or error}") from error
+                raise FileRefusedError(f"{run[0].path}: {error.strerror or error}") from error
             except FileRefusedError as error:
-                raise _name_file(operation, error) from error
-            effects.append(effect)
+                raise _name_file(run[0], error) from error
+            effects += made
         return tuple(effects)
 
     def _finish(self, begun: Transaction, *, resumed: bool) -> Transaction:
@@ -345,8 +357,8 @@ class History:
         effects = list(self._folded.parts.get(begun.id, ()))[: len(begun.operations)]
         before = len(effects)
         try:
-            for each in begun.operations[before:]:
-                effects.append(self._apply(each, begun))
+            for run in group_by_file(begun.operations[before:]):
+                effects += self._apply(run, begun)
             paths = [
                 each.path
                 for each, effect in zip(begun.operations, effects, strict=True)
@@ -378,23 +390,24 @@ class History:
         ):  # kept in memory; only after a restart would the operations be repeated
             self._append(part_record(begun, effects))
 
-    def _apply(self, operation: Operation, begun: Transaction) -> Effect:
+    def _apply(self, run: tuple[Operation, ...], begun: Transaction) -> list[Effect]:
+        """Apply operations on one file in one edit of it, and return their effects."""
         # Checked again, because a link may have been created since the first check.
-        target = real_target(operation, begun.root, begun.also, self._disk)
-        if isinstance(operation, RemoveFile):
-            return self._remove(target)
-        effect = NOTHING
+        target = real_target(run[0], begun.root, begun.also, self._disk)
+        if isinstance(run[0], RemoveFile):
+            return [self._remove(target)]
+        effects: list[Effect] = []
 
         def change(data: bytes | None) -> bytes | None:
-            nonlocal effect
-            after, effect = operation.apply(data)
+            nonlocal effects
+            after, effects = apply_all(run, data)
             return after
 
         try:
             changed = edit_file(target, change, disk=self._disk, guards=self._guards)
         except FileRefusedError as error:
-            raise _name_file(operation, error) from error
-        return effect if changed else NOTHING
+            raise _name_file(run[0], error) from error
+        return effects if changed else [NOTHING for _ in run]
 
     def _remove(self, target: Path) -> Effect:
         try:

@@ -12,7 +12,7 @@ present, but it is neither removed nor replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tacitd.errors import FileRefusedError
@@ -45,6 +45,66 @@ def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
         return _check_spliced(text.at_end(["", f"## {heading}", f"- {line}"]), line)
     where, mark = text.place_under(at)
     return _check_spliced(text.with_line(where, mark + line), line)
+
+
+def put_lines(
+    data: bytes | None, lines: Sequence[tuple[str, str]], title: str
+) -> tuple[bytes | None, list[bool]]:
+    """Add each (heading, line) in order, as `put_line` does one after the other, with one pass over the file.
+
+    Returns (bytes, whether each line was added). Raises FileRefusedError if any of them is refused; nothing is added then.
+    """
+    after, added = data, list[bool]()
+    if lines and not (data or b"").removeprefix(_BOM):
+        # The first line makes the file.
+        after = put_line(data, *lines[0], title)
+        added, lines = [True], lines[1:]
+    if len(lines) < 2:
+        for heading, line in lines:
+            before, after = after, put_line(after, heading, line, title)
+            added.append(after != before)
+        return after, added
+    spliced = _splice_all(after or b"", [(clean_line(h), clean_line(line)) for h, line in lines], title)
+    if spliced is not None:
+        return spliced[0], added + spliced[1]
+    # One of the lines does not read back. Which one, and why, is found one by one.
+    for heading, line in lines:
+        before, after = after, put_line(after, heading, line, title)
+        added.append(after != before)
+    return after, added
+
+
+def _splice_all(data: bytes, lines: Sequence[tuple[str, str]], title: str) -> tuple[bytes, list[bool]] | None:
+    """Splice cleaned lines into a file that is not empty; None if one of them would not read back as one bullet."""
+    _refuse_halves(clean_line(title))
+    text = _Text.parse_bytes(data, for_writing=True)
+    there = {_folded(words) for item in text.iter_items() for words in (item.first, item.joined)}
+    sections = text.index_headings()
+    under: dict[int, tuple[int, str]] = {}
+    """By heading: where its new bullets go, and their mark."""
+    inserted: dict[int, list[str]] = {}
+    """By index of a line: the bullets that go before it."""
+    appended: dict[str, list[str]] = {}
+    """By heading, without decoration: the lines of a new section at the end."""
+    added: list[bool] = []
+    for heading, line in lines:
+        _refuse_line(line)
+        _refuse_halves(heading)
+        added.append(_folded(line) not in there)
+        if not added[-1]:
+            continue
+        there.add(_folded(line))
+        name = _normalise_heading(heading)
+        at = sections.get(name)
+        if at is None:
+            appended.setdefault(name, [f"## {heading}"]).append(f"- {line}")
+        else:
+            where, mark = under.setdefault(at, text.place_under(at)) if at not in under else under[at]
+            inserted.setdefault(where, []).append(mark + line)
+    after = text.with_sections(inserted, list(appended.values()))
+    items = {_folded(item.joined): item for item in _Text.parse_bytes(after).iter_items()}
+    new = [items.get(_folded(line)) for (_, line), is_new in zip(lines, added, strict=True) if is_new]
+    return (after, added) if all(item and not item.parent for item in new) else None
 
 
 def take_line(data: bytes, line: str) -> bytes:
@@ -175,7 +235,8 @@ class _Text:
         end = start + 1
         while end < len(blocks) and blocks[end].kind is LineKind.MORE:
             end += 1
-        after = next((block for block in blocks[end:] if block.kind is not LineKind.BLANK), None)
+        below = (blocks[at] for at in range(end, len(blocks)))  # a slice would copy the rest of the file
+        after = next((block for block in below if block.kind is not LineKind.BLANK), None)
         nested = (
             after is not None
             and after.kind in (LineKind.BULLET, LineKind.MORE)
@@ -198,6 +259,16 @@ class _Text:
             and _normalise_heading(block.title) == wanted
         ]
         return min(found, key=lambda at: (self.blocks[at].level, at), default=None)
+
+    def index_headings(self) -> dict[str, int]:
+        """What `find_heading` returns, by the words of each heading."""
+        found: dict[str, int] = {}
+        for at, block in enumerate(self.blocks):
+            if block.kind is LineKind.HEADING and block.level >= 2:
+                words = _normalise_heading(block.title)
+                if words not in found or block.level < self.blocks[found[words]].level:
+                    found[words] = at
+        return found
 
     def place_under(self, heading: int) -> tuple[int, str]:
         """Where a new bullet goes in the section (line index), and its mark with indentation and space."""
@@ -233,6 +304,27 @@ class _Text:
                 # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
                 lines.insert(at + 1, self.newline)
         return _Text(self.bom, lines, self.newline, []).to_bytes()
+
+    def with_sections(
+        self, inserted: Mapping[int, Sequence[str]], sections: Sequence[Sequence[str]]
+    ) -> bytes:
+        """The file with these lines inserted before the lines with these indices, and these sections at its end."""
+        lines: list[str] = []
+        is_open = not self.lines[-1].endswith("\n")
+        for at in range(len(self.lines) + 1):
+            if new := inserted.get(at):
+                if at == len(self.lines) and is_open:
+                    lines[-1] += self.newline
+                lines += [line + self.newline for line in new]
+                if at == len(self.lines) and is_open:
+                    lines[-1] = lines[-1].removesuffix(self.newline)
+                elif self._is_underlined(at):
+                    lines.append(self.newline)
+            if at < len(self.lines):
+                lines.append(self.lines[at])
+        text = _Text(self.bom, lines, self.newline, self.blocks)
+        added = [line for section in sections for line in ("", *section)]
+        return text.at_end(added) if added else text.to_bytes()
 
     def _is_underlined(self, at: int) -> bool:
         pair = [block.kind for block in self.blocks[at : at + 2]]
@@ -273,6 +365,11 @@ def _lines(text: str) -> list[str]:
 
 def _is_same_text(one: str, other: str) -> bool:
     return one == other or one.split() == other.split()
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that `_is_same_text` takes for the same."""
+    return " ".join(text.split())
 
 
 def _normalise_heading(words: str) -> str:

@@ -28,6 +28,7 @@ from tacitd.files import (
     Transaction,
     WriteFile,
 )
+from tacitd.files.disk import RealDisk
 from tacitd.files.operations import read_operation
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
@@ -405,3 +406,52 @@ def test_many_threads(root: Path) -> None:
         thread.join()
     assert len(list(running.list_transactions())) == 10 and learned.read_text().count("- line") == 10
     assert sorted(os.listdir(root)) == ["LEARNED.md", "api", "raw.processing"]
+
+
+# --- many lines of one file ------------------------------------------------------------------------------------
+
+
+class _EditingDisk(RealDisk):
+    """Counts the edits of files, and lets a person save the file just before the first one."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__()
+        self.exchanges = 0
+        self._path, self._text = path, text
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        self.exchanges += 1
+        if self.exchanges == 1:
+            self._path.write_text(self._text)
+        return super().exchange(one, other)
+
+
+def test_lines_of_one_file_are_one_edit_and_keep_what_a_person_saves_meanwhile(root: Path) -> None:
+    """S-28: all lines are put again into what the person saved; a file is not written once for each line."""
+    learned, api = root / "LEARNED.md", root / "api" / "AGENTS.md"
+    disk = _EditingDisk(learned, "# Learned\n\n## Coding\n- old\n- theirs, edited\n- line 3\n")
+    operations: list[Operation] = [PutLine(learned, "Coding", f"line {n}", "Learned") for n in range(50)]
+    operations += [SwapLine(learned, "old", "newer", "Coding", "Learned")]
+    operations += [PutLine(api, "Testing", f"api {n}", "api") for n in range(50)]
+    done = history(root, disk).run_transaction(root, operations, CAUSE, "k")
+    lines = learned.read_text().splitlines()
+    assert lines[:6] == ["# Learned", "", "## Coding", "- newer", "- theirs, edited", "- line 3"]
+    assert lines[6:] == [f"- line {n}" for n in range(50) if n != 3]
+    assert api.read_text().count("- api ") == 50
+    assert [effect.did for effect in done.effects] == [
+        *["nothing" if n == 3 else "put" for n in range(50)],
+        "swapped",
+        *["put"] * 50,
+    ]
+    # One that met the person's save, one to put that back, one that succeeded; AGENTS.md is new.
+    assert disk.exchanges == 3
+
+
+def test_a_refused_line_leaves_its_whole_file_as_it_was(root: Path) -> None:
+    """S-31: nothing of a transaction is written if one of its lines is refused."""
+    learned = root / "LEARNED.md"
+    before = learned.read_text()
+    operations = [PutLine(learned, "Coding", line, "Learned") for line in ("one", "two", "---")]
+    with pytest.raises(FileRefusedError, match=r"LEARNED\.md: '---' cannot be written"):
+        history(root).run_transaction(root, operations, CAUSE, "k")
+    assert learned.read_text() == before
