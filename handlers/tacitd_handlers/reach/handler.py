@@ -32,7 +32,7 @@ from tacitd_handlers.reach.rules_plan import (
 from tacitd_handlers.reach.rules_text import RuleSection, choose_lines, make_section
 
 JOB, CHECK = "user-rules", "reach-check"
-PROBLEMS = ("reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
+PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
 BLOCKED, INCOMPLETE = "reach.blocked", "reach.incomplete"
 AGAIN = 3600.0
 """Seconds after which the lines are made again though no file changed: confidences decay."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tacitd.files.git import find_repository
+from tacitd.files.git import find_repository, is_tracked
 from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.reach import client_rules
@@ -82,6 +82,7 @@ class _Survey:
     tree: Path
     main: Path
     """The top of the main work tree; `tree` if that is not a linked one."""
+    is_git: bool
     patterns: list[ExcludePattern]
     files: list[ReachedFile] = field(default_factory=list)
     problems: list[ReachProblem] = field(default_factory=list)
@@ -95,7 +96,7 @@ def survey_directory(client_home: Path, directory: Path, clients: Sequence[Clien
     tree = found.here if found is not None else _find_plain_root(here)
     main = found.top if found is not None else tree
     settings = list_settings_files(client_home, dict.fromkeys([tree, here]))
-    survey = _Survey(client_home, here, tree, main, read_patterns(settings))
+    survey = _Survey(client_home, here, tree, main, found is not None, read_patterns(settings))
     _add_person(survey)
     _add_project(survey)
     _add_modules(survey)
@@ -127,8 +128,15 @@ def _add_project(survey: _Survey) -> None:
     loaded = _add_file(survey, path, "project", "start", what)
     if not loaded and not os.path.lexists(path) and _count_items(source):
         why = f"{path} does not exist"
-        hint = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"
+        hint = (
+            "it is made while the daemon runs, unless the lines came with the repository, or reach.project_rules or "
+            "projects.write is off"
+        )
         survey.problems.append(ReachProblem("", what, why, hint))
+    if loaded and survey.is_git and is_tracked(survey.tree, path):
+        why = f"git tracks {path}, so it is what the repository has: tacitd neither reads nor writes it"
+        hint = f"git rm --cached {path.relative_to(survey.tree)}, and commit that"
+        survey.problems.append(ReachProblem("reach.committed", f"{what} as they are now", why, hint))
     for name in (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others):
         if path.is_file() and _IMPORT.search(_read_text(survey.tree / name)):
             why = f"{survey.tree / name} imports {LEARNED} too, which asks for permission in sub-folders"

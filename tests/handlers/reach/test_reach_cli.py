@@ -136,6 +136,14 @@ def test_an_import_beside_the_rules_is_named(cli: Cli, shop: Shop) -> None:
     assert missing["id"] == "reach.twice" and "remove the import" in missing["hint"]
 
 
+def test_a_committed_file_is_not_tacitds(cli: Cli, shop: Shop) -> None:
+    """Bad input: Claude Code loads it, but tacitd neither reads nor writes it."""
+    subprocess.run(["git", "-C", str(shop.root), "add", "-f", str(shop.rules)], check=True)
+    assert loads(cli, shop.root) == ALL
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert missing["id"] == "reach.committed" and "git rm --cached .claude/rules" in missing["hint"]
+
+
 def use_client(cli: Cli, shop: Shop, name: str, version: str, **more: str) -> None:
     path = cli.config_dir / "projects" / "p" / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
