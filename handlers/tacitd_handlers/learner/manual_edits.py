@@ -54,13 +54,25 @@ def detect_edits(
     _notice_removed(state, matched)
     if places:
         _notice_places(state, matched, {row.stamp for row in rows})
-    adopted: list[Override] = []
     for tag, placed in matched.by_tag.items():
         wrote = state.wrote.get(tag)
-        if wrote is None:
-            adopted += _adopt(state, tag, placed, rows, has_row)
-        else:
+        if wrote is not None:
             _notice_edit(state, tag, placed, wrote)
+            state.texts[tag] = placed.entry.description or state.texts.get(tag, "")
+    return adopt_entries(state, matched, rows, has_row)
+
+
+def adopt_entries(
+    state: LearnerState, matched: MatchedEntries, rows: Sequence[LedgerRow], has_row: Callable[[str], bool]
+) -> list[Override]:
+    """Take over the entries that tacitd never wrote, and return the overrides as `detect_edits` does."""
+    adopted: list[Override] = []
+    for tag, placed in matched.by_tag.items():
+        if tag in state.wrote:
+            continue
+        if tag in state.seats.pending:
+            state.seats.pending.remove(tag)  # it has room already
+        adopted += _adopt(state, tag, placed, rows, has_row)
         state.texts[tag] = placed.entry.description or state.texts.get(tag, "")
     return adopted
 

@@ -26,7 +26,7 @@ from tacitd_handlers.learner.formats.profile_md import (
     restore_sections,
 )
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.manual_edits import detect_edits, find_renamed
+from tacitd_handlers.learner.manual_edits import adopt_entries, detect_edits, find_renamed
 from tacitd_handlers.learner.reconcile_types import ReconcileInput, ReconcileResult
 from tacitd_handlers.learner.row_folding import find_new_rows, fold_rows, list_known_tags
 from tacitd_handlers.learner.rules import ledger_fold
@@ -78,11 +78,12 @@ def _reconciled(
     def has_row(stamp: str) -> bool:
         return bool(news.ledger.find_rows(stamp))
 
-    # An entry that tacitd never wrote is taken over also if the profile is as tacitd left it: its alias is new.
-    if WEAKNESSES not in gone and (noticing or not matched.by_tag.keys() <= state.wrote.keys()):
+    if WEAKNESSES not in gone and noticing:
         adopted = detect_edits(state, matched, rows, has_row, places=RESOLVED not in gone or state.is_new)
-        if any(override.after < state.folded.last for override in adopted):
-            rows, full = ledger_fold.in_order(news.ledger.parse_rows().rows), True
+    elif WEAKNESSES not in gone:
+        adopted = adopt_entries(state, matched, rows, has_row)  # with an alias that is new
+    if any(override.after < state.folded.last for override in adopted):
+        rows, full = ledger_fold.in_order(news.ledger.parse_rows().rows), True
     rows_at = _rows_at(state, news.ledger)
     if noticing:
         _note_gone(profile, state, rows_at, damaged=HISTORY in gone)

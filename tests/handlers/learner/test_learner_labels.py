@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from support_examples import examples
 from support_learner import Desk, stamp
 from support_learner import row as ledger_row
 from support_learner_skill import EMPTY_PROFILE, TeachingSkill, format_weakness
 from tacitd.errors import UsageError
+from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.learner.label_decisions import join_label, separate_label
 from tacitd_handlers.learner.review import build_review, list_gaps
 from tacitd_handlers.learner.rules.vocabulary import NEW, RECURRING, SHORT
@@ -282,3 +287,46 @@ def test_L_53_review_and_gaps_know_the_labels(desk: Desk, skill: TeachingSkill) 
     assert [(one.tag, one.status) for one in seen] == [("edge:off_by_one", NEW)]
     document = build_review(desk.rows, desk.profile, stamp(2), (), desk.state.aliases)
     assert document["weaknesses"][0]["seen"] == 1 and document["weaknesses"][0]["tag"] == "edge:off_by_one"
+
+
+@pytest.mark.parametrize("crash_at", range(1, 12))
+def test_L_37_a_crash_while_a_doubled_file_is_healed(desk: Desk, crash_at: int) -> None:
+    """SPEC L-37, L-30: at every write; a double that is gone already does not count as removed by a person."""
+    desk.record(days=1, gaps="edge:off_by_one")
+    desk.record(days=2, gaps="edge:off_by_one")
+    theirs = format_weakness(
+        "Right bound off by one", "moves hi past mid", stamp(1), stamp(2), stamp(2), RECURRING
+    )
+    desk.edit("- **edge:off_by_one**", theirs + "- **edge:off_by_one**")
+    store = desk.store(FaultyDisk(crash_at=crash_at))
+    with contextlib.suppress(Crash), store.locked():
+        store.sync_files(force=True)
+    desk.look(first=True)
+    desk.record(days=3)
+    assert labels(desk) == ["Right bound off by one"] and not desk.state.removed
+    assert desk.entry("Right bound off by one").clean == 1
+
+
+@examples(120)
+@given(
+    sessions=st.lists(
+        st.tuples(st.lists(st.integers(0, 3), max_size=3, unique=True), st.booleans()), min_size=1, max_size=8
+    ),
+    names=st.lists(st.text("abeinoprst ", min_size=1, max_size=25), min_size=4, max_size=4, unique=True),
+)
+def test_L_11_any_labels_are_never_doubled(
+    tmp_path_factory: pytest.TempPathFactory, sessions: list[tuple[list[int], bool]], names: list[str]
+) -> None:
+    """SPEC L-11: whatever the labels are, there are never more entries than the skill wrote, and none is lost."""
+    tags = ("edge:off_by_one", "edge:empty_input", "pattern:base_case", "edge:no_sort")
+    desk = Desk(tmp_path_factory.mktemp("labels"))
+    skill = TeachingSkill(desk.where.profile, desk.where.ledger)
+    used: list[str] = []
+    for day, (gaps, synced) in enumerate(sessions, start=1):
+        chosen = {tags[at]: f"L{at} {names[at]}".strip() for at in gaps}
+        used += [label for label in chosen.values() if label not in used]
+        skill.write_session(stamp(day), gaps=chosen)
+        if synced:
+            desk.look(first=True)
+    desk.look()
+    assert sorted(labels(desk)) == sorted(used)
