@@ -23,7 +23,7 @@ from tacitd_handlers.continuity import render
 from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.state_notes import make_state_notes
-from tacitd_handlers.continuity.store import SessionStore, open_tasks
+from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.continuity.summaries import SummaryMaker, is_pause_over, is_worth_a_summary
 from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.shared import decay
@@ -92,11 +92,11 @@ class ContinuityHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """Return `directory`, the number of `sessions`, `open` (sessions with open tasks), and `summaries`: the counts of `made`
         and `none`."""
-        found = self._store.list_sessions(patient=False)
+        sessions, open_ones = self._store.count_sessions()
         return {
             "directory": str(self._store.folder),
-            "sessions": len(found),
-            "open": sum(1 for one in found if open_tasks(one.document)),
+            "sessions": sessions,
+            "open": open_ones,
             "summaries": dict(self._counts),
         }
 

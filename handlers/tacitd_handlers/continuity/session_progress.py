@@ -117,7 +117,7 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
         now = replace(now, started=started, last=at if now.last is None else max(now.last, at))
     if record.cwd and (record.prompts or not now.cwd):
         now = replace(now, cwd=record.cwd)
-    if record.branch:
+    if record.branch and record.branch != "HEAD":  # a detached head has no name
         now = replace(now, branch=clean_text(record.branch, 100))
     if record.text:
         now = replace(now, turns=now.turns + 1, answered=True)

@@ -71,6 +71,7 @@ class SessionStore:
         self.disk = disk or RealDisk()
         self._beside = beside
         self._guards = guards
+        self._counted: dict[Path, tuple[tuple[int, int], bool]] = {}
 
     @classmethod
     def from_environ(
@@ -105,6 +106,22 @@ class SessionStore:
                 continue  # `broken` reports it
             if found is not None:
                 yield SessionFile(path, found)
+
+    def count_sessions(self) -> tuple[int, int]:
+        """Return the number of sessions, and of those with open tasks. A file is read again only if it changed."""
+        found: dict[Path, tuple[tuple[int, int], bool]] = {}
+        for path in self._files():
+            try:
+                stat = path.stat()
+                stamp = (stat.st_mtime_ns, stat.st_size)
+                known = self._counted.get(path)
+                if known is None or known[0] != stamp:
+                    known = stamp, bool(open_tasks(self._read(path, patient=False) or {}))
+                found[path] = known
+            except (OSError, TacitdError):
+                continue  # `list_broken` reports it
+        self._counted = found
+        return len(found), sum(is_open for _, is_open in found.values())
 
     def list_broken(self) -> list[str]:
         """Return a message for each file that cannot be read."""

@@ -151,4 +151,7 @@ def test_the_line_of_status(tmp_path: Path) -> None:
     is_interrupted_and_blocked(world)
     world.end()
     assert list(format_status_lines(world.status())) == ["2 sessions, 2 with open tasks; 0 summaries made"]
+    world.put("s0", world.file("s0") | {"tasks": []})
+    world.store.session_path("s1").write_text("{")
+    assert (world.status()["sessions"], world.status()["open"]) == (1, 0)
     world.kill()

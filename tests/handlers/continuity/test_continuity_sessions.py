@@ -193,7 +193,7 @@ def test_the_state_of_the_session_is_in_notes(world: World) -> None:
     """SPEC P-26: what the seed has no field for is in `context`, and replaced as the session goes on."""
     world.append("s1", world.record("user", "s1", "start", gitBranch="fix/login"))
     world.say("s1", "Shall I use Postgres?")
-    world.type("s1", "yes")
+    world.append("s1", world.record("user", "s1", "yes", gitBranch="HEAD"))  # a detached head
     world.settle()
     assert world.file("s1")["context"] == [
         "Assistant before the last prompt: Shall I use Postgres?", "Last prompt: yes", "Branch: fix/login",
