@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.fact_index import FactIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,14 @@ def judge_removals(
 
     A line that the user reworded counts as present while its meaning is the same (`find_equal`), otherwise as removed.
     """
-    buried, present = tuple(tombstones), tuple(now or ())
+    buried, present = tuple(tombstones), FactIndex(now or ())
     before = set(then)
     missing = tuple(
         line
         for line, written in sorted(ours.items(), key=lambda item: item[1])
-        if (line in before or written > looked_at)
-        and line not in buried
-        and find_equal(line, present) is None
+        if (line in before or written > looked_at) and line not in buried and present.find_equal(line) is None
     )
-    lifted = tuple(line for line in buried if find_equal(line, present) is not None)
+    lifted = tuple(line for line in buried if present.find_equal(line) is not None)
     why = _no_conclusion(now is None, git)
     if why:
         return RemovalVerdict(undecided=missing, lifted=lifted, undecided_because=why if missing else "")

@@ -77,7 +77,7 @@ def is_reversal(one: str, other: str) -> bool:
     if same_fact(one, other):
         return False
     words, others = _words(one), _words(other)
-    content, contents = _content(words), _content(others)
+    content, contents = content_words(words), content_words(others)
     if content and content == contents:
         return True
     return CONTRAST in words and len(content) > 1 and sorted(words) == sorted(others)
@@ -160,7 +160,8 @@ def _body(words: list[str]) -> list[str]:
     return kept
 
 
-def _content(words: Iterable[str]) -> list[str]:
+def content_words(words: Iterable[str]) -> list[str]:
+    """Given folded words, return those that are not negations."""
     return [word for word in words if word not in NEGATORS]
 
 
@@ -172,8 +173,13 @@ def _misspelt(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return len(differing) == 1 and _slip(*differing[0])
 
 
+def may_be_misspelt(word: str) -> bool:
+    """Whether a slip in this word is forgiven: only in long words, whose first two letters are right."""
+    return len(word) >= 7 and word.isalpha()
+
+
 def _slip(one: str, other: str) -> bool:
-    if min(len(one), len(other)) < 7 or not (one.isalpha() and other.isalpha()) or one[:2] != other[:2]:
+    if not (may_be_misspelt(one) and may_be_misspelt(other)) or one[:2] != other[:2]:
         return False
     if OSA.distance(one, other, score_cutoff=1) != 1:
         return False

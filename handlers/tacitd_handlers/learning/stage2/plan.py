@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
-from tacitd_handlers.shared.equality import find_equal, is_reversal
+from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.fact_index import FactIndex
 
 LINES_LIMIT = 20
 """Default maximum number of lines that one synthesis writes."""
@@ -143,13 +144,13 @@ def _replaceable(
 
     If a plan contains both a line and its contrary, replacing repeated lines would swap the two on every run.
     """
-    texts = [one.line for one in placed]
+    texts = FactIndex(one.line for one in placed)
     mine = {path: {strip_marks(line) for line in lines} for path, lines in ours.items()}
     return {
         path: frozenset(
             line
             for line in lines
-            if strip_marks(line) in mine.get(path, ()) and (line in reword or find_equal(line, texts) is None)
+            if strip_marks(line) in mine.get(path, ()) and (line in reword or texts.find_equal(line) is None)
         )
         for path, lines in files.items()
     }
@@ -165,9 +166,13 @@ class _PlanState:
         replaceable: Mapping[str, AbstractSet[str]],
         reword: AbstractSet[str],
     ) -> None:
-        self._lines = {path: list(lines) for path, lines in files.items()}
+        self._lines = {path: FactIndex(lines) for path, lines in files.items()}
+        self._candidates = {
+            path: FactIndex(line for line in lines if line in replaceable.get(path, ()))
+            for path, lines in files.items()
+        }
         self._removed = removed
-        self._replaceable = replaceable
+        self._indexed_removed: dict[str, FactIndex] = {}
         self._reword = reword
 
     def judge_line(self, placed: PlacedLine) -> PlannedOperation | Dropped | Withheld:
@@ -176,13 +181,11 @@ class _PlanState:
         The order matters: a line that is in the file already is known, even if the user removed it once.
         """
         path, old = self._find_old_line(placed)
-        visible = self._visible_lines(placed.path)
-        if old in self._reword and placed.line != old:
-            visible = [line for line in visible if line != old]
-        already = find_equal(placed.line, visible)
+        is_reworded = old in self._reword and placed.line != old
+        already = self._find_visible(placed, without=old if is_reworded else None)
         if already is not None:
             return Dropped(placed, f"known: {already}")
-        gone = find_equal(placed.line, self._removed_lines(placed.path))
+        gone = self._removed_lines(placed.path).find_equal(placed.line)
         if gone is not None:
             return Withheld(placed, gone)
         if old is None:
@@ -192,30 +195,33 @@ class _PlanState:
 
     def carry_out(self, operation: PlannedOperation) -> None:
         """Apply an operation to the lines. A line that it puts cannot be replaced by the same plan."""
-        lines = self._lines.setdefault(operation.path, [])
-        if isinstance(operation, PlannedSwap) and not operation.old_path:
-            lines[lines.index(operation.old)] = operation.line
-            return
+        lines = self._lines.setdefault(operation.path, FactIndex())
         if isinstance(operation, PlannedSwap):
-            self._lines[operation.old_path].remove(operation.old)
-        lines.append(operation.line)
+            old_path = operation.old_path or operation.path
+            self._candidates[old_path].replace(operation.old, None)
+            self._lines[old_path].replace(operation.old, None if operation.old_path else operation.line)
+        if not isinstance(operation, PlannedSwap) or operation.old_path:
+            lines.add(operation.line)
 
-    def _visible_lines(self, path: str) -> Iterable[str]:
-        """The lines that apply in the file's folder: its own, and those of LEARNED.md, which apply everywhere."""
-        yield from self._lines.get(path, ())
-        if path != LEARNED:
-            yield from self._lines.get(LEARNED, ())
+    def _find_visible(self, placed: PlacedLine, without: str | None) -> str | None:
+        """The first line that says it and applies in the file's folder: in the file itself, or in LEARNED.md."""
+        for path in dict.fromkeys((placed.path, LEARNED)):
+            line = self._lines[path].find_equal(placed.line, without) if path in self._lines else None
+            if line is not None:
+                return line
+        return None
 
-    def _removed_lines(self, path: str) -> Iterable[str]:
+    def _removed_lines(self, path: str) -> FactIndex:
         """The removed lines that must not be put into this file.
 
         LEARNED.md applies in every folder. A line that was removed from any file is therefore not put into LEARNED.md,
         and a line that was removed from LEARNED.md is not put into a folder's file.
         """
-        if path == LEARNED:
-            yield from sorted({line for lines in self._removed.values() for line in lines})
-        else:
-            yield from sorted({*self._removed.get(path, ()), *self._removed.get(LEARNED, ())})
+        if path not in self._indexed_removed:
+            apart = (self._removed.get(path, ()), self._removed.get(LEARNED, ()))
+            sources = self._removed.values() if path == LEARNED else apart
+            self._indexed_removed[path] = FactIndex(sorted({line for lines in sources for line in lines}))
+        return self._indexed_removed[path]
 
     def _find_old_line(self, placed: PlacedLine) -> tuple[str, str | None]:
         """The line of ours that this one updates, with its file: the one that REPLACES names, otherwise its contrary.
@@ -226,14 +232,8 @@ class _PlanState:
         named = strip_marks(placed.item.replaces)
         others = [path for path in self._lines if path not in (placed.path, LEARNED)]
         for path in (placed.path, *others) if named else ():
-            line = find_equal(named, self._list_candidates(path))
+            line = self._candidates[path].find_equal(named) if path in self._candidates else None
             if line is not None:
                 return path, line
-        own = self._list_candidates(placed.path)
-        return placed.path, next((line for line in own if is_reversal(placed.line, line)), None)
-
-    def _list_candidates(self, path: str) -> list[str]:
-        return [line for line in self._lines.get(path, ()) if self._is_replaceable(path, line)]
-
-    def _is_replaceable(self, path: str, line: str) -> bool:
-        return line in self._replaceable.get(path, ())
+        own = self._candidates.get(placed.path)
+        return placed.path, own.find_reversal(placed.line) if own is not None else None

@@ -21,7 +21,7 @@ from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
 from tacitd_handlers.learning.state import Extracted, LearningState
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.fact_index import FactIndex
 
 EXISTING_LIMIT = 60_000
 """Characters of one file that the prompt contains. Lines beyond that are still compared with new lines."""
@@ -69,14 +69,14 @@ def build_input(
     documents = bootstrap.load_documents(project, tools)
     waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
     typed, unverified, refused = sift_raw(pending.lines, {id: made.facts for id, made in waiting.items()})
-    known = _list_known_lines(shared, ours)
-    more = (*shared[LEARNED].all_statements, *documents.list_known_lines())
+    known = FactIndex(_list_known_lines(shared, ours))
+    more = FactIndex((*shared[LEARNED].all_statements, *documents.list_known_lines()))
     judged = {*typed, *unverified}
     marks = [(fact, mark) for line in pending.lines for fact, mark in line.marked_facts if fact in judged]
-    again = {fact: line for fact in judged if (line := find_equal(fact, known)) is not None}
+    again = {fact: line for fact in judged if (line := known.find_equal(fact)) is not None}
     reword = {again[fact] for fact, mark in marks if mark.again and fact in again}
     wanted = {fact for fact, line in again.items() if line in reword}
-    wanted |= {fact for fact in judged - again.keys() if find_equal(fact, more) is None}
+    wanted |= {fact for fact in judged - again.keys() if more.find_equal(fact) is None}
     facts = tuple(fact for fact in pending.facts if fact in wanted)
     repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
     words = tuple(word for id in pending.batches if id in waiting for word in waiting[id].words)
