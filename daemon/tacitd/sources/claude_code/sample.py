@@ -6,7 +6,7 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 _SESSION = "demo"
 
@@ -32,8 +32,10 @@ def append_sample_record(
 ) -> None:
     """Append one record to a session's transcript below `home`: the assistant's text, or a prompt that a person typed.
 
-    `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time.
+    `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time. A new
+    transcript begins as the client begins it, with records that name no directory.
     """
+    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     content = text if kind == "user" else [{"type": "text", "text": text}]
     record = {
         "type": kind,
@@ -41,13 +43,30 @@ def append_sample_record(
         "uuid": f"{kind}-{number}",
         "sessionId": session,
         "cwd": str(cwd),
-        "timestamp": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        "timestamp": stamp,
         "version": "2.1.328",
         "isSidechain": False,
         "userType": "external",
     }
     path = home / "projects" / _SESSION / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
+    records = [record] if path.exists() else [*_begin_session(session, stamp), record]
     with path.open("ab") as file:
-        file.write(json.dumps(record).encode() + b"\n")
+        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
     os.utime(path, (at, at))
+
+
+def _begin_session(session: str, stamp: str) -> list[dict[str, Any]]:
+    """The records that client 2.1.328 writes when a session is opened, before the first prompt."""
+    snapshot = {"messageId": session, "trackedFileBackups": {}, "timestamp": stamp}
+    return [
+        {"type": "mode", "mode": "normal", "sessionId": session},
+        {"type": "permission-mode", "permissionMode": "default", "sessionId": session},
+        {"type": "atis-latch", "atis": "", "sessionId": session},
+        {
+            "type": "file-history-snapshot",
+            "messageId": session,
+            "snapshot": snapshot,
+            "isSnapshotUpdate": False,
+        },
+    ]
