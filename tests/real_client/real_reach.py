@@ -1,0 +1,214 @@
+"""A machine on which the daemon has learned something, and sessions of real clients there: which lines arrive in them.
+
+The daemon's model is the stand-in, so that what is learned is known. The clients are the real ones, with homes of their
+own, and ask the stand-in API. A session asks once, reads a file of a module, and asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from real_tui import KEY, VERSION, RealClient, client_environment, wait_for
+from real_world import FakeApi, Request
+
+from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, append, bullets, line, tool_record
+
+MODULE = "pkg/cart"
+READ = f"{MODULE}/cart.py"
+PROJECT_LINE, MODULE_LINE, PERSON_LINE = "Prefers amber-1", "Prefers amber-1 in the cart", "Editor: zebra-3"
+BOTH = {
+    "match": SYNTHESIS,
+    "each": r"^- (Prefers \S+)$",
+    "reply": rf"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: {MODULE}/AGENTS.md\nFACT: \g<1> in the cart" + "\n",
+}
+DIALOGS = ("external CLAUDE.md", "Do you trust", "Enter to confirm", "Yes, proceed")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory in which sessions work, and the top of the tree that it is in."""
+
+    cwd: Path
+    tree: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """How often each line is in the first and in the last request of a session, and a dialog that it showed."""
+
+    first: Mapping[str, int]
+    last: Mapping[str, int]
+    dialog: str = ""
+
+
+class LearnedWorld:
+    """Two projects, with git and without, in which the daemon learned a line for each and one for a module of each."""
+
+    def __init__(self, root: Path, *, claude_md: bool) -> None:
+        self.claude_md = claude_md
+        self.daemon = Daemon(root, [ECHO_FACTS, BOTH])
+        self.daemon.project = self._project("app", claude_md=claude_md, git=True)
+        self.plain = self._project("plain", claude_md=claude_md, git=False)
+        self.worktree = self.daemon.home / "work" / "linked"
+        self.daemon.git("worktree", "add", "-q", str(self.worktree), "-b", "linked")
+        self.root = self.daemon.root
+        self._learn()
+
+    def _project(self, name: str, *, claude_md: bool, git: bool) -> Path:
+        project = self.daemon.home / "work" / name
+        files = {READ: "x = 1\n", "web/app.py": "y = 1\n"} | ({"CLAUDE.md": "# Shop\n"} if claude_md else {})
+        for path, text in files.items():
+            (project / path).parent.mkdir(parents=True, exist_ok=True)
+            (project / path).write_text(text)
+        if git:
+            person = ["-c", "user.name=dev", "-c", "user.email=dev@localhost"]
+            for arguments in (["init", "-q"], ["add", "-A"], [*person, "commit", "-qm", "begin"]):
+                subprocess.run(["git", *arguments], cwd=project, env=self.daemon.environ, check=True)
+        return project
+
+    def _learn(self) -> None:
+        """Learn a line for each project and each module, and one about the person; the daemon stops afterwards."""
+        daemon = self.daemon
+        assert daemon.cli("profile", "set", "tools.editor", "zebra-3").returncode == 0
+        daemon.start()
+        for number, project in enumerate((daemon.project, self.plain)):
+            session = f"s{number}"
+            append(daemon.begin(session, project), line(tool_record(session, project / READ, str(project))))
+            daemon.type_(session, PROJECT_LINE, project)
+            daemon.synthesize(project)
+            assert bullets(project / "LEARNED.md") == [PROJECT_LINE]
+            assert bullets(project / MODULE / "AGENTS.md") == [MODULE_LINE]
+        daemon.sync()
+        daemon.wait_until(lambda _: self.person_rules.exists(), "the person's rules file")
+        daemon.stop()
+
+    @property
+    def person_rules(self) -> Path:
+        """The file for every session."""
+        return self.daemon.home / ".claude" / "rules" / "tacitd.md"
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """The directories in which sessions are tried."""
+        app = self.daemon.project
+        return {
+            "root": Place(app, app),
+            "module": Place(app / MODULE, app),
+            "other folder": Place(app / "web", app),
+            "linked worktree": Place(self.worktree, self.worktree),
+            "its module": Place(self.worktree / MODULE, self.worktree),
+            "without git": Place(self.plain, self.plain),
+            "its module, without git": Place(self.plain / MODULE, self.plain),
+        }
+
+    def close(self) -> None:
+        """What must hold after every scenario."""
+        self.daemon.finish()
+
+
+def run_session(
+    world: LearnedWorld,
+    box: Path,
+    client: Path,
+    mode: str,
+    place: Place,
+    settings: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """Run one session of a client. `mode`: `p` or `terminal`. `box`: an empty directory. `settings`: the person's."""
+    home = world.daemon.home
+    _forget_sessions(home)
+    if settings is not None:
+        (home / ".claude" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    _accept_everything(home, [one.cwd for one in world.places.values()])
+    api = FakeApi(box)
+    env = client_environment(home, api.url)
+    prompt = f"Look. [[tool:Read {json.dumps({'file_path': str(place.tree / READ)})}]] [[reply:done]]"
+    dialog = ""
+    try:
+        if mode == "p":
+            command = [str(client), "-p", prompt, "--model", "haiku", "--allowedTools", "Read"]
+            done = subprocess.run(
+                command, cwd=place.cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+                check=False,
+            )  # fmt: skip
+            assert done.stdout.strip() == "done", done.stdout + done.stderr
+        else:
+            dialog = _type_prompt(client, home, place, env, prompt, api)
+        asked = _conversation(api)
+    finally:
+        api.close()
+    assert len(asked) >= 2 or dialog, f"{len(asked)} requests"
+    if not asked:
+        return Loaded(_count_lines(None), _count_lines(None), dialog)
+    return Loaded(_count_lines(asked[0]), _count_lines(asked[-1]), dialog)
+
+
+def _type_prompt(
+    client: Path, home: Path, place: Place, env: Mapping[str, str], prompt: str, api: FakeApi
+) -> str:
+    with RealClient(client, home, place.cwd, env, ("--allowedTools", "Read")) as terminal:
+        screen = terminal.screen()
+        dialog = next((text for text in DIALOGS if text in screen), "")
+        if not dialog:
+            terminal.enter(prompt)
+            _press_enter_until_asked(terminal, api)
+            wait_for(lambda: len(_conversation(api)) >= 2, 60, "the answer to the read", terminal.screen)
+            screen = terminal.screen()
+            dialog = next((text for text in DIALOGS if text in screen), "")
+            threading.Event().wait(0.5)  # the last request is written completely
+    return dialog
+
+
+def _press_enter_until_asked(terminal: RealClient, api: FakeApi) -> None:
+    """A busy client takes the Enter that follows a long text for a part of a paste."""
+    for _ in range(5):
+        with suppress(TimeoutError):
+            wait_for(lambda: _conversation(api), 6, "a request")
+            return
+        terminal.tmux("send-keys", "-t", "c", "Enter")
+
+
+def _forget_sessions(home: Path) -> None:
+    """Remove what other clients left in the home, so that each finds only the person's rules."""
+    for path in [*home.glob(".claude.json*"), *(home / ".claude").iterdir()]:
+        if path.name == "rules":
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _accept_everything(home: Path, directories: list[Path]) -> None:
+    """Past the first-run questions: theme, key, trust in each directory."""
+    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    said: dict[str, Any] = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "lastOnboardingVersion": VERSION,
+        "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        "projects": {str(one.resolve()): trusted for one in directories},
+    }
+    (home / ".claude.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+def _conversation(api: FakeApi) -> list[Request]:
+    """The requests of the conversation, without those for titles and the like, which offer no tools."""
+    try:
+        return [one for one in api.requests() if one.body.get("tools")]
+    except ValueError:  # a request is still being written
+        return []
+
+
+def _count_lines(request: Request | None) -> dict[str, int]:
+    """How often each learned line is in a request; never, if there was none."""
+    lines = [x.strip() for x in request.text.splitlines()] if request is not None else []
+    return {name: lines.count(f"- {name}") for name in (PROJECT_LINE, MODULE_LINE, PERSON_LINE)}

@@ -1,0 +1,93 @@
+"""What was learned arrives wherever the person works: real clients, in each kind of directory, `-p` and in a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real_install import need_terminal, real_client
+from real_reach import MODULE_LINE, PERSON_LINE, PROJECT_LINE, LearnedWorld, run_session
+
+pytest_plugins = ["real_asked"]
+pytestmark = [pytest.mark.real_client, pytest.mark.timeout(900)]
+
+WITH_AGENTS = ("module", "its module, without git")
+"""The places with an AGENTS.md: a linked work tree has the copies of the rules only."""
+VERSIONS = ("2.0.76", "2.1.63", "2.1.197", "2.1.328")
+
+
+@pytest.fixture(scope="module", params=["CLAUDE.md", "no CLAUDE.md"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LearnedWorld]:
+    """Projects with and without a CLAUDE.md, in which the daemon has learned."""
+    made = LearnedWorld(tmp_path_factory.mktemp("world"), claude_md=request.param == "CLAUDE.md")
+    yield made
+    made.close()
+
+
+def arrives_on_reading(version: str, mode: str, place: str) -> bool:
+    """Whether the client attaches a module's lines after a read in it: see docs/reach.md."""
+    if version == "2.0.76":
+        return True
+    if version == "2.1.63" and mode == "p":
+        return False
+    return place != "other folder"
+
+
+def arrives_at_start(version: str, place: str, *, claude_md: bool) -> bool:
+    """Whether a module's lines are in the first request already.
+
+    2.0.76 does not know `paths:`. 2.1.328 loads the AGENTS.md of the session's directory if there is no CLAUDE.md.
+    """
+    return version == "2.0.76" or (version == "2.1.328" and not claude_md and place in WITH_AGENTS)
+
+
+@pytest.mark.parametrize("mode", ["p", "terminal"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_learned_lines_arrive(world: LearnedWorld, tmp_path: Path, version: str, mode: str) -> None:
+    """The project's and the person's lines are in the first request exactly once, without a dialog; the module's after a
+    read in it."""
+    client = real_client(version)
+    if mode == "terminal":
+        need_terminal()
+    wrong: list[str] = []
+    for number, (name, place) in enumerate(world.places.items()):
+        box = tmp_path / str(number)
+        box.mkdir()
+        found = run_session(world, box, client, mode, place)
+        started = arrives_at_start(version, name, claude_md=world.claude_md)
+        if (
+            found.dialog
+            or found.first[PROJECT_LINE] != 1
+            or found.first[PERSON_LINE] != 1
+            or (found.first[MODULE_LINE] > 0) != started
+            or (found.last[MODULE_LINE] > 0) != (started or arrives_on_reading(version, mode, name))
+        ):
+            wrong.append(f"{name}: {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "excluded", ["**/tacitd-learned.md", "**/rules/tacitd.md", "**/.claude/rules/**", ""]
+)
+@pytest.mark.parametrize("version", ["2.1.63", "2.1.328"])
+def test_the_command_says_what_arrives(
+    world: LearnedWorld, tmp_path: Path, version: str, excluded: str
+) -> None:
+    """`tacitd reach` lists exactly what the client loads, also with `claudeMdExcludes`."""
+    settings = world.daemon.home / ".claude" / "settings.json"
+    for number, name in enumerate(("root", "other folder")):
+        box, place = tmp_path / str(number), world.places[name]
+        box.mkdir()
+        found = run_session(world, box, real_client(version), "p", place, {"claudeMdExcludes": [excluded]})
+        assert settings.exists()
+        said = json.loads(world.daemon.cli("reach", str(place.cwd), "--json").stdout)
+        kinds = {one["kind"] for one in said["loads"] if one["when"] == "start"}
+        assert ("project" in kinds, "person" in kinds) == (
+            found.first[PROJECT_LINE] == 1,
+            found.first[PERSON_LINE] == 1,
+        ), said
+        if version == "2.1.328":
+            read = {one["kind"] for one in said["loads"] if one["when"] == "read"}
+            assert (read == {"module"}) == (found.last[MODULE_LINE] > 0), said
