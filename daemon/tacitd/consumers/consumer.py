@@ -45,7 +45,6 @@ FREQUENT = 3600.0
 """Seconds: a run of a job with a shorter interval leaves no record if it did nothing. `save_jobs` keeps the last one."""
 MESSAGES_KEY = "tell"
 """The key in a commit's data for messages to other handlers, by their names."""
-_NOWHERE = Position(-1, 0)
 
 
 @dataclass(slots=True)
@@ -366,7 +365,7 @@ class Consumer:
         """An event without records is handled: the end of a session (`mark`: `handled_upto` when it was offered), or a
         job (`name`: the job's). Raises OSError, LogDamagedError; then nothing was committed."""
         with self.lock:
-            record = self._make_record(event, stream, stream.position if stream else _NOWHERE)
+            record = self._make_record(event, stream)
             record |= {"s": name, "d": dict(data)}
             if event == "SessionEnded" and stream is not None:
                 record["e"] = max(stream.end_handled_upto, stream.handled_upto if mark is None else mark)
@@ -380,10 +379,11 @@ class Consumer:
                 self.handled_messages.add(name)
             return commit
 
-    def _make_record(self, event: str, stream: Cursor | None, at: Position) -> dict[str, Any]:
+    def _make_record(self, event: str, stream: Cursor | None, at: Position | None = None) -> dict[str, Any]:
         now = self.clock.now()
         if stream is None:
             return {"k": "done", "at": now, "ev": event, "t": "", "o": -1}
+        at = at or stream.position
         return {**make_position_record(stream, now), "k": "done", "ev": event, "o": at.offset, "c": at.crc}
 
     def save_positions(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support_engine import Scripted
-from tacitd.consumers.compaction import KEEP_DATA, KEEP_GONE, compact_log
+from tacitd.consumers.compaction import IDS, LARGE, compact_log
 from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.events import Prompt
 from tacitd.files.log import Log
@@ -18,6 +18,7 @@ from tacitd.state.pathnames import encode_path
 from tacitd.testing import FakeClock
 
 PATH = Path("/t/a.jsonl")
+DAY = 86400.0
 JOBS = (Job("minutely", 60.0), Job("nightly", 86400.0))
 
 
@@ -71,7 +72,9 @@ def test_every_transcript_of_the_first_start_counts_as_read(tmp_path: Path, coun
         assert len(records(one)) == before
 
 
-@pytest.mark.parametrize("kind", ["Due", "SessionEnded", "SessionStarted", "SourceChanged", "Told", "Zzz"])
+@pytest.mark.parametrize(
+    "kind", ["Aaa", "Due", "SessionEnded", "SessionStarted", "SourceChanged", "Told", "Zzz"]
+)
 def test_each_event_changes_what_it_is_about(tmp_path: Path, kind: str) -> None:
     """A job's time, a message's id and the end of a session are kept apart, live and after a restart."""
     consumer = make(tmp_path)
@@ -184,11 +187,12 @@ def test_a_compaction_keeps_what_is_exactly_at_its_limit(tmp_path: Path) -> None
     old, gone, fresh = (consumer.get_cursor(Path(f"/t/{name}")) for name in ("old", "gone", "fresh"))
     consumer.commit(old, Position(10, 1), [prompt(1)], {"n": 1})
     consumer.commit(old, Position(20, 1), [prompt(2)], {})
-    clock.advance(KEEP_DATA - KEEP_GONE)
+    clock.advance(340 * DAY)
     consumer.commit(gone, Position(10, 1), [prompt(3)], {"n": 3})
-    clock.advance(KEEP_GONE)
+    clock.advance(60 * DAY)
     consumer.commit(consumer.get_cursor(PATH), Position(10, 1), [prompt(4)], {})
-    assert compact_log(consumer, lambda path: path == PATH, large=0)
+    assert (LARGE, IDS) == (8_388_608, 1000)
+    assert compact_log(consumer, lambda path: path in (PATH, fresh.path), large=0)
     again = make(tmp_path, clock)
     assert set(again.cursors) == {gone.path, PATH} and fresh.path not in again.cursors
     assert [one["d"] for one in records(again, "kept")] == [{"n": 1}, {"n": 3}]

@@ -115,6 +115,7 @@ def test_a_compaction_keeps_what_is_no_old_call(tmp_path: Path, clock: FakeClock
     budget = make(tmp_path, clock)
     budget.allow_again(["u1"])
     assert call(budget) is None
+    assert KEPT == 62 * 86400.0
     for number in range(2):
         clock.advance(KEPT)
         begun = budget.begin_call("other", "fast", "extraction")
