@@ -95,10 +95,14 @@ def store_finding(
     prompts, words = tuple(map(str, told.get("prompts", ()))), tuple(map(str, told.get("words", ())))
     sessions = [str(one) for one in told.get("sessions", ())] or [session]
     facts = [str(fact) for fact in told.get("facts", ())]
+    # Messages that were committed by an older version do not tell which facts are corrections.
+    corrections = [str(fact) for fact in told.get("corrected", facts)]
     for found in told.get("found", ()):
         again = [str(id) for id in found.get("again", ())]
-        record_corrections(store, facts, again, sessions[-1], at)
-        drafts = [Draft(str(text), str(scope)) for text, scope in found.get("drafts", ())]
+        record_corrections(store, corrections, again, sessions[-1], at)
+        # A lesson is made of a correction only (SPEC E-30). What somebody likes or a thing is becomes a line.
+        given = found.get("drafts", ()) if corrections or "corrected" not in told else ()
+        drafts = [Draft(str(text), str(scope)) for text, scope in given]
         made = store_drafts(
             store, drafts, Provenance(sessions[-1], at, project, prompts, words or tuple(facts))
         )

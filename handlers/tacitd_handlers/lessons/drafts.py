@@ -27,7 +27,7 @@ LONGEST = 400
 SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 _KEY = re.compile(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
 _GOES_ON = re.compile(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
@@ -98,7 +98,6 @@ def prompt_addition(folded: FoldedLessons | None = None, project_scope: str = ""
     told = [
         lesson for lesson in lessons if lesson.is_active and lesson.scope in (scopes.GLOBAL, project_scope)
     ]
-    told += [lesson for lesson in lessons if lesson.is_active and lesson not in told][-SHOWN // 2 :]
     values = {
         "{project_scope}": project_scope or "the project's folder name",
         "{in_force}": _fenced(told[-SHOWN:]),
@@ -134,8 +133,9 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
 
 
 def parse_again(answer: str) -> tuple[str, ...]:
-    """The ids that the answer's AGAIN lines list as corrected once more."""
-    found = (match for line in answer.splitlines() if (match := _KEY.match(line)) and match[1] == "AGAIN")
+    """The ids that the answer's REPEATED lines list as corrected once more. Earlier prompts asked for AGAIN."""
+    matches = (match for line in answer.splitlines() if (match := _KEY.match(line)))
+    found = (match for match in matches if match[1] in ("REPEATED", "AGAIN"))
     ids = (part for match in found for part in re.findall(r"\d+", match[2]))
     return tuple(dict.fromkeys(id for id in ids if number_of(id) is not None))
 
@@ -196,7 +196,7 @@ def record_corrections(
 ) -> tuple[str, ...]:
     """Store the evidence of one session about active lessons, and return the ids of those corrected again.
 
-    `facts` are the session's synthesised facts, `again` the ids of the answer's AGAIN lines, `at` seconds since 1970,
+    `facts` are the session's synthesised facts, `again` the ids of the answer's REPEATED lines, `at` seconds since 1970,
     UTC. Call it once for each session, before `take`: it also notes that the session was examined, which makes "not
     corrected again" a known fact. Raises OSError, LogDamagedError.
     """

@@ -346,8 +346,8 @@ def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
         assert (one.sessions, one.again, one.loaded) == (sessions, 0 if sessions else None, None)
 
 
-def test_the_prompt_names_what_holds_here_before_the_rest() -> None:
-    """SPEC E-30, cost: of many lessons the prompt has all of the project and global, and the newest of the others."""
+def test_the_prompt_names_only_what_holds_here() -> None:
+    """SPEC E-30, cost: of many lessons the prompt has those of the project and the global ones."""
     scopes = ["app", "global", *["other"] * 98]
     lessons = {
         f"{n:03d}": Lesson(f"{n:03d}", scope, "ai", "active", "", parse_pattern(TMUX))
@@ -355,4 +355,4 @@ def test_the_prompt_names_what_holds_here_before_the_rest() -> None:
     }
     text = prompt_addition(FoldedLessons(lessons), "app")
     named = [line[:3] for line in text.splitlines() if line.endswith(TMUX)]
-    assert named == ["001", "002", *(f"{n:03d}" for n in range(71, 101))]
+    assert named == ["001", "002"]

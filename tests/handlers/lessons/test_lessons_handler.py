@@ -16,6 +16,7 @@ from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import draft_extension, lesson_paths, load_counts
 from tacitd_handlers.lessons import make_plugin as lessons_slice
 from tacitd_handlers.lessons.context import LINES, build_section, scope_of
+from tacitd_handlers.lessons.drafts import load_template, parse_again
 from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
@@ -185,6 +186,26 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
         assert draft_extension.store_finding(store, told, session, store.clock.now(), "/p") == ()
         assert lessons.json("stats")["lessons"][0]["corrected_again"] == again
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
+
+
+@pytest.mark.parametrize(("corrected", "added"), [(["Read tmux.conf first"], ("001",)), ([], ())])
+def test_a_lesson_is_made_of_a_correction_only(
+    lessons: Lessons, corrected: list[str], added: tuple[str, ...]
+) -> None:
+    """SPEC E-30: a draft from facts without a correction is dropped; the facts became lines."""
+    text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
+    told = {
+        "found": [{"drafts": [[text, "global"]]}],
+        "facts": ["Read tmux.conf first"],
+        "corrected": corrected,
+    }
+    assert draft_extension.store_finding(lessons.store, told, "s-1", 0.0, "/p") == added
+
+
+def test_a_repeated_lesson_has_a_word_of_its_own() -> None:
+    """SPEC E-30: AGAIN means a known fact in Stage 1; answers to earlier prompts still count."""
+    assert parse_again("REPEATED: 006, 7\nAGAIN: 008") == ("006", "7", "008")
+    assert "\nREPEATED: 000\n" in load_template() and "AGAIN" not in load_template()
 
 
 def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:

@@ -424,6 +424,7 @@ def _build_messages(inputs: SynthesisInput, answered: SynthesisAnswer) -> dict[s
         "sessions": cause["sessions"],
         "prompts": cause["prompts"],
         "facts": list(inputs.facts),
+        "corrected": [fact.text for fact in inputs.numbered if fact.is_new and fact.corrections],
         "words": list(inputs.origins.words),
     }
     return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
