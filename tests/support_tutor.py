@@ -92,3 +92,51 @@ def make_store(box: Path, clock: FakeClock | None = None) -> TutorStore:
     return TutorStore(
         TutorPaths(box / "tutor", box / "locks"), clock or FakeClock(), lambda: f"{next(numbers):04x}"
     )
+
+
+COURSE = """\
+level: beginner
+nodes:
+  - node_id: one
+    title: Node one
+    objectives: [{id: base, text: Know the base}]
+  - node_id: two
+    title: Node two
+    prerequisites: [one]
+    objectives:
+      - {id: first, text: Name the first thing}
+      - {id: second, text: Name the second thing}
+"""
+"""A graph that the answers of `CLIENT_ANSWERS` fit."""
+_CHOICE = '{"q": "Which is right?", "type": "mcq", "choices": ["left", "right"], "answer": "B"%s}'
+CLIENT_ANSWERS = {
+    "You create prerequisite checks": '{"questions": [' + _CHOICE % "" + "]}",
+    "You create micro-quizzes": '```json\n{"questions": [' + _CHOICE % "" + "]}\n```",
+    "end-of-session test": '{"questions": ['
+    + _CHOICE % ', "objective_ids": ["first"]'
+    + ', {"q": "Say it shortly.", "type": "short", "answer": "so", "objective_ids": ["second"]}]}',
+    "rigorous grader": '{"objective_scores": [{"id": "first", "score": 0.9}, {"id": "second", "score": 0.6}]}',
+    "Rule 1, without the question": "This is about two things.",
+    "The learner chose the summary": "The base is the base.",
+    "one short Socratic question": "What do you know?",
+    "Judge the learner's answer": '{"eval": "Incorrect", "feedback": "It is right.", "next": "Next objective"}',
+    "explain the pieces": "It is **so**, because it is.",
+    "failed micro-quizzes twice": "Again: it is so.",
+    "closing greeting": "Strength: the first thing. Weakest: the second thing.",
+}
+"""What a stand-in for the client answers to the tutor's prompts, by words of the prompt."""
+TYPED = ("quiz", "b", "nothing", "b", "still nothing", "a", "b", "so")
+"""The learner's answers of a whole session on node `two` with these answers: check, two objectives, test."""
+
+
+def write_course(project: Path) -> Path:
+    """Write the graph into a project's `tutor/`."""
+    folder = project / "tutor"
+    folder.mkdir()
+    (folder / "course.yaml").write_text(COURSE)
+    return folder / "course.yaml"
+
+
+def client_rules() -> list[dict[str, str]]:
+    """The rules of the stand-in for `claude`."""
+    return [{"match": match, "reply": reply} for match, reply in CLIENT_ANSWERS.items()]

@@ -1,0 +1,163 @@
+"""The commands, in this process, with a stand-in for claude and without a daemon (SPEC section T)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_claude import StandIn, install_stand_in
+from support_cli import Cli
+from support_tutor import TYPED, client_rules, write_course
+from tacitd.files.locks import acquire_lock
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def project(cli: Cli) -> Path:
+    root = cli.home / "app"
+    (root / ".git").mkdir(parents=True)
+    write_course(root)
+    return root
+
+
+@pytest.fixture
+def claude(cli: Cli, tmp_path: Path) -> StandIn:
+    made = install_stand_in(tmp_path / "bin", client_rules())
+    cli.set(PATH=f"{made.directory}:/usr/bin:/bin", TACITD_BUDGET__CALLS_PER_MINUTE="1000")
+    return made
+
+
+def typed(*answers: str) -> str:
+    return "".join(f"{one}\n" for one in answers)
+
+
+def sessions(cli: Cli) -> list[Path]:
+    return sorted((cli.home / ".local/share/tacitd/tutor/sessions").glob("*.md"))
+
+
+def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) -> None:
+    """SPEC T-08 to T-20: an estimate first, the scores at the end, mastery, a readable log; calls within the budget's log."""
+    said = cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
+    assert said.code == 0, said
+    assert "model calls, $" in said.out and "the tutor may spend $0.50 a day" in said.out
+    assert "- 0.90 Name the first thing" in said.out and "Weakest: Name the second thing" in said.out
+    rows = {row["node"]: row for row in cli.run("tutor", "map", "--json", cwd=project).json}
+    assert rows["two"]["mean"] == 0.75 and rows["two"]["mastered"]
+    (row,) = cli.run("tutor", "history", "--json").json
+    assert row["outcome"] == "finished" and Path(row["log"]).read_text().count("Learner (") == len(TYPED)
+    assert "learn   course/one" in cli.run("tutor", "suggest", cwd=project).out
+    budget = (cli.state / "budget.jsonl").read_text()
+    assert budget.count('"purpose":"tutor"') == len(claude.calls()) and str(project) in budget
+    assert "[x] two" in cli.run("tutor", "map", cwd=project).out
+
+
+def test_a_session_is_resumed_where_the_input_ended(cli: Cli, project: Path, claude: StandIn) -> None:
+    """SPEC T-21, T-24: end of file saves and leaves; a second start is refused with the command that continues."""
+    first = cli.run("tutor", "start", "two", typed=typed(*TYPED[:3]), cwd=project)
+    assert first.code == 0 and "The session is saved" in first.out
+    again = cli.run("tutor", "start", "two", cwd=project)
+    assert again.code == 2 and "tacitd tutor resume" in again.err
+    done = cli.run("tutor", "resume", typed=typed(*TYPED[3:]), cwd=project)
+    assert done.code == 0 and "0.90 Name the first thing" in done.out
+    assert cli.run("tutor", "resume").code == 2
+
+
+def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
+    """SPEC T-21: with its test over what was covered; or discarded without a grade."""
+    cli.run("tutor", "start", "two", typed=typed("skip", "nothing", "b", "x"), cwd=project)
+    claude.rules([rule for rule in client_rules() if "grader" not in rule["match"]])
+    ended = cli.run("tutor", "end", typed=typed("b", "so"))
+    assert "Not graded yet" in ended.out
+    cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project)
+    assert "mastery is unchanged" in cli.run("tutor", "end", "--discard").err
+    assert cli.run("tutor", "grade").code == 75
+    claude.rules(client_rules())
+    graded = cli.run("tutor", "grade")
+    assert graded.code == 0 and "0.90  Name the first thing" in graded.err
+    assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("logged-out", "not logged in"), ("credit", "no credit"), ("garbage", "bad answer")]
+)
+def test_a_client_that_does_not_answer(
+    cli: Cli, project: Path, claude: StandIn, fault: str, words: str
+) -> None:
+    """DESIGN "Model": one sentence, the session saved, exit code 75; it continues when the client answers."""
+    claude.rules([{"match": "You create micro-quizzes", "fault": fault}, *client_rules()])
+    said = cli.run("tutor", "start", "two", typed=typed("skip", "nothing"), cwd=project)
+    assert said.code == 75 and f"The model does not answer: {words}" in said.out
+    assert "`tacitd tutor resume` continues here" in said.out
+    claude.rules(client_rules())
+    assert cli.run("tutor", "resume", typed=typed("b", "x", "b", "b", "so")).code == 0
+
+
+def test_without_claude(cli: Cli, project: Path) -> None:
+    """DESIGN "Model": the client is absent."""
+    said = cli.run("tutor", "start", "two", cwd=project)
+    assert said.code == 75 and "absent" in said.out and "install Claude Code" in said.out
+
+
+def test_the_tutors_part_of_the_budget(cli: Cli, project: Path, claude: StandIn) -> None:
+    """The limit is reached in the middle: a sentence with the amount, and the session is saved."""
+    cli.set(TACITD_TUTOR__USD_PER_DAY="0.002")
+    said = cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
+    assert said.code == 75 and "of $0.00 a day for `tutor` spent" in said.out and len(sessions(cli)) == 1
+    cli.set(TACITD_TUTOR__USD_PER_DAY="0.5")
+    assert "Continuing: Node two" in cli.run("tutor", "resume").out
+
+
+def test_a_changed_graph(cli: Cli, project: Path, claude: StandIn) -> None:
+    """The session goes on with the node as it was, and says so; so it does when the graph is gone or broken."""
+    cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project)
+    file = project / "tutor" / "course.yaml"
+    file.write_text(file.read_text().replace("Name the first thing", "Name another thing"))
+    said = cli.run("tutor", "resume", typed="")
+    assert "The graph was changed" in said.out and "Name the first thing" in said.out
+    file.write_text("nodes: [")
+    assert "gone or has faults" in cli.run("tutor", "resume", typed="").out
+
+
+def test_a_session_that_is_open_in_another_terminal(cli: Cli, project: Path, claude: StandIn) -> None:
+    """SPEC T-24: exit code 69 and the process that has it."""
+    cli.run("tutor", "start", "two", cwd=project)
+    id = sessions(cli)[0].stem
+    with acquire_lock(cli.state / "handlers" / "tutor" / "locks" / f"{id}.lock"):
+        said = cli.run("tutor", "resume")
+    assert said.code == 69 and "is open in process" in said.err
+
+
+def test_graph_check_names_file_and_line(cli: Cli, project: Path) -> None:
+    """SPEC T-02."""
+    file = project / "tutor" / "course.yaml"
+    good = cli.run("tutor", "graph", "check", file)
+    assert good.code == 0 and "2 nodes, 3 objectives" in good.err and "warning" in good.out
+    file.write_text(file.read_text().replace("prerequisites: [one]", "prerequisites: [two, gone]"))
+    bad = cli.run("tutor", "graph", "check", file)
+    assert bad.code == 1 and f"{file}:6: these nodes are prerequisites of each other: two -> two" in bad.out
+    assert "gone" in bad.out and cli.run("tutor", "graph", "show", file).code == 1
+    assert f"{file}:6" in cli.run("tutor", "map", cwd=project).err
+
+
+def test_graph_show_draws_the_map(cli: Cli, project: Path) -> None:
+    """Readable without colour: boxes, scores, prerequisites, a legend."""
+    said = cli.run("tutor", "graph", "show", project / "tutor" / "course.yaml")
+    assert (
+        "[ ] one" in said.out
+        and "[-] two" in said.out
+        and "after: one" in said.out
+        and "\x1b" not in said.out
+    )
+
+
+def test_before_anything_was_learned(cli: Cli) -> None:
+    """The samples are offered, and nothing is created by looking."""
+    assert "git-internals" in cli.run("tutor", "map").out
+    assert cli.run("tutor", "history").err.startswith("no sessions yet")
+    assert cli.run("tutor", "grade").code == 0 and cli.run("tutor", "start", "nowhere").code == 2
+    assert not (cli.home / ".local/share").exists()
