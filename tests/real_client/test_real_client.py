@@ -171,7 +171,7 @@ def price(machine: Machine, model: str, words: str) -> float:
 
 
 def the_next_session_knows(machine: Machine) -> None:
-    """The pointer `.claude/rules/tacitd-learned.md`: what was learned stands in the very first request."""
+    """The mirror `.claude/rules/tacitd-learned.md`: what was learned is in the first request."""
     before = len(machine.asked_by_person())
     with machine.person() as client:
         client.say(QUESTION)

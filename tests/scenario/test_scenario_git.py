@@ -30,13 +30,15 @@ def test_nothing_is_published_until_it_is_shared(make: MakeDaemon) -> None:
     learn(daemon, "Prefers amber-1")
     assert daemon.learned == ["Prefers amber-1"]
     assert (daemon.project / "src" / "AGENTS.md").exists()
-    assert (daemon.project / ".claude" / "rules" / "tacitd-learned.md").read_text() == "@../../LEARNED.md\n"
+    rules = daemon.project / ".claude" / "rules"
+    assert "\n- Prefers amber-1\n" in (rules / "tacitd-learned.md").read_text()
+    assert "\n- Prefers amber-1 in src\n" in (rules / "tacitd" / "src.md").read_text()
     assert daemon.git("status", "--porcelain") == ""
     assert daemon.cli("share", str(daemon.project)).returncode == 0
     seen = daemon.git("status", "--porcelain", "-uall").split()
     assert "LEARNED.md" in seen
     assert "src/AGENTS.md" in seen
-    assert not [name for name in seen if name.startswith("tmp/")]
+    assert not [name for name in seen if name.startswith(("tmp/", ".claude"))]
     learn(daemon, "Prefers basalt-2")
     assert "LEARNED.md" in daemon.git("status", "--porcelain")
     assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
@@ -101,5 +103,8 @@ def test_a_linked_worktree_learns_for_the_main_one(make: MakeDaemon) -> None:
     daemon.type_("s1", "Prefers amber-1", linked)
     daemon.synthesize()
     assert daemon.learned == ["Prefers amber-1"]
-    assert sorted(path.name for path in linked.iterdir()) == [".git"]
+    assert sorted(path.name for path in linked.iterdir()) == [".claude", ".git"]
+    mirror = ".claude/rules/tacitd-learned.md"
+    assert (linked / mirror).read_text() == (daemon.project / mirror).read_text()
+    assert daemon.git("-C", str(linked), "status", "--porcelain", "-uall") == ""
     assert daemon.git("status", "--porcelain") == ""

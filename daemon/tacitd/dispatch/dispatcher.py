@@ -92,7 +92,8 @@ class Dispatcher:
                 self.outcomes.rescue.keep_prompts(name, prompts, why)
 
     def post_event(self, event: Event, only: str | None = None) -> None:
-        """Queue an event without records, for every handler or for one of them."""
+        """Queue an event without records, for every handler or for one of them, and watch the sources of its project."""
+        self.watched_files.watch_project(getattr(event, "project", None))
         self.work_queue.post_event(event, only)
 
     def make_all_due(self) -> None:

@@ -24,29 +24,45 @@ class WatchedFiles:
         self._stamps: dict[tuple[str, Path, Path], FileStamp] = {}
         self.projects: dict[Path, Project] = {}
 
-    def watch_project(self, project: Project | NoProject) -> None:
+    def watch_project(self, project: Project | NoProject | None) -> None:
         """Watch a project's sources from now on; if the project has changed (`git init`), also the ones that it gained."""
         if isinstance(project, Project) and self.projects.get(project.root) != project:
             self.projects[project.root] = project
             for name, consumer in self._consumers.items():
-                for path in _list_sources(consumer, project):
+                for path in _list_sources(consumer, project) or ():
                     self._stamps.setdefault((name, project.root, path), _read_stamp(path))
 
     def poll_changes(self) -> Iterator[tuple[str, SourceChanged]]:
         """Yield (handler, event) for each source that has changed."""
+        self._watch_new_sources()
         for (name, root, path), before in list(self._stamps.items()):
             now = _read_stamp(path)
             if now != before:
                 self._stamps[name, root, path] = now
                 yield name, SourceChanged(self.projects[root], path)
 
+    def _watch_new_sources(self) -> None:
+        """Watch the files that a handler has named since. Those that it names no more are watched no more."""
+        known: dict[tuple[str, Path], list[Path]] = {}
+        for name, root, path in self._stamps:
+            known.setdefault((name, root), []).append(path)
+        stamps: dict[tuple[str, Path, Path], FileStamp] = {}
+        for name, consumer in self._consumers.items():
+            for root, project in self.projects.items():
+                listed = _list_sources(consumer, project)
+                for path in listed if listed is not None else known.get((name, root), ()):
+                    key = (name, root, path)
+                    stamps[key] = self._stamps[key] if key in self._stamps else _read_stamp(path)
+        self._stamps = stamps
 
-def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path]:
+
+def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path] | None:
+    """The sources that a handler names now; None if it fails."""
     try:
         return list(consumer.handler.sources(project))
     except Exception as error:  # noqa: BLE001  a failing handler affects no other
         logger.opt(exception=error).warning("{} cannot name its sources", consumer.name)
-        return []
+        return None
 
 
 def _read_stamp(path: Path) -> FileStamp:

@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.files.history_fold import FoldedHistory
-from tacitd.files.operations import AppendLine, Effect, LineOperation, MakeFile, Operation, WriteFile
+from tacitd.files.operations import (
+    AppendLine,
+    Effect,
+    LineOperation,
+    MakeFile,
+    Operation,
+    RewriteFile,
+    WriteFile,
+)
 from tacitd.files.transaction_records import Transaction
 from tacitd.text.markdown import clean_line
 
@@ -138,5 +146,5 @@ def _reduce_record(record: Mapping[str, Any], numbers: Sequence[int]) -> dict[st
 
 
 def _without_text(value: Any) -> Any:
-    generated = isinstance(value, dict) and value.get("op") == WriteFile.name
+    generated = isinstance(value, dict) and value.get("op") in (WriteFile.name, RewriteFile.name)
     return value | {"text": ""} if generated else value

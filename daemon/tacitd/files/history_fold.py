@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.operations import Effect, Operation, WriteFile
+from tacitd.files.operations import Effect, Operation, RewriteFile, WriteFile
 from tacitd.files.provenance import LineHistory, fold_transaction
 from tacitd.files.transaction_records import (
     PendingTransaction,
@@ -134,4 +134,4 @@ def _without_texts(done: Transaction) -> Transaction:
 
 
 def _without_text(operation: Operation) -> Operation:
-    return replace(operation, text="") if isinstance(operation, WriteFile) else operation
+    return replace(operation, text="") if isinstance(operation, WriteFile | RewriteFile) else operation

@@ -9,6 +9,7 @@ A new operation is a subclass of `Operation` in `_CLASSES`; nothing else lists t
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -54,6 +55,8 @@ class Operation(ABC):
 
     name: ClassVar[str]
     """The operation's name in the history log."""
+    best_effort: ClassVar[bool] = False
+    """Whether a transaction goes on without it if its file cannot be changed now."""
 
     path: Path
 
@@ -98,7 +101,7 @@ class Operation(ABC):
 
 
 class LineOperation(Operation):
-    """An operation on the bullets of a Markdown file that people edit too."""
+    """An operation on the lines of a Markdown file that people edit too."""
 
     __slots__ = ()
 
@@ -228,6 +231,53 @@ class RemoveFile(Operation):
         return None, Effect("removed")
 
 
+def digest_of(data: bytes | None) -> str:
+    """The SHA-256 of a file's bytes in hexadecimal; "" if there is no file."""
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteFile(Operation):
+    """Set the content of a generated file if it is still the content that was seen, as `digest_of` returns it.
+
+    A person's edit since then is kept: the operation has no effect.
+    """
+
+    name = "rewrite"
+    best_effort = True
+
+    text: str
+    seen: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return (_encoded(self.text), Effect("written")) if digest_of(data) == self.seen else (data, NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawFile(Operation):
+    """Remove a generated file if it still has the content that was seen, as `digest_of` returns it."""
+
+    name = "withdraw"
+    best_effort = True
+
+    seen: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return (None, Effect("removed")) if digest_of(data) == self.seen else (data, NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBlock(LineOperation):
+    """Append lines of Markdown that are not bullets, after a blank line, unless the file has them."""
+
+    name = "block"
+
+    text: str
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        return markdown.append_block(data, self.text), Effect("appended")
+
+
 _CLASSES: tuple[type[Operation], ...] = (
     PutLine,
     SwapLine,
@@ -236,6 +286,9 @@ _CLASSES: tuple[type[Operation], ...] = (
     MakeFile,
     AppendLine,
     RemoveFile,
+    RewriteFile,
+    WithdrawFile,
+    AppendBlock,
 )
 _BY_NAME: dict[str, type[Operation]] = {each.name: each for each in _CLASSES}
 
@@ -244,14 +297,17 @@ def group_by_file(operations: Sequence[Operation]) -> Iterator[tuple[Operation, 
     """The operations in order, in runs that change one file and can therefore be applied in one edit of it."""
     run: list[Operation] = []
     for each in operations:
-        if run and (
-            each.path != run[0].path or isinstance(each, RemoveFile) or isinstance(run[0], RemoveFile)
-        ):
+        if run and (each.path != run[0].path or _is_alone(each) or _is_alone(run[0])):
             yield tuple(run)
             run = []
         run.append(each)
     if run:
         yield tuple(run)
+
+
+def _is_alone(operation: Operation) -> bool:
+    """Whether an operation is not applied in one edit with others."""
+    return isinstance(operation, RemoveFile) or operation.best_effort
 
 
 def apply_all(operations: Sequence[Operation], data: bytes | None) -> tuple[bytes | None, list[Effect]]:

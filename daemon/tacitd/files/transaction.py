@@ -36,6 +36,7 @@ from tacitd.files.operations import (
     LineOperation,
     Operation,
     RemoveFile,
+    WithdrawFile,
     apply_all,
     group_by_file,
 )
@@ -96,6 +97,8 @@ class History:
         OSError or FileRefusedError later if something changed after the checks. FileBusyError is raised while a file is
         being edited; for a file that just changed, this waits up to `busy_files.RESTLESS_LIMIT` seconds first, without holding
         the lock. A transaction that has begun then stays in `pending`.
+
+        An operation that is `best_effort` raises nothing of this. If it cannot be done, it is left out, or has no effect.
         """
         return retry_while_changing(lambda: self._run(root, operations, cause, key, also), self._sleep)
 
@@ -285,6 +288,7 @@ class History:
         key: str,
         also: tuple[Path, ...],
     ) -> Transaction:
+        operations = tuple(each for each in operations if self._is_possible(each, root, also))
         runs = list(group_by_file(operations))
         targets = [real_target(run[0], root, also, self._disk) for run in runs]
         self._clear_the_way(set(targets))
@@ -297,6 +301,17 @@ class History:
         self._append(intent_record(begun), sync=True)
         self._folded.begin(begun)
         return begun
+
+    def _is_possible(self, operation: Operation, root: Path, also: tuple[Path, ...]) -> bool:
+        """Whether an operation that is `best_effort` can be done now; True for any other. Writes nothing."""
+        if not operation.best_effort:
+            return True
+        try:
+            target = real_target(operation, root, also, self._disk)
+            self._clear_the_way({target})
+            return self._rehearse([(operation,)], [target]) != (NOTHING,)
+        except (FileRefusedError, OSError):
+            return False
 
     def _clear_the_way(self, targets: set[Path]) -> None:
         """Finish the open transactions on the same files first, so that changes are applied in order.
@@ -358,7 +373,7 @@ class History:
         before = len(effects)
         try:
             for run in group_by_file(begun.operations[before:]):
-                effects += self._apply(run, begun)
+                effects += self._apply(run, begun) if not run[0].best_effort else self._try(run, begun)
             paths = [
                 each.path
                 for each, effect in zip(begun.operations, effects, strict=True)
@@ -390,12 +405,23 @@ class History:
         ):  # kept in memory; only after a restart would the operations be repeated
             self._append(part_record(begun, effects))
 
+    def _try(self, run: tuple[Operation, ...], begun: Transaction) -> list[Effect]:
+        """Apply an operation that is `best_effort`: what cannot be done now has no effect, and holds nothing else up."""
+        try:
+            return self._apply(run, begun)
+        except (FileRefusedError, OSError):
+            return [NOTHING for _ in run]
+
     def _apply(self, run: tuple[Operation, ...], begun: Transaction) -> list[Effect]:
         """Apply operations on one file in one edit of it, and return their effects."""
         # Checked again, because a link may have been created since the first check.
         target = real_target(run[0], begun.root, begun.also, self._disk)
         if isinstance(run[0], RemoveFile):
             return [self._remove(target)]
+        if isinstance(run[0], WithdrawFile):
+            found = read_snapshot(target, self._disk)
+            _, effect = run[0].apply(found.data if found is not None else None)
+            return [effect if effect == NOTHING else self._remove(target)]
         effects: list[Effect] = []
 
         def change(data: bytes | None) -> bytes | None:

@@ -18,8 +18,15 @@ def make_plugin() -> Plugin:
         settings={
             "extraction": f"{here}.settings:ExtractionSettings",
             "synthesis": f"{here}.settings:SynthesisSettings",
+            "reach": "tacitd_handlers.shared.reach_settings:ReachSettings",
         },
-        jobs=(Job("recover", 600.0, at_start=True), Job("synthesize"), Job("init"), Job("retry")),
+        jobs=(
+            Job("recover", 600.0, at_start=True),
+            Job("synthesize"),
+            Job("init"),
+            Job("retry"),
+            Job("mirror"),
+        ),
         lanes=2,
         gather=f"{here}.settings:choose_gather",
         footprint=f"{here}.learning_files:learning_footprint",
@@ -45,6 +52,11 @@ def make_plugin() -> Plugin:
                 "Care",
             ),
             "exclude": (f"{here}.link:exclude", "Stop writing in a project.", "Care"),
+            "trust": (
+                f"{here}.trust_command:trust",
+                "Show the text that came with a project to its sessions.",
+                "Care",
+            ),
         },
         context=f"{here}.context:build_section",
         context_order=90,  # the short sections come first: the learned lines take the rest of the budget

@@ -29,10 +29,10 @@ from tacitd.events import (
 )
 from tacitd.files import git
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.learning import visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap, SummaryFocus
 from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import learned_notices
+from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
@@ -51,6 +51,7 @@ SILENCE_LIMIT = 50
 RECOVER = "recover"
 INIT = "init"
 RETRY = "retry"
+MIRROR = "mirror"
 """Names of the handler's jobs. `SYNTHESIZE` is another."""
 
 
@@ -92,6 +93,7 @@ class LearningHandler(BaseHandler):
         """Why a project's synthesis was refused. It is a degradation already, so `status` does not repeat it."""
         self._ownership: RawOwnership
         self._bootstrap: Bootstrap
+        self._mirrors: Mirrors
         self._synthesis: Synthesizer
         self._refusals: RefusalLog
         self._tools: Tools
@@ -110,8 +112,9 @@ class LearningHandler(BaseHandler):
         self._bootstrap = Bootstrap(tools.home, self._ownership, tools.disk)
         self._refusals = RefusalLog(tools.home, tools.disk)
         self._load_refusals(tools)
+        self._mirrors = Mirrors(tools.home, tools.clock, self._state.first_written_at.keys(), tools.disk)
         self._synthesis = Synthesizer(
-            self._bootstrap, self._ownership, self._refusals, tools.home, tools.disk
+            self._bootstrap, self._ownership, self._refusals, self._mirrors, tools.home, tools.disk
         )
         for root in [root for root, made in self._state.waiting.items() if made]:
             self._project_raw(root, done_batches(tools.history, root))
@@ -292,6 +295,7 @@ class LearningHandler(BaseHandler):
 
     def _synthesize(self, project: Project, tools: Tools) -> Outcome:
         id = f"learning.file:{project.root}"
+        self._mirrors.keep_in_step(project, tools)  # what a person deleted in a mirror is not written again
         try:
             outcome = self._synthesis.synthesize_project(project, self._state, tools)
         except FileBusyError:
@@ -318,6 +322,9 @@ class LearningHandler(BaseHandler):
             case "retry", _:
                 self._retry(tools)
                 return Done()
+            case "mirror", Project() as project:
+                self._mirrors.keep_in_step(project, tools)
+                return Done(data=self._check_removals(project, tools))
             case "recover", _:
                 self._recover(tools)
                 return Done()
@@ -328,7 +335,7 @@ class LearningHandler(BaseHandler):
         self._note(project)
         if tools.write_mode(project) == "off":
             return Done()
-        init_project(project, tools)
+        init_project(project, tools, self._mirrors)
         made = self._bootstrap.refresh_summary(project, tools, ask=True, at_once=True)
         return Done(data={"kind": "summary", "project": str(project.root), "by": made.by})
 
@@ -343,6 +350,9 @@ class LearningHandler(BaseHandler):
         for project in self._known_projects(tools):
             if self._has_facts(project.root) and not tools.has_live_session(project):
                 tools.post(Due(SYNTHESIZE, project))
+        for root in self._mirrors.list_roots():
+            if root.is_dir():
+                tools.post(Due(MIRROR, Project(root, git.git_dir(root) is not None)))
 
     def _has_facts(self, root: Path) -> bool:
         """Whether facts wait in the project. True if its files cannot be inspected; its synthesis then reports why."""
@@ -385,6 +395,7 @@ class LearningHandler(BaseHandler):
         line that the user deleted would be dropped as known if it is learned again. Outcome: the start is handled as a
         change of LEARNED.md.
         """
+        self._mirrors.keep_in_step(project, tools, again=True)
         if tools.write_mode(project) == "off":
             return Done()
         return self._handle_source_change(
@@ -399,21 +410,29 @@ class LearningHandler(BaseHandler):
         """
         project, files = event.project, ProjectPaths(event.project.root)
         data: Mapping[str, Any] = {}
-        if event.path in (files.learned_file, _reflog(project)):
-            data = check_removals(project, self._state, tools.history, tools.clock.now())
-            data = data if is_news(data, project, self._state) else {}
+        is_document = event.path in tools.directives or event.path == files.agents_file
+        if not is_document:
+            self._mirrors.keep_in_step(project, tools)
+            data = self._check_removals(project, tools)
         writes = tools.write_mode(project) != "off" and why_not_writable(files) is None
-        if event.path != _reflog(project) and files.summary_file.exists() and writes:
-            self._bootstrap.refresh_summary(project, tools, ask=event.path != files.learned_file)
+        if (is_document or event.path == files.learned_file) and files.summary_file.exists() and writes:
+            self._bootstrap.refresh_summary(project, tools, ask=is_document)
         return Done(data=data)
 
+    def _check_removals(self, project: Project, tools: Tools) -> Mapping[str, Any]:
+        """The data of a commit with the lines that the person removed since the last check; {} if nothing changed."""
+        data = check_removals(project, self._state, tools.history, tools.clock.now())
+        return data if is_news(data, project, self._state) else {}
+
     def sources(self, project: Project) -> Sequence[Path]:
-        """The files to watch: the documents that the summary is made of (SPEC S-40), and HEAD's reflog.
+        """The files to watch: the documents that the summary is made of (SPEC S-40), mirrors and their sources, and HEAD's
+        reflog.
 
         A missing line counts as removed by the user only if HEAD has not moved since the last check (SPEC S-28).
         """
         files, reflog = ProjectPaths(project.root), _reflog(project)
         found = [*self._tools.directives, files.agents_file, files.learned_file]
+        found += [path for path in self._mirrors.list_watched(project) if path not in found]
         return [*found, reflog] if reflog is not None else found
 
     # status
@@ -444,9 +463,8 @@ class LearningHandler(BaseHandler):
             ],
             "withheld": withheld,
             "projects": since,
-            "not_referred_to": [
-                str(root) for root in roots if visibility.is_unreferenced(ProjectPaths(root))
-            ],
+            "rules_problems": self._mirrors.list_problems(),
+            "untrusted": self._mirrors.list_untrusted(),
             "files_refused": [what for root in roots if (what := _why_not_writable(root))],
         }
         reported = [what for what in found["files_refused"] if what in self._refused_synthesis.values()]

@@ -22,6 +22,7 @@ from tacitd_handlers.learning.confidence import (
 )
 from tacitd_handlers.learning.context import root_of
 from tacitd_handlers.learning.refusals import read_refusals
+from tacitd_handlers.learning.removals import MIRROR_EDIT
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.state import LearningState
 
@@ -87,6 +88,8 @@ def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
             past = ours.get((path, line))
             # The line is not ours, or tacitd took its own back and the user wrote the same one.
             if past is None or past.put_at is None or past.taken_at is not None:
+                continue
+            if past.cause.get("what") == MIRROR_EDIT:  # the person's, written into a mirror
                 continue
             file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             strength = confidences.get(line) or record_sighting(None, past.put_at)

@@ -16,8 +16,11 @@ from tacitd.files.transaction import History
 from tacitd.handler import Footprint
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
+from tacitd_handlers.learning.mirrors.mirror_names import MODULE_MIRRORS
+from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecords
+from tacitd_handlers.learning.mirrors.mirror_sync import HOME, sort_mirrors
 from tacitd_handlers.learning.store import ProjectPaths, text_of
-from tacitd_handlers.learning.visibility import POINTER, exclude_file, hidden_by_us
+from tacitd_handlers.learning.visibility import exclude_file, hidden_by_us
 
 
 def learning_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -31,6 +34,7 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
     kept: list[Path] = []
     places: list[Path] = []
     own: list[Path] = []
+    copies: list[Path] = []
     reasons: dict[Path, str] = {}
     for root in state_of(state).first_written_at:
         files = ProjectPaths(root)
@@ -38,14 +42,21 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
         if _is_a_file_of_the_project(files.summary_file, root):
             removed.append(files.summary_file)
         raw = [files.raw_file, *sorted(files.tmp_dir.glob("learning-raw.*.jsonl"))]
-        kept += [*dict.fromkeys([files.learned_file, *written]), root / POINTER, *raw]
-        places += [root, files.tmp_dir, (root / POINTER).parent, *(path.parent for path in written)]
+        kept += [*dict.fromkeys([files.learned_file, *written]), *raw]
+        places += [root, files.tmp_dir, *(path.parent for path in written)]
         exclude = _find_exclude_file_with_our_lines(history, root)
         if exclude is not None:
             kept.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
         own.append(files.tmp_dir)
-    return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons)
+    for record in MirrorRecords(state / "handlers" / "learning" / HOME).list_records():
+        mine, others = sort_mirrors(record)
+        copies += mine
+        kept += others
+        reasons |= dict.fromkeys(others, "it was changed by hand, or git tracks it; sessions load it")
+        places += [path.parent for path in (*mine, *others)]
+        own += [path.parent for path in mine if path.parent.name == Path(MODULE_MIRRORS).name]
+    return Footprint(removed, kept, list(dict.fromkeys(places)), own, reasons, copies)
 
 
 def _find_exclude_file_with_our_lines(history: History, root: Path) -> Path | None:

@@ -3,78 +3,115 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from tacitd.cli.common import echo_message, get_paths, resolve_directory
+from tacitd.cli.common import connect_or_run, echo_message, get_paths, resolve_directory
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.log import Log
-from tacitd.files.rename import remove_files
 from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.write_modes import WriteModes
+from tacitd.text.markdown_blocks import LineKind, lines_as_blocks
+from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS, MODULE_MIRRORS, PROJECT_MIRROR
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
-from tacitd_handlers.learning.store import LEARNED, text_of
+from tacitd_handlers.learning.store import LEARNED
 from tacitd_handlers.learning.visibility import (
-    POINTER,
-    POINTER_TEXT,
     exclude_file,
-    find_referring_file,
     hidden_by_us,
     list_temporary_patterns,
     refers_to_learned,
     strip_code,
 )
 
-IMPORT = "@LEARNED.md"
+IMPORTS = frozenset({"@LEARNED.md", "@../LEARNED.md"})
+"""The lines that earlier versions offered for a CLAUDE.md. Such an import only works at the project's root, and there it
+loads LEARNED.md a second time."""
 SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
 LIMIT = 16 << 20
 
 
-@click.command(epilog="\b\nExample: tacitd link ~/work/app")
+@click.command(epilog="\b\nExample: tacitd link ~/work/app\nExample: tacitd link --remove ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def link(project: str | None, yes: bool) -> None:
-    """Show the line by which agents find LEARNED.md as a diff, and write it after confirmation.
+@click.option("--remove", is_flag=True, help="Remove an `@LEARNED.md` that an earlier version wrote.")
+def link(project: str | None, yes: bool, remove: bool) -> None:
+    """Show the line by which other agents find LEARNED.md in AGENTS.md as a diff, and write it after confirmation.
 
-    If there is a CLAUDE.md, the line is `@LEARNED.md` in it, which Claude Code reads; otherwise "See also" in AGENTS.md.
+    Claude Code needs no line: it loads what was learned from `.claude/rules/`.
     """
-    root = _project(project).root
-    target, line = _choose_target(root)
+    root = find_project(project).root
+    if remove:
+        _remove_imports(root, yes)
+        return
+    target = root / "AGENTS.md"
+    _refuse_outside(target, root)
+    if not target.is_file():
+        echo_message(f"there is no {target}; Claude Code loads what was learned without a line of yours")
+        return
+    if refers_to_learned(target, root):
+        echo_message(f"{target} refers to LEARNED.md already")
+        return
+    if _confirm_edit(target, lambda data: with_line(data, SEE_ALSO), yes):
+        echo_message(f"{target} refers to LEARNED.md now")
+
+
+def _remove_imports(root: Path, yes: bool) -> None:
+    """Remove the imports of LEARNED.md from the project's CLAUDE.md files, each after confirmation."""
+    found = False
+    for name in (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others):
+        target = root / name
+        if leads_out(target, root) or not target.is_file():
+            continue
+        if without_imports(_bytes(target)) != _bytes(target):
+            found = True
+            if _confirm_edit(target, without_imports, yes):
+                echo_message(f"{target} does not import LEARNED.md any more")
+    if not found:
+        echo_message("no CLAUDE.md has a line that tacitd wrote")
+
+
+def _confirm_edit(target: Path, change: Callable[[bytes | None], bytes], yes: bool) -> bool:
+    """Print a change as a diff, and make it after confirmation. Aborts if it is not wanted."""
+    before = _bytes(target)
+    click.echo(_diff(target, before or b"", change(before)), nl=False)
+    if not yes:
+        click.confirm(f"Write this into {target}?", abort=True, err=True)
+    return edit_file(target, change)
+
+
+def _refuse_outside(target: Path, root: Path) -> None:
     if leads_out(target, root):
         raise FileRefusedError(
             f"{target} is a link that leads out of the project", "replace it with a regular file"
         )
-    if refers_to_learned(target, root):
-        echo_message(f"{target} refers to LEARNED.md already")
-        return
-    before = _bytes(target)
-    after = with_line(before, line)
-    click.echo(_diff(target, before or b"", after), nl=False)
-    if not yes:
-        click.confirm(f"Write this into {target}?", abort=True, err=True)
-    edit_file(target, lambda now: with_line(now, line))
-    echo_message(f"{target} refers to LEARNED.md now")
-    if line != SEE_ALSO:
-        _without_pointer(root)
 
 
-def _choose_target(root: Path) -> tuple[Path, str]:
-    """Return the file for the line, and the line.
+def without_imports(data: bytes | None) -> bytes:
+    """Return the bytes without the lines that only import LEARNED.md, and without the blank line before each.
 
-    If there is neither a CLAUDE.md nor an AGENTS.md, it is the file that refers to LEARNED.md already, or a new CLAUDE.md.
+    An import in code, in a comment or in a sentence is kept. Raises FileRefusedError if the file is not UTF-8.
     """
-    for name in CONTEXT_FILES.instructions:
-        if (root / name).is_file():
-            return root / name, f"@{'../' * name.count('/')}{LEARNED}"
-    if (root / "AGENTS.md").is_file():
-        return root / "AGENTS.md", SEE_ALSO
-    return find_referring_file(root) or root / CONTEXT_FILES.instructions[0], IMPORT
+    before = data or b""
+    try:
+        text = before.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileRefusedError("the file is not UTF-8", "save it as UTF-8") from None
+    lines = text.split("\n")
+    opaque = [block.kind is LineKind.OPAQUE for block in lines_as_blocks([one.rstrip("\r") for one in lines])]
+    kept: list[str] = []
+    for line, inside in zip(lines, opaque, strict=True):
+        if line.rstrip().removeprefix("\ufeff") not in IMPORTS or inside:
+            kept.append(line)
+        elif kept and not kept[-1].strip():
+            kept.pop()
+    return "\n".join(kept).encode() if len(kept) < len(lines) else before
 
 
 def with_line(data: bytes | None, line: str) -> bytes:
@@ -101,14 +138,6 @@ def with_line(data: bytes | None, line: str) -> bytes:
     return after
 
 
-def _without_pointer(root: Path) -> None:
-    """Remove the pointer, with which LEARNED.md would be loaded twice now. If it was edited, it is kept."""
-    path = root / POINTER
-    if not path.is_symlink() and text_of(path, root) == POINTER_TEXT:
-        remove_files([path])
-        echo_message(f"{path} was removed, because it is not needed any more")
-
-
 def _bytes(path: Path) -> bytes | None:
     try:
         return read_plain_bytes(path, LIMIT)
@@ -129,17 +158,20 @@ def _diff(path: Path, before: bytes, after: bytes) -> str:
 def share(project: str | None) -> None:
     """Share LEARNED.md and AGENTS.md with a team: remove them from this clone's `.git/info/exclude`.
 
-    Nothing is added or committed. From then on git shows them, and new ones, like any other file.
+    Nothing is added or committed. From then on git shows them, and new ones, like any other file. The copies in
+    `.claude/rules/` stay private: each clone makes its own.
     """
-    place = _project(project)
+    place = find_project(project)
     if _write_modes().get_mode(place) == "off":
         raise UsageError(f"{place.root} is excluded", f"tacitd exclude --undo {place.root}")
     path = exclude_file(place)
     if path is not None and path.exists():
         history = History(Log(get_paths().state_dir / "history.jsonl"), SystemClock())
-        ours = {line.encode() for line in hidden_by_us(history, place) - set(list_temporary_patterns(place))}
+        private = {*list_temporary_patterns(place), *MIRROR_PATTERNS}
+        ours = {line.encode() for line in hidden_by_us(history, place) - private}
         edit_file(path, lambda data: _drop_lines(data or b"", ours))
     _write_modes().set_mode(place.root, "shared")
+    _follow_mirrors(place.root)
     learned = place.root / LEARNED
     if learned.exists():
         echo_message(f"git shows {learned} now; add and commit it if you want to")
@@ -159,20 +191,20 @@ def _drop_lines(data: bytes, ours: set[bytes]) -> bytes:
 @click.option("--undo", is_flag=True, help="Write in the project again.")
 def exclude(project: str, undo: bool) -> None:
     """Stop writing in a project. What was learned there is kept; nothing from it is sent to the model any more."""
-    root = _project(project).root
+    root = find_project(project).root
     modes = _write_modes()
     if undo:
         modes.set_mode(root, modes.get_previous(root, "off"))
     else:
         modes.set_mode(root, "off")
     echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
-    if not undo and text_of(root / POINTER, root) == POINTER_TEXT:
-        echo_message(
-            f"hint: {root / POINTER} still shows LEARNED.md to new sessions; delete it if you do not want that"
-        )
+    _follow_mirrors(root)
+    if not undo:
+        for left in (one for one in _list_mirrors(root) if one.exists()):
+            echo_message(f"hint: {left} was changed by hand, so it stays; delete it if you do not want it")
 
 
-def _project(given: str | None) -> Project:
+def find_project(given: str | None) -> Project:
     """Return the project that contains a directory (None: the working directory). Raises UsageError if there is none."""
     places = get_paths()
     wanted = resolve_directory(given)
@@ -181,6 +213,18 @@ def _project(given: str | None) -> Project:
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place
+
+
+def _follow_mirrors(root: Path) -> None:
+    """Have the daemon, or an engine in this process, bring the project's mirrors in step with the new choice."""
+    with connect_or_run() as call:
+        call("due", job="mirror", project=str(root))
+        call("sync")
+
+
+def _list_mirrors(root: Path) -> list[Path]:
+    """The mirrors in the main work tree that exist."""
+    return [root / PROJECT_MIRROR, *sorted((root / MODULE_MIRRORS).glob("*.md"))]
 
 
 def _write_modes() -> WriteModes:

@@ -20,24 +20,33 @@ from tacitd_handlers.learning.state import LearningState, LineSnapshot
 from tacitd_handlers.learning.tombstones import judge_removals
 from tacitd_handlers.shared.equality import find_equal
 
+MIRROR_EDIT = "mirror edit"
+"""What a transaction's cause names if it moves a person's edit of a mirror to its source. Lines that it adds are the
+person's; lines that it takes away were deleted by the person."""
+
 
 def find_written_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
-    """Return every line that tacitd wrote and did not undo, by file relative to the project.
+    """Return every line that tacitd wrote for itself and did not undo, by file relative to the project.
 
     The values are the times of writing in seconds since 1970, UTC.
     """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
-        if past.put_at is not None and past.taken_at is None and path.is_relative_to(project.root):
+        ours = past.put_at is not None and past.taken_at is None and past.cause.get("what") != MIRROR_EDIT
+        if ours and past.put_at is not None and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.put_at
     return found
 
 
 def find_undone_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
-    """Return every line that a person took back with `tacitd undo`, as `find_written_lines` does, with the times of that."""
+    """Return every line that a person took back with `tacitd undo` or deleted in a mirror, as `find_written_lines` does.
+
+    The values are the times of that.
+    """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
-        if past.taken_at is not None and UNDONE in past.cause and path.is_relative_to(project.root):
+        by_person = UNDONE in past.cause or past.cause.get("what") == MIRROR_EDIT
+        if past.taken_at is not None and by_person and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.taken_at
     return found
 

@@ -41,8 +41,14 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"! {refused['waits']} proposals of the model wait for your decision: `tacitd learned --refused`"
     if refused["refused"]:
         yield f"{refused['refused']} proposals of the model were refused: `tacitd learned --refused`"
-    for root in status["not_referred_to"]:
-        yield f"! nothing refers to {root}/LEARNED.md: `tacitd link {root}`"
+    for root, number in status["untrusted"].items():
+        what = "1 line" if number == 1 else f"{number} lines"
+        yield (
+            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust {root}` "
+            f"shows them, `tacitd trust --undo {root}` does not ask again"
+        )
+    for what in status["rules_problems"]:
+        yield f"! {what}"
     for what in status["files_refused"]:
         if what not in status.get("files_reported", ()):  # a degradation reports those
             yield f"! {what}"

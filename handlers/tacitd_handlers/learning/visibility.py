@@ -1,8 +1,7 @@
-"""Decide how learned lines reach later sessions, and keep tacitd's files out of git.
+"""Keep tacitd's files out of git, and recognise references to LEARNED.md.
 
-If nothing refers to LEARNED.md, a pointer in `.claude/rules/` imports it; Claude Code loads `.claude/rules/*.md` at start
-(observed from 2.0.76 to 2.1.328). Files that tacitd creates are listed in `.git/info/exclude`, which is local to one
-clone. Both are edits of project files, so this module returns operations, and a transaction carries them out.
+Files that tacitd creates are listed in `.git/info/exclude`, which is local to one clone. That is an edit of a project's
+file, so this module returns operations, and a transaction carries them out.
 """
 
 from __future__ import annotations
@@ -10,27 +9,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from tacitd.events import Project
 from tacitd.files.git import UnsafeGitDirectory, locate_exclude_file
-from tacitd.files.operations import AppendLine, Effect, MakeFile, Operation
+from tacitd.files.operations import AppendLine, Effect, Operation
 from tacitd.files.temporary import TEMP_PREFIX
 from tacitd.files.transaction import History
-from tacitd.sources.registry import CONTEXT_FILES
-from tacitd_handlers.learning.safe_read import leads_out, resolve_links
-from tacitd_handlers.learning.store import LEARNED, ProjectPaths, text_of
+from tacitd_handlers.learning.safe_read import resolve_links
+from tacitd_handlers.learning.store import LEARNED, text_of
 
-POINTER = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
-POINTER_TEXT = "@../../LEARNED.md\n"
 TEMPORARY_PATTERNS = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
 COPY_PATTERN = f"{TEMP_PREFIX}*"
 """Pattern for temporary files that a failed replacement leaves in any folder. They may contain the user's words."""
-REFERRING_FILES = (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others, str(POINTER))
-RULES_LIMIT = 200
-"""Maximum number of rule files that are searched for a reference."""
-_IMPORT = re.compile(r"(?:^|\s)@([^\s#]*LEARNED\.md)(?:#\S*)?(?=\s|$)")
 _FENCED = re.compile(
     r"^ {0,3}(?P<bar>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=bar)[`~]*[ \t\r]*$|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -99,60 +90,17 @@ def hidden_by_us(history: History, project: Project) -> set[str]:
     }
 
 
-def find_referring_file(root: Path) -> Path | None:
-    """Return the first file through which an agent finds LEARNED.md; None if no file refers to it."""
-    rules = root / CONTEXT_FILES.rules
-    candidates = [root / name for name in REFERRING_FILES]
-    if rules.is_dir() and not leads_out(rules, root):
-        candidates += sorted(islice(rules.glob("**/*.md"), RULES_LIMIT))
-    # Claude Code reads AGENTS.md only if there is no CLAUDE.md (SPEC S-34).
-    if not any((root / name).is_file() for name in CONTEXT_FILES.instructions):
-        candidates.append(root / "AGENTS.md")
-    return next((path for path in candidates if refers_to_learned(path, root)), None)
-
-
 def refers_to_learned(path: Path, root: Path) -> bool:
-    """Whether an agent that loads this file finds LEARNED.md.
+    """Whether an agent that reads this AGENTS.md finds LEARNED.md. A mention is enough, because agents follow it.
 
-    In AGENTS.md a mention is enough, because agents follow it. Elsewhere an `@` import is needed: Claude Code does not
-    follow a mention, and ignores imports in code and comments. A link that leads out of the project is not read.
+    A link that leads out of the project is not read.
     """
-    text = text_of(path, root)
-    if path == root / "AGENTS.md":
-        return LEARNED in text
-    named = _IMPORT.findall(strip_code(text)) if LEARNED in text else []
-    return any(os.path.normpath(path.parent / name) == os.path.normpath(root / LEARNED) for name in named)
+    return LEARNED in text_of(path, root)
 
 
 def strip_code(text: str) -> str:
     """Return Markdown without code fences, code spans and comments."""
     return _COMMENT.sub("", _SPAN.sub("``", _FENCED.sub("", text)))
-
-
-def build_pointer(project: Project, history: History) -> list[Operation]:
-    """Return the operation that creates the pointer, if nothing refers to LEARNED.md; otherwise none.
-
-    It is created once for a project. If the user removed or emptied it, it is not created again.
-    """
-    path = project.root / POINTER
-    if (
-        find_referring_file(project.root) is not None
-        or os.path.lexists(path)
-        or not _may_make(path, project.root)
-    ):
-        return []
-    if any(
-        isinstance(made, MakeFile) and made.path == path for made, _ in _done_operations(history, project)
-    ):
-        return []
-    return [MakeFile(path, POINTER_TEXT)]
-
-
-def _may_make(path: Path, root: Path) -> bool:
-    """Whether the file can be created in the project. If not, the lines are written without a pointer."""
-    parent = next(one for one in path.parents if os.path.lexists(one))
-    inside = resolve_links(parent).is_relative_to(resolve_links(root))
-    return inside and parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
 
 
 def _done_operations(history: History, project: Project) -> Iterator[tuple[Operation, Effect]]:
@@ -165,8 +113,3 @@ def list_writable_dirs(project: Project) -> list[Path]:
     """Directories outside the project's root that its transactions may write in: that of the exclude file."""
     path = exclude_file(project)
     return [path.parent] if path is not None else []
-
-
-def is_unreferenced(files: ProjectPaths) -> bool:
-    """Whether LEARNED.md exists and no file refers to it."""
-    return files.learned_file.exists() and find_referring_file(files.root) is None

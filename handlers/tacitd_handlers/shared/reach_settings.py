@@ -10,6 +10,11 @@ class ReachSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    project_rules: bool = Field(
+        default=True,
+        description="Write a project's learned lines as generated text into its `.claude/rules/`, where sessions load them. "
+        "If you turn it off, these files are removed.",
+    )
     user_rules: bool = Field(
         default=True,
         description="Keep `rules/tacitd.md` in Claude Code's directory: what is known of you and your global lessons, "

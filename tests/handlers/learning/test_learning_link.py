@@ -15,7 +15,7 @@ from tacitd.files.log import Log
 from tacitd.state.write_modes import WriteModes
 from tacitd_handlers.learning.link import SEE_ALSO, with_line
 
-POINTER = ".claude/rules/tacitd-learned.md"
+MIRROR = ".claude/rules/tacitd-learned.md"
 
 
 @pytest.fixture
@@ -30,100 +30,85 @@ def cli(bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def test_link_shows_a_diff_asks_and_writes(bench: Bench, cli: Cli) -> None:
-    """`link` prints the diff to stdout and asks on stderr."""
-    path = bench.put("CLAUDE.md", "# Mine\n\nwords")
+    """SPEC S-33: `link` prints the diff to stdout and asks on stderr; the line is added once."""
+    path = bench.put("AGENTS.md", "# Mine\n\nwords")
     said = cli.run("link", bench.root, typed="y\n")
-    assert said.code == 0 and path.read_text() == "# Mine\n\nwords\n\n@LEARNED.md\n"
-    assert said.out.splitlines()[-1] == "+@LEARNED.md" and "\\ No newline at end of file" in said.out
+    assert said.code == 0 and path.read_text() == f"# Mine\n\nwords\n\n{SEE_ALSO}\n"
+    assert said.out.splitlines()[-1] == f"+{SEE_ALSO}" and "\\ No newline at end of file" in said.out
     assert "Write this into" in said.err and "refers to LEARNED.md now" in said.err
+    assert "already" in cli.run("link", bench.root, "--yes").err
+    assert path.read_text().count("See also") == 1
 
 
 @pytest.mark.parametrize("typed", ["n\n", ""])
 def test_link_that_is_not_wanted_writes_nothing(bench: Bench, cli: Cli, typed: str) -> None:
     """It writes nothing if the answer is no, or if there is no terminal to ask on."""
-    path = bench.put("CLAUDE.md", "mine\n")
+    path = bench.put("AGENTS.md", "mine\n")
     said = cli.run("link", bench.root, typed=typed)
     assert said.code == 1 and "aborted" in said.err and path.read_text() == "mine\n"
 
 
 def test_link_keeps_windows_newlines(bench: Bench, cli: Cli) -> None:
     """SPEC S-28: the file's newlines and all other bytes are kept."""
-    path = bench.put("CLAUDE.md", b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n")
+    path = bench.put("AGENTS.md", b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n")
     assert cli.run("link", bench.root, "--yes").code == 0
-    assert path.read_bytes() == b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n\r\n@LEARNED.md\r\n"
+    assert path.read_bytes() == b"\xef\xbb\xbf# Mine\r\n\r\nwords\r\n\r\n" + SEE_ALSO.encode() + b"\r\n"
 
 
-def test_link_without_claude_md_is_the_see_also_of_agents_md(bench: Bench, cli: Cli) -> None:
-    """SPEC S-33: the line is added once."""
-    path = bench.put("AGENTS.md", "# Mine\n")
-    assert cli.run("link", bench.root, "--yes").code == 0
-    assert path.read_text() == f"# Mine\n\n{SEE_ALSO}\n"
-    assert "already" in cli.run("link", bench.root, "--yes").err
-    assert path.read_text().count("See also") == 1
-
-
-def test_link_in_the_hidden_claude_md_goes_one_up(bench: Bench, cli: Cli) -> None:
-    """Imports are relative to the file that contains them."""
-    path = bench.put(".claude/CLAUDE.md", "x\n")
-    cli.run("link", bench.root, "--yes")
-    assert path.read_text() == "x\n\n@../LEARNED.md\n"
-
-
-def test_link_where_nothing_is_makes_claude_md(bench: Bench, cli: Cli) -> None:
-    """CLAUDE.md is created if nothing exists, because the user asked for it."""
-    assert cli.run("link", bench.root, "--yes").code == 0
-    assert (bench.root / "CLAUDE.md").read_text() == "@LEARNED.md\n"
-
-
-@pytest.mark.parametrize("words", ["@LEARNED.md", "@./LEARNED.md", "See @LEARNED.md for more."])
-def test_link_that_is_there_in_any_form_is_left_alone(bench: Bench, cli: Cli, words: str) -> None:
-    """A file that refers to LEARNED.md already gets no second import."""
-    path = bench.put("CLAUDE.md", f"{words}\n")
-    assert cli.run("link", bench.root, "--yes").code == 0
-    assert path.read_text() == f"{words}\n"
-
-
-@pytest.mark.parametrize("words", ["See [this](LEARNED.md).", "Use `@LEARNED.md`.", "```\n@LEARNED.md\n```"])
-def test_link_is_offered_where_it_is_only_mentioned(bench: Bench, cli: Cli, words: str) -> None:
-    """CLAUDE_CODE "`@LEARNED.md` imports work, inside backticks not": a mention is not loaded."""
-    path = bench.put("CLAUDE.md", f"{words}\n")
-    assert cli.run("link", bench.root, "--yes").code == 0
-    assert path.read_text() == f"{words}\n\n@LEARNED.md\n"
-    assert "already" in cli.run("link", bench.root, "--yes").err
+def test_link_offers_no_import(bench: Bench, cli: Cli) -> None:
+    """The import of LEARNED.md works only at the project's root, so CLAUDE.md is not changed and none is created."""
+    said = cli.run("link", bench.root, "--yes")
+    assert said.code == 0 and "there is no" in said.err
+    path = bench.put("CLAUDE.md", "mine\n")
+    assert cli.run("link", bench.root, "--yes").code == 0 and path.read_text() == "mine\n"
 
 
 def test_link_into_an_open_fence_is_refused(bench: Bench, cli: Cli) -> None:
-    """After an open fence the line would be code, and LEARNED.md would not be loaded."""
-    path = bench.put("CLAUDE.md", "```\ncode\n")
+    """After an open fence the line would be code."""
+    path = bench.put("AGENTS.md", "```\ncode\n")
     said = cli.run("link", bench.root, "--yes")
     assert said.code == 1 and "not closed" in said.err and path.read_text() == "```\ncode\n"
-
-
-def test_link_takes_our_pointer_away_and_not_a_persons(bench: Bench, cli: Cli) -> None:
-    """LEARNED.md is not loaded twice; an edited pointer is the user's, and a link in AGENTS.md is not an import (S-34)."""
-    bench.learn()
-    assert "already" in cli.run("link", bench.root, "--yes").err
-    assert (bench.root / POINTER).exists() and not (bench.root / "CLAUDE.md").exists()
-    bench.put("AGENTS.md", "x\n")
-    cli.run("link", bench.root, "--yes")
-    assert (bench.root / POINTER).exists()
-    bench.put("CLAUDE.md", "x\n")
-    cli.run("link", bench.root, "--yes")
-    assert not (bench.root / POINTER).exists()
-    bench.put(POINTER, "@../../LEARNED.md\nand mine\n")
-    bench.put("CLAUDE.md", "x\n")
-    cli.run("link", bench.root, "--yes")
-    assert (bench.root / POINTER).exists()
 
 
 @pytest.mark.parametrize("data", [b"gr\xfc\xdfe\n", "x\n".encode("utf-16"), b"a\0b"])
 def test_link_leaves_a_file_alone_that_is_no_utf8(bench: Bench, cli: Cli, data: bytes) -> None:
     """Bad input: a file that is not UTF-8 is refused."""
-    path = bench.put("CLAUDE.md", data)
+    path = bench.put("AGENTS.md", data)
     said = cli.run("link", bench.root, "--yes")
     assert said.code == 1 and "hint: " in said.err and path.read_bytes() == data
     with pytest.raises(FileRefusedError):
         with_line(data, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("CLAUDE.md", "# Mine\n\nwords\n\n@LEARNED.md\n", "# Mine\n\nwords\n"),
+        ("CLAUDE.md", "\ufeffa\r\n\r\n@LEARNED.md\r\nb\r\n", "\ufeffa\r\nb\r\n"),
+        (".claude/CLAUDE.md", "x\n\n@../LEARNED.md\n", "x\n"),
+        ("CLAUDE.local.md", "@LEARNED.md\n", ""),
+    ],
+)
+def test_link_remove_takes_an_old_import_out(
+    bench: Bench, cli: Cli, name: str, before: str, after: str
+) -> None:
+    """The line of an earlier version is removed after a diff and a question; every other byte stays."""
+    path = bench.put(name, before)
+    assert cli.run("link", "--remove", bench.root, typed="n\n").code == 1
+    assert path.read_bytes() == before.encode()
+    said = cli.run("link", "--remove", bench.root, typed="y\n")
+    assert said.code == 0 and "LEARNED.md" in said.out and path.read_bytes() == after.encode()
+    assert "no CLAUDE.md" in cli.run("link", "--remove", bench.root, "--yes").err
+
+
+@pytest.mark.parametrize(
+    "words", ["See @LEARNED.md for more.", "Use `@LEARNED.md`.", "```\n@LEARNED.md\n```", "@docs/LEARNED.md"]
+)
+def test_link_remove_keeps_what_a_person_wrote(bench: Bench, cli: Cli, words: str) -> None:
+    """Only a line that is nothing but the import is tacitd's."""
+    path = bench.put("CLAUDE.md", f"{words}\n")
+    assert cli.run("link", "--remove", bench.root, "--yes").code == 0
+    assert path.read_text() == f"{words}\n"
 
 
 @pytest.mark.parametrize("command", [["link", "--yes"], ["share"], ["exclude"]])
@@ -136,37 +121,22 @@ def test_what_is_no_project_is_refused(bench: Bench, cli: Cli, command: list[str
     assert list(cli.home.iterdir()) == [] and not (bench.box / "no").exists()
 
 
-@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md"])
+@pytest.mark.parametrize(
+    ("name", "options"), [("AGENTS.md", []), ("CLAUDE.md", ["--remove"]), (".claude/CLAUDE.md", ["--remove"])]
+)
 def test_link_neither_shows_nor_changes_a_file_outside_the_project(
-    bench: Bench, cli: Cli, tmp_path: Path, name: str
+    bench: Bench, cli: Cli, tmp_path: Path, name: str, options: list[str]
 ) -> None:
     """A repository can contain a link to any file of the user's."""
     outside = tmp_path / "key"
-    outside.write_text("a private key\n")
+    outside.write_text("a private key\n@LEARNED.md\n")
     link = bench.root / name
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(outside)
-    said = cli.run("link", bench.root, "--yes")
-    assert said.code == 1 and f"{link} is a link that leads out of the project" in said.err
-    assert "private" not in said.out + said.err and outside.read_text() == "a private key\n"
-
-
-def test_link_makes_no_file_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
-    """The link leads to a file that does not exist."""
-    (bench.root / "CLAUDE.md").symlink_to(tmp_path / "made")
-    assert cli.run("link", bench.root, "--yes").code == 1 and not (tmp_path / "made").exists()
-
-
-def test_link_removes_no_pointer_outside_the_project(bench: Bench, cli: Cli, tmp_path: Path) -> None:
-    """Another project's pointer behind a linked folder is kept."""
-    bench.put("CLAUDE.md", "mine\n")
-    rules = tmp_path / "rules"
-    rules.mkdir()
-    (rules / "tacitd-learned.md").write_text("@../../LEARNED.md\n")
-    (bench.root / ".claude").mkdir()
-    (bench.root / ".claude" / "rules").symlink_to(rules)
-    assert cli.run("link", bench.root, "--yes").code == 0
-    assert (rules / "tacitd-learned.md").exists()
+    said = cli.run("link", bench.root, "--yes", *options)
+    assert (said.code == 1 and f"{link} is a link that leads out of the project" in said.err) or options
+    assert "private" not in said.out + said.err
+    assert outside.read_text() == "a private key\n@LEARNED.md\n"
 
 
 # --- share --------------------------------------------------------------------------------------------------
@@ -183,9 +153,10 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
     said = cli.run("share", bench.root / "src")
     assert said.code == 0 and f"git shows {bench.root / 'LEARNED.md'} now" in said.err
     seen = sorted(git(bench.root, "status", "--porcelain", "-uall").split("\n"))
-    assert seen == ["", f"?? {POINTER}", "?? LEARNED.md", "?? src/AGENTS.md"]
+    assert seen == ["", "?? LEARNED.md", "?? src/AGENTS.md"]
     kept = (bench.root / ".git/info/exclude").read_text()
-    assert kept == "# mine\n/docs/AGENTS.md\n*.swp\n/tmp/learning-*\n/tmp/known-facts-summary.md\n.tacitd-*\n"
+    private = f"/tmp/learning-*\n/tmp/known-facts-summary.md\n.tacitd-*\n/{MIRROR}\n/.claude/rules/tacitd/\n"
+    assert kept == f"# mine\n/docs/AGENTS.md\n*.swp\n{private}" and (bench.root / MIRROR).exists()
     bench.put("src/.tacitd-0-1-2.old", "what a person saved while a file was replaced\n")
     assert ".tacitd" not in git(bench.root, "status", "--porcelain", "-uall")
     assert cli.run("share", bench.root).code == 0
@@ -224,7 +195,7 @@ def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
     choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
     bench.learn()
     said = cli.run("exclude", bench.root)
-    assert said.code == 0 and "is excluded" in said.err and POINTER in said.err
+    assert said.code == 0 and "is excluded" in said.err
     assert choices.get_mode(bench.project) == "off"
     assert cli.run("exclude", "--undo", bench.root).code == 0 and choices.get_mode(bench.project) == "local"
     cli.run("share", bench.root)

@@ -207,14 +207,15 @@ def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Ben
     bench.directives = [bench.box / "coding.md"]
     bench.restart()
     names = [path.name for path in bench.handler.sources(bench.project)]
-    assert names == ["coding.md", "AGENTS.md", "LEARNED.md", "HEAD"]
-    assert len(bench.handler.sources(Project(bench.root / "x", False))) == 3
+    mirrors = ["tacitd-learned.md", "worktrees"]
+    assert names == ["coding.md", "AGENTS.md", "LEARNED.md", *mirrors, "HEAD"]
+    assert len(bench.handler.sources(Project(bench.root / "x", False))) == 4
 
 
 def test_the_entry_point_offers_the_slice() -> None:
     """DESIGN "Plugins": the handler is found by its entry point."""
     made = entry_point()
-    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis"}
+    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis", "reach"}
     assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.uses_model
 
 

@@ -11,7 +11,8 @@ QUIET = {
     "withheld": 0,
     "refused": {"refused": 0, "waits": 0},
     "skipped": {},
-    "not_referred_to": [],
+    "rules_problems": [],
+    "untrusted": {},
     "files_refused": [],
     "projects": {},
 }
@@ -42,16 +43,19 @@ def test_many_repositories_are_one_line() -> None:
 
 
 def test_what_wants_something_done_begins_with_a_mark() -> None:
-    """`status` names each LEARNED.md that nothing refers to, with the command that fixes it."""
+    """`status` names what sessions do not load, with the command that fixes it."""
     status = QUIET | {
         "facts_waiting": {"/a": 2},
         "withheld": 1,
-        "not_referred_to": ["/a"],
+        "rules_problems": ["/a/.claude is a link"],
+        "untrusted": {"/a": 2},
         "files_refused": ["x"],
     }
     assert list(format_status_lines(status))[2:] == [
         "1 lines that you removed were learned again: `tacitd learned --withheld`",
-        "! nothing refers to /a/LEARNED.md: `tacitd link /a`",
+        "! 2 lines of /a/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust /a` shows them, "
+        "`tacitd trust --undo /a` does not ask again",
+        "! /a/.claude is a link",
         "! x",
     ]
 

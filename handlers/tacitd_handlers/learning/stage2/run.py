@@ -27,6 +27,7 @@ from tacitd_handlers.learning import prompt_templates, visibility
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
+from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.project_files import read_all
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
@@ -84,6 +85,7 @@ class Synthesizer:
         bootstrap: Bootstrap,
         ownership: RawOwnership,
         refusals: RefusalLog,
+        mirrors: Mirrors,
         home: Path,
         disk: Disk | None = None,
     ) -> None:
@@ -91,6 +93,7 @@ class Synthesizer:
         self._ownership = ownership
         self._quarantine = Log(home / "quarantine.jsonl", disk)
         self._refusals = refusals
+        self._mirrors = mirrors
         self._paid: dict[Path, PaidAnswer] = {}
         """Paid answers by the project's root."""
         self._failures: Counter[Path] = Counter()
@@ -257,12 +260,15 @@ class Synthesizer:
         operations = build_operations(project, decision)
         written = 0
         if operations:
-            operations = [*_build_visibility(project, operations, tools), *operations]
+            mirrors = self._mirrors.join(project, operations, tools)
+            hidden = [*_hide_created(project, operations, tools), *mirrors.before]
+            operations = [*hidden, *operations, *mirrors.after]
             key = f"synthesis:{pending.id}"
-            also = visibility.list_writable_dirs(project)
+            also = [*visibility.list_writable_dirs(project), *mirrors.also]
             done = tools.history.run_transaction(
                 project.root, operations, _cause(pending) | {"lines": from_facts}, key, also=also
             )
+            self._mirrors.settle(project)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         data = {"lines": written, "dropped": len(decision.dropped)} | _build_messages(inputs, answered)
         learned = describe_changes(decision, inputs)
@@ -441,15 +447,12 @@ def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict
     return tombstones
 
 
-def _build_visibility(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
-    """Operations that accompany lines: the pointer for later sessions, and git excludes for files that are created."""
-    learned = project.root / LEARNED
-    targets = list(dict.fromkeys(operation.path for operation in operations))
-    pointers = visibility.build_pointer(project, tools.history) if learned in targets else []
+def _hide_created(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
+    """Operations that keep the files out of git that these operations create, unless they are shared through git."""
     if tools.write_mode(project) != "local":
-        return pointers
-    patterns = visibility.list_created_patterns(project, [*targets, *(p.path for p in pointers)])
-    return [*visibility.build_excludes(project, patterns), *pointers]
+        return []
+    targets = list(dict.fromkeys(operation.path for operation in operations))
+    return visibility.build_excludes(project, visibility.list_created_patterns(project, targets))
 
 
 def _cause(pending: PendingFacts) -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""The linked work trees of a repository, read from its git directory without a process.
+
+A repository lists them in `.git/worktrees/<id>/gitdir` (gitrepository-layout(5)). An unpacked archive may list any
+directory there, so an entry counts only if that directory's `.git` file names the entry too.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from tacitd.files.git import find_repository
+
+LIMIT = 200
+"""Maximum number of entries that are read."""
+_PATH_LIMIT = 8192
+
+
+def worktree_list(root: Path) -> Path:
+    """The directory that changes when a linked work tree of this main work tree is added or removed."""
+    return root / ".git" / "worktrees"
+
+
+def list_linked_worktrees(root: Path) -> list[Path]:
+    """Given the top level of a main work tree, return those of its linked work trees that exist, sorted.
+
+    [] for a linked work tree, for one of a bare repository, and without git. A work tree that cannot be read is left out.
+    """
+    directory = worktree_list(root)
+    if (root / ".git").is_symlink() or directory.is_symlink():
+        return []
+    try:
+        entries = sorted(islice(directory.iterdir(), LIMIT))
+    except OSError:
+        return []
+    tops = (_top_of(entry) for entry in entries)
+    return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
+
+
+def _top_of(entry: Path) -> Path | None:
+    """The top level that an entry names; None if it cannot be read."""
+    try:
+        if not (entry / "gitdir").is_file():
+            return None
+        with (entry / "gitdir").open("rb") as file:
+            named = os.fsdecode(file.read(_PATH_LIMIT)).strip()
+        # It may be relative (worktree.useRelativePaths).
+        return Path(os.path.realpath(entry / named)).parent if named else None
+    except (OSError, ValueError):
+        return None
+
+
+def _is_linked_to(top: Path, root: Path) -> bool:
+    if top == root or not top.is_dir():
+        return False
+    found = find_repository(top)
+    return found is not None and found.here == top and found.top == Path(os.path.realpath(root))

@@ -1,0 +1,172 @@
+"""What a person changed in a mirror, found by comparing it with the text that was last written there. Pure.
+
+A deleted bullet is to be deleted in the source, an added one is to be put there. A mirror that lost its first or last
+line was cut off or overwritten, which says nothing about single lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+
+from tacitd.text.markdown import lines_of
+from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
+from tacitd_handlers.learning.headings import GENERAL
+from tacitd_handlers.learning.mirrors.mirror_text import find_matter_end
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """A bullet that a person added to a mirror."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewordedLine:
+    """A bullet that a person replaced by another one in the same place."""
+
+    heading: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorEdit:
+    """What a person changed in a mirror. The texts are as the mirror shows them."""
+
+    removed: tuple[str, ...] = ()
+    added: tuple[AddedLine, ...] = ()
+    reworded: tuple[RewordedLine, ...] = ()
+    blocks: tuple[str, ...] = ()
+    """Added text that is not a bullet: lines that follow each other are one block."""
+
+    def __bool__(self) -> bool:
+        return bool(self.removed or self.added or self.reworded or self.blocks)
+
+
+def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit | None:
+    """Return what a person changed; None if the mirror is cut off, so that nothing follows from it.
+
+    `written`: the texts that may have been there before, usually one; after a crash it may be unknown which of two. A line
+    counts as deleted only if it was in all of them, and as added only if it was in none. `title`: the mirror's title.
+    Raises FileRefusedError if the text contains NUL bytes.
+    """
+    if not any(_is_whole(text, now) for text in written):
+        return None
+    before = [_list_bullets(text, title) for text in written]
+    after = _list_bullets(now, title)
+    common, any_before = _intersect(before), _unite(before)
+    left = {text for _, text in after}
+    removed = [text for text in common if text not in left]
+    added = [AddedLine(heading, text) for heading, text in after if text not in any_before]
+    reworded = _pair_reworded([text for _, text in before[-1]], after, set(removed), {a.text for a in added})
+    paired_old, paired_new = {one.old for one in reworded}, {one.new for one in reworded}
+    return MirrorEdit(
+        tuple(text for text in removed if text not in paired_old),
+        tuple(one for one in dict.fromkeys(added) if one.text not in paired_new),
+        reworded,
+        tuple(_list_added_blocks(written, now, {one.heading for one in added})),
+    )
+
+
+def _is_whole(text: str, now: str) -> bool:
+    """Whether `now` still has the first and the last line of a written text, in this order."""
+    ends = [line for line in text.split("\n") if line.startswith("<!-- ") and line.endswith(" -->")]
+    lines = [line.rstrip() for line in now.split("\n")]
+    return bool(ends) and ends[0] in lines and ends[-1] in lines[lines.index(ends[0]) + 1 :]
+
+
+def _list_bullets(text: str, title: str) -> list[tuple[str, str]]:
+    """The bullets as (heading, text), with white space normalised. Those below the title alone are general."""
+    found = lines_of(text.encode("utf-8", "replace"))
+    return [
+        (heading if heading not in ("", title) else GENERAL, " ".join(line.split()))
+        for heading, line in found
+    ]
+
+
+def _intersect(sides: Sequence[Sequence[tuple[str, str]]]) -> list[str]:
+    first = dict.fromkeys(text for _, text in sides[0])
+    rest = [{text for _, text in side} for side in sides[1:]]
+    return [text for text in first if all(text in side for side in rest)]
+
+
+def _unite(sides: Sequence[Sequence[tuple[str, str]]]) -> set[str]:
+    return {text for side in sides for _, text in side}
+
+
+def _pair_reworded(
+    before: Sequence[str], after: Sequence[tuple[str, str]], removed: set[str], added: set[str]
+) -> tuple[RewordedLine, ...]:
+    """Deleted and added bullets in the same place, if there are as many of one as of the other."""
+    pairs: list[RewordedLine] = []
+    matcher = SequenceMatcher(None, before, [text for _, text in after], autojunk=False)
+    for kind, begin, end, new_begin, new_end in matcher.get_opcodes():
+        olds, news = before[begin:end], after[new_begin:new_end]
+        fits = all(text in removed for text in olds) and all(text in added for _, text in news)
+        if kind == "replace" and len(olds) == len(news) and fits:
+            pairs += [RewordedLine(heading, old, new) for old, (heading, new) in zip(olds, news, strict=True)]
+    return tuple(pairs)
+
+
+def _list_added_blocks(written: Sequence[str], now: str, headings: Set[str]) -> Iterator[str]:
+    """Yield what is neither a bullet nor in a written text, such as paragraphs, code and comments, block by block.
+
+    `headings`: those of added bullets, which come to the source with their bullets.
+    """
+    known = {line.rstrip() for text in written for line in text.split("\n")}
+    blocks = lines_as_blocks(now.replace("\r\n", "\n").split("\n"))
+    block: list[str] = []
+    for kind, lines in _group_lines(blocks[find_matter_end(blocks) :]):
+        new = any(line.rstrip() not in known for line in lines)
+        is_text = kind in (LineKind.TEXT, LineKind.OPAQUE, LineKind.UNDERLINE, LineKind.HEADING)
+        if kind is LineKind.HEADING and lines[0].strip("# \t") in headings:
+            is_text = False
+        if new and is_text:
+            block += lines
+        elif block:
+            yield "\n".join(block)
+            block = []
+    if block:
+        yield "\n".join(block)
+
+
+def _group_lines(blocks: Sequence[MarkdownLine]) -> Iterator[tuple[LineKind, list[str]]]:
+    """Yield each line with its kind; the lines of code or of a comment together."""
+    for kind, group in groupby(blocks, key=lambda block: block.kind):
+        lines = [block.text for block in group]
+        if kind is LineKind.OPAQUE:
+            yield from ((kind, part) for part in _split_opaque(lines))
+        else:
+            yield from ((kind, [line]) for line in lines)
+
+
+def _split_opaque(lines: list[str]) -> Iterator[list[str]]:
+    """Split adjacent comments, code blocks and rules, so that our own comment does not take a person's with it."""
+    at = 0
+    while at < len(lines):
+        first, end = lines[at].strip(), at + 1
+        if first.startswith("<!--"):
+            end = next((n for n in range(at, len(lines)) if "-->" in lines[n]), at) + 1
+        elif first[:3] in ("```", "~~~"):
+            closing = (n for n in range(at + 1, len(lines)) if lines[n].strip().startswith(first[:3]))
+            end = next(closing, at) + 1
+        yield lines[at:end]
+        at = end
+
+
+def to_source(edit: MirrorEdit, shown: Mapping[str, str]) -> MirrorEdit:
+    """Return the edit with the source's own texts for what is deleted. `shown`: as `map_shown_bullets` returns it.
+
+    A deleted line that the source does not have any more is left out.
+    """
+    return MirrorEdit(
+        tuple(shown[text] for text in edit.removed if text in shown),
+        edit.added,
+        tuple(RewordedLine(one.heading, shown.get(one.old, one.old), one.new) for one in edit.reworded),
+        edit.blocks,
+    )

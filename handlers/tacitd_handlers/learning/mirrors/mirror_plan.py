@@ -1,0 +1,231 @@
+"""What is to be done about a project's mirrors: operations on their sources for a person's edits, and on the mirrors.
+
+The decisions follow from a survey; nothing is written here. Git is asked about a mirror only if it is to be written or
+if a person's edit in it is to be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.operations import (
+    AppendBlock,
+    Operation,
+    PutLine,
+    RewriteFile,
+    SwapLine,
+    TakeLine,
+    WithdrawFile,
+    digest_of,
+)
+from tacitd_handlers.learning.mirrors.mirror_edits import MirrorEdit, find_edit, to_source
+from tacitd_handlers.learning.mirrors.mirror_files import (
+    FoundMirror,
+    MirrorTarget,
+    inspect_mirror,
+    is_settled,
+    why_not_ours,
+)
+from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey
+from tacitd_handlers.learning.mirrors.mirror_text import map_shown_bullets
+from tacitd_handlers.learning.project_files import title_for
+
+
+@dataclass(slots=True)
+class MirrorPlan:
+    """The operations of one pass."""
+
+    edits: list[Operation] = field(default_factory=list)
+    """On the sources: what a person changed in mirrors."""
+    changes: list[Operation] = field(default_factory=list)
+    """On the mirrors."""
+    texts: dict[Path, str] = field(default_factory=dict)
+    """The text that each changed mirror is to have. One that is to be removed is not here."""
+    before: dict[Path, list[str]] = field(default_factory=dict)
+    """The texts that each changed mirror may have if the change is not carried out. "" is no file."""
+    adopted: dict[Path, str] = field(default_factory=dict)
+    """Mirrors that already have their text, although it is not known that tacitd wrote it."""
+    problems: list[str] = field(default_factory=list)
+    held: set[Path] = field(default_factory=set)
+    """Mirrors with a person's edit that cannot be moved now. They are left as they are."""
+
+
+def plan_edits(survey: MirrorSurvey, plan: MirrorPlan) -> None:
+    """Add the operations that move a person's edits in mirrors to their sources."""
+    for target in survey.targets:
+        found = survey.found[target.path]
+        if found.state != "edited":
+            continue
+        edit = _read_edit(survey, target, found, plan)
+        if edit is not None:
+            _move_edit(survey, target, edit, plan)
+
+
+def _read_edit(
+    survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror, plan: MirrorPlan
+) -> MirrorEdit | None:
+    """The edit that is to be moved; None if nothing follows from the mirror's text, or not now."""
+    if not is_settled(survey.project, target.tree):
+        plan.held.add(target.path)
+        return None
+    if why := why_not_ours(survey.project, target.tree, target.path):
+        plan.held.add(target.path)
+        plan.problems.append(why)
+        return None
+    text = (found.data or b"").decode("utf-8", "replace")
+    try:
+        return find_edit(survey.record.texts_of(target.path), text, title=title_for(target.name))
+    except FileRefusedError as error:
+        plan.held.add(target.path)
+        plan.problems.append(f"{target.path}: {error.what}")
+        return None
+
+
+def _move_edit(survey: MirrorSurvey, target: MirrorTarget, edit: MirrorEdit, plan: MirrorPlan) -> None:
+    """Add the operations of one edit, or hold the mirror if its source cannot take them."""
+    source = target.source
+    if source not in survey.sources or not source.parent.is_dir():
+        plan.held.add(target.path)
+        plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}")
+        return
+    data = survey.sources[source]
+    made: list[Operation] = []
+    try:
+        for operation in _list_edit_operations(target, to_source(edit, map_shown_bullets(data))):
+            fitting = _fit_operation(operation, data)
+            data, _ = fitting.apply(data)
+            made.append(fitting)
+    except FileRefusedError as error:
+        plan.held.add(target.path)
+        plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}: {error.what}")
+        return
+    survey.sources[source] = data
+    plan.edits += [operation for operation in made if operation not in plan.edits]
+
+
+def _list_edit_operations(target: MirrorTarget, edit: MirrorEdit) -> list[Operation]:
+    title = title_for(target.name)
+    made: list[Operation] = [TakeLine(target.source, text) for text in edit.removed]
+    made += [SwapLine(target.source, one.old, one.new, one.heading, title) for one in edit.reworded]
+    made += [PutLine(target.source, one.heading, one.text, title) for one in edit.added]
+    return made + [AppendBlock(target.source, block) for block in edit.blocks]
+
+
+def _fit_operation(operation: Operation, data: bytes | None) -> Operation:
+    """The operation, or one that appends its text as it is if it cannot be written as one bullet."""
+    try:
+        operation.apply(data)
+    except FileRefusedError:
+        match operation:
+            case PutLine(path=path, line=text) | SwapLine(path=path, new=text):
+                return AppendBlock(path, f"- {text}")
+            case _:
+                raise
+    return operation
+
+
+def plan_changes(
+    survey: MirrorSurvey,
+    sources: Mapping[Path, bytes | None],
+    plan: MirrorPlan,
+    *,
+    again: bool,
+    make_empty: bool,
+    hidden: str,
+) -> None:
+    """Add the operations that give each mirror its text, given the bytes that the sources will have.
+
+    `again`: whether mirrors that are missing or cut off are made again. `make_empty`: whether a project without lines gets
+    a mirror. `hidden`: why git would show a new mirror; "" if it would not.
+    """
+    for target in survey.targets:
+        found = survey.found[target.path]
+        if target.path in plan.held or target.source not in sources:
+            continue
+        text = survey.render_target(target, sources, make_empty=make_empty)
+        _plan_change(survey, target, found, text, plan, again=again, hidden=hidden)
+    for path in survey.leftovers:
+        tree = next(tree for tree in reversed(survey.trees) if path.is_relative_to(tree))
+        _plan_removal(survey, tree, path, plan)
+
+
+def _plan_change(
+    survey: MirrorSurvey,
+    target: MirrorTarget,
+    found: FoundMirror,
+    text: str | None,
+    plan: MirrorPlan,
+    *,
+    again: bool,
+    hidden: str,
+) -> None:
+    path, written = target.path, survey.record.texts_of(target.path)
+    match found.state:
+        case "foreign":
+            if text is not None and found.data == text.encode():
+                plan.adopted[path] = text
+            elif text is not None:
+                plan.problems.append(found.why)
+            return
+        case "absent" if text is None or (written and not again):
+            return
+        case "absent" if hidden:
+            plan.problems.append(f"{path} is not written, because git would show it: {hidden}")
+            return
+        case "edited" if not again and not _is_moved(survey, target, found):
+            return
+        case _:
+            pass
+    if found.data == (text.encode() if text is not None else None):
+        return
+    if why := why_not_ours(survey.project, target.tree, path):
+        plan.problems.append(why)
+        return
+    _note_before(plan, path, found, written)
+    if text is None:
+        plan.changes.append(WithdrawFile(path, digest_of(found.data)))
+    else:
+        plan.changes.append(RewriteFile(path, text, digest_of(found.data)))
+        plan.texts[path] = text
+
+
+def _is_moved(survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror) -> bool:
+    """Whether the edit in a mirror was understood. A cut-off mirror is made again at the next session, not at once."""
+    text = (found.data or b"").decode("utf-8", "replace")
+    return find_edit(survey.record.texts_of(target.path), text, title=title_for(target.name)) is not None
+
+
+def _plan_removal(survey: MirrorSurvey, tree: Path, path: Path, plan: MirrorPlan) -> None:
+    """Remove a mirror whose text is tacitd's; name another one."""
+    found = inspect_mirror(path, tree, survey.record.texts_of(path))
+    if found.state == "ours" and not why_not_ours(survey.project, tree, path):
+        _note_before(plan, path, found, ())
+        plan.changes.append(WithdrawFile(path, digest_of(found.data)))
+    elif found.state == "edited":
+        plan.problems.append(f"{path} is not needed any more and was changed by hand, so it stays")
+
+
+def _note_before(plan: MirrorPlan, path: Path, found: FoundMirror, written: Sequence[str]) -> None:
+    """Note what a mirror may have if it is not changed. What is there now if it is tacitd's; otherwise the known texts."""
+    match found.state:
+        case "absent":
+            plan.before[path] = [""]
+        case "ours":
+            plan.before[path] = [(found.data or b"").decode("utf-8", "replace")]
+        case _:
+            plan.before[path] = list(written)
+
+
+def plan_withdrawal(survey: Iterable[tuple[Path, FoundMirror]]) -> MirrorPlan:
+    """Given what is at the paths of mirrors, return the plan that removes tacitd's and names the others."""
+    plan = MirrorPlan()
+    for path, found in survey:
+        if found.state == "ours":
+            _note_before(plan, path, found, ())
+            plan.changes.append(WithdrawFile(path, digest_of(found.data)))
+        elif found.state != "absent":
+            plan.problems.append(f"{path} was changed by hand, so it stays")
+    return plan

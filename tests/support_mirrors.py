@@ -1,0 +1,70 @@
+"""What tests of mirrors have in common: a bench that learns lines, and the mirrors by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from support_learning import EXTRACTION, SYNTHESIS, Bench, lines
+from tacitd.events import Due
+from tacitd.handler import Outcome, Tools
+from tacitd_handlers.learning.mirrors.mirror_names import MODULE_MIRRORS, PROJECT_MIRROR
+from tacitd_handlers.shared.reach_settings import ReachSettings
+
+
+class MirrorBench(Bench):
+    """A bench whose clock moves with each event, as times do."""
+
+    _sessions = 0
+    project_rules = True
+    """The setting `reach.project_rules`."""
+
+    def tools(self) -> Tools:
+        """The tools, with the section `reach`."""
+        made = super().tools()
+        return replace(
+            made, settings={**made.settings, "reach": ReachSettings(project_rules=self.project_rules)}
+        )
+
+    def learn_line(self, line: str, file: str = "LEARNED.md") -> None:
+        """Learn one line in a session of its own."""
+        self.clock.advance(60)
+        self._sessions += 1
+        if file != "LEARNED.md":
+            (self.root / file).parent.mkdir(parents=True, exist_ok=True)
+        self.answer((SYNTHESIS, lines(line, file=file)), (EXTRACTION, line))
+        self.learn(line, session=f"learn-{self._sessions}")
+
+    def mirror(self, folder: str = "", tree: Path | None = None) -> Path:
+        """The mirror of LEARNED.md, or of a module."""
+        name = f"{MODULE_MIRRORS}/{folder.replace('/', '-')}.md" if folder else PROJECT_MIRROR
+        return (tree or self.root) / name
+
+    def shown(self, folder: str = "", tree: Path | None = None) -> list[str]:
+        """The bullets that a mirror shows."""
+        path = self.mirror(folder, tree)
+        text = path.read_text(encoding="utf-8") if path.is_file() and not path.is_symlink() else ""
+        return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+
+    def edit(self, path: Path, old: str, new: str = "") -> Outcome:
+        """A person replaces text in a file, and the daemon notices it."""
+        text = path.read_bytes().decode()
+        assert old in text
+        path.write_bytes(text.replace(old, new, 1).encode())
+        return self.notice(path)
+
+    def notice(self, path: Path | None = None) -> Outcome:
+        """A minute passes, and the daemon finds that a file has changed."""
+        self.clock.advance(60)
+        return self.changed(path or self.files.learned_file)
+
+    def start_session(self) -> Outcome:
+        """A session begins."""
+        self.clock.advance(60)
+        self._sessions += 1
+        return self.begin(f"session-{self._sessions}")
+
+    def do_mirror(self) -> Outcome:
+        """What the commands ask for after a person's choice."""
+        self.clock.advance(60)
+        return self.play(Due("mirror", self.project))
