@@ -22,7 +22,7 @@ FOR_PROJECT = click.option(
 )
 
 
-@click.group(cls=OrderedGroup)
+@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd hooks install")
 def hooks() -> None:
     """Hooks in Claude Code: not needed, but with them lines are written seconds after a session ends, not minutes."""
 
