@@ -224,7 +224,7 @@ def test_commands_are_known_without_being_imported() -> None:
 
 
 def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
-    """Every command, sub-commands included, whose argument is a directory."""
+    """Every command, sub-commands included, that takes a directory, up to that: as an argument, or after an option."""
 
     def below(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         if isinstance(command, click.Group):
@@ -233,8 +233,13 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
                 found = command.get_command(context, name)
                 assert found is not None
                 yield from below(found, (*names, name))
-        elif any(one.metavar in ("DIR", "[DIR]") for one in command.params):
-            yield names
+            return
+        for one in command.params:
+            if one.metavar in ("DIR", "[DIR]"):
+                others = [
+                    "x" for each in command.params if isinstance(each, click.Argument) and each.required
+                ]
+                yield (*names, *others, one.opts[-1]) if isinstance(one, click.Option) else names
 
     yield from below(make_program(TABLE), ())
 
