@@ -24,7 +24,7 @@ def mirror(body: str) -> str:
 BASE = mirror("## Coding\n- a\n- b\n- c\n\n## Testing\n- t\n\nwords\n")
 
 
-def edit(old: str, new: str) -> MirrorEdit | None:
+def edit(old: str, new: str) -> MirrorEdit:
     """What replacing a part of the mirror means."""
     assert old in BASE
     return find_edit([BASE], BASE.replace(old, new, 1), title=TITLE)
@@ -66,10 +66,18 @@ def test_other_text_is_moved_as_it_is(block: str) -> None:
 
 
 @pytest.mark.parametrize("n", range(0, len(BASE) - 3, 7))
-def test_a_cut_off_mirror_says_nothing(n: int) -> None:
-    """A crash, a full disk or `>` leave a part of the file; nobody decided about single lines."""
-    assert find_edit([BASE], BASE[:n], title=TITLE) is None
-    assert find_edit([BASE], BASE[n + 2 :], title=TITLE) is None
+def test_a_cut_off_mirror_deletes_nothing(n: int) -> None:
+    """A crash, a full disk or `>` leave a part of the file; nobody decided about single lines, whole or not."""
+    assert find_edit([BASE], BASE[:n], title=TITLE) == MirrorEdit(cut=True)
+    assert find_edit([BASE], BASE[n + 2 :], title=TITLE) == MirrorEdit(cut=True)
+
+
+@pytest.mark.parametrize("n", range(0, len(BASE) - 3, 7))
+def test_what_is_added_to_a_cut_off_mirror_counts(n: int) -> None:
+    """A person may write into it before it is made again."""
+    found = find_edit([BASE], f"{BASE[:n]}\n\n- Mine, my own\n\nsome own text\n", title=TITLE)
+    assert [one.text for one in found.added] == ["Mine, my own"] and found.blocks == ("some own text",)
+    assert found.cut and not found.removed and not found.reworded
 
 
 def test_after_a_crash_only_what_both_texts_agree_on_counts() -> None:

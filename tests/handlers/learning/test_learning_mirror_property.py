@@ -101,15 +101,11 @@ class World:
             case "exclude":
                 bench.modes[bench.root] = "off"
                 bench.do_mirror()
-                assert not bench.mirror().exists() or not self.is_ours(bench.mirror())
                 del bench.modes[bench.root]
                 bench.do_mirror()
             case _:
                 pass
         self.notice()
-
-    def is_ours(self, path: Path) -> bool:
-        return git(self.bench.root, "ls-files", str(path)) == ""
 
     def edit(self, name: str, line: str, place: str) -> None:
         """A person adds or deletes a bullet, in a file that exists."""

@@ -190,6 +190,15 @@ def test_a_lost_mirror_deletes_nothing_and_comes_with_the_next_session(bench: Mi
     assert path.read_text() == whole and bench.bullets == [PNPM]
 
 
+def test_a_line_that_is_added_to_a_cut_off_mirror_is_not_lost(bench: MirrorBench) -> None:
+    """It moves to the source, nothing is deleted, and the mirror is whole again."""
+    bench.learn_line(PNPM)
+    whole = bench.mirror().read_text()
+    bench.mirror().write_text(whole[: whole.index("pnpm")] + f"\n- {MINE}\n")
+    bench.notice(bench.mirror())
+    assert bench.bullets == bench.shown() == [PNPM, MINE]
+
+
 def test_an_edit_is_held_while_git_works(bench: MirrorBench) -> None:
     """During a merge or rebase nothing is concluded; afterwards the edit counts."""
     bench.learn_line(PNPM)

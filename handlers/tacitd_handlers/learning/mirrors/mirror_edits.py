@@ -1,7 +1,7 @@
 """What a person changed in a mirror, found by comparing it with the text that was last written there. Pure.
 
 A deleted bullet is to be deleted in the source, an added one is to be put there. A mirror that lost its first or last
-line was cut off or overwritten, which says nothing about single lines.
+line was cut off or overwritten, so what is missing in it was not deleted; what was added to it still counts.
 """
 
 from __future__ import annotations
@@ -43,20 +43,22 @@ class MirrorEdit:
     reworded: tuple[RewordedLine, ...] = ()
     blocks: tuple[str, ...] = ()
     """Added text that is not a bullet: lines that follow each other are one block."""
+    cut: bool = False
+    """Whether the mirror is cut off. It then has only additions."""
 
     def __bool__(self) -> bool:
         return bool(self.removed or self.added or self.reworded or self.blocks)
 
 
-def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit | None:
-    """Return what a person changed; None if the mirror is cut off, so that nothing follows from it.
+def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit:
+    """Return what a person changed.
 
     `written`: the texts that may have been there before, usually one; after a crash it may be unknown which of two. A line
     counts as deleted only if it was in all of them, and as added only if it was in none. `title`: the mirror's title.
     Raises FileRefusedError if the text contains NUL bytes.
     """
     if not any(_is_whole(text, now) for text in written):
-        return None
+        return _find_additions(written, now, title)
     before = [_list_bullets(text, title) for text in written]
     after = _list_bullets(now, title)
     common, any_before = _intersect(before), _unite(before)
@@ -71,6 +73,17 @@ def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit | N
         reworded,
         tuple(_list_added_blocks(written, now, {one.heading for one in added})),
     )
+
+
+def _find_additions(written: Sequence[str], now: str, title: str) -> MirrorEdit:
+    """What a person added to a mirror that is cut off. The rest of a line that was cut is not an addition."""
+    known = "\n".join(written)
+    flat = " ".join(known.split())
+    bullets = dict.fromkeys(_list_bullets(now, title))
+    added = tuple(AddedLine(heading, text) for heading, text in bullets if text not in flat)
+    blocks = _list_added_blocks(written, now, {one.heading for one in added})
+    kept = ("\n".join(line for line in block.split("\n") if line.strip() not in known) for block in blocks)
+    return MirrorEdit(added=added, blocks=tuple(block for block in kept if block.strip()), cut=True)
 
 
 def _is_whole(text: str, now: str) -> bool:

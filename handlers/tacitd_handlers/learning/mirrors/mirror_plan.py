@@ -60,7 +60,7 @@ def plan_edits(survey: MirrorSurvey, plan: MirrorPlan) -> None:
         if found.state != "edited":
             continue
         edit = _read_edit(survey, target, found, plan)
-        if edit is not None:
+        if edit:
             _move_edit(survey, target, edit, plan)
 
 
@@ -195,7 +195,8 @@ def _plan_change(
 def _is_moved(survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror) -> bool:
     """Whether the edit in a mirror was understood. A cut-off mirror is made again at the next session, not at once."""
     text = (found.data or b"").decode("utf-8", "replace")
-    return find_edit(survey.record.texts_of(target.path), text, title=title_for(target.name)) is not None
+    edit = find_edit(survey.record.texts_of(target.path), text, title=title_for(target.name))
+    return bool(edit) or not edit.cut
 
 
 def _plan_removal(survey: MirrorSurvey, tree: Path, path: Path, plan: MirrorPlan) -> None:
