@@ -10,7 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tacitd_handlers.continuity.sentences import TextUnit, join_units, split_units, take_first, take_last
+from tacitd_handlers.continuity.sentences import (
+    TextUnit,
+    cut_sentence,
+    join_units,
+    split_units,
+    take_first,
+    take_last,
+)
 from tacitd_handlers.continuity.stored_text import clean_lines
 
 LIMIT = 1500
@@ -25,8 +32,10 @@ _SHARES = (
 )
 """The parts in the order in which they are taken, with their labels and the characters for each."""
 
-_BLOCKS = re.compile(r"<(system-reminder|analysis|example)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_TAGS = re.compile(r"</?(?:summary|system-reminder|analysis)\b[^>]*>", re.IGNORECASE)
+_BLOCKS = re.compile(
+    r"<(system-reminder|analysis|example)\b[^<>]*>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_TAGS = re.compile(r"</?(?:summary|system-reminder|analysis)\b[^<>]*>", re.IGNORECASE)
 _BEFORE = re.compile(
     r"\A\s*This session is being continued from a previous conversation[^\n]*\n?"
     r"(?:[ \t]*The (?:conversation is summarized|summary)[^\n]*\n?)?",
@@ -65,7 +74,8 @@ def shorten_compaction(text: str) -> str:
     body = _strip_client_text(text if len(text) <= INPUT else text[-INPUT:])
     sections = _find_sections(body)
     if not sections:
-        return join_units(take_last(split_units(clean_lines(body)), LIMIT // 2, 5))
+        said = join_units(take_last(split_units(clean_lines(body)), LIMIT // 2, 5))
+        return said if len(said) <= LIMIT else cut_sentence(said, LIMIT // 2)
     made: list[str] = []
     for name, label, share in _SHARES:
         units = _plain_units(clean_lines(sections.get(name, "")))

@@ -2,6 +2,9 @@
 
 A text is read as Markdown: code blocks and tables are left out, list items keep their line, other lines are split into
 sentences. Cleaning (control characters, secrets) belongs to `stored_text`.
+
+A text is a stranger's and may have 100 KB without a full stop, or of nothing else, so the time that splitting takes is
+proportional to its length.
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _TABLE = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}$")
-_HEADING = re.compile(r"\s*#{1,6}\s+")
-_END = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*\s+|[。！？]+[”’」』）]*\s*")
-"""The end of a sentence. Full-width marks need no space after them."""
+_HEADING = re.compile(r"\A\s*#{1,6}\s+")
+_END = re.compile(r"(?<![.!?…])([.!?…]++[\"'”’»)\]*_`]*+)\s+|[。！？]+[”’」』）]*\s*")
+"""The end of a sentence; the group is its marks. Full-width marks need no space after them."""
 _NO_END = re.compile(
     r"(?i:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|dr|mr|mrs|ms|st|z\.B|d\.h|bzw|ca))\.$"
     r"|(?:^|\s)[A-Z]\.$|^\s*\d{1,3}\.$"
 )
 """A text that ends so is an abbreviation, an initial or the number of a list item."""
+_WORD = 40
+"""Characters. What is longer is not the rest of a word, but a text without spaces."""
+_ABBREVIATED = 24
+"""Characters before the end of a sentence in which `_NO_END` is looked for: more than the longest abbreviation."""
 _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*_`」』）]*$")
 
 
@@ -47,7 +54,8 @@ class TextUnit:
 def split_units(text: str) -> list[TextUnit]:
     """Return the sentences and list items of a Markdown text, in order."""
     made: list[TextUnit] = []
-    fence, blank = "", True
+    paragraph: list[str] = []
+    fence, blank, starts = "", True, True
     for line in text.splitlines():
         mark = _FENCE.match(line)
         if fence:
@@ -55,39 +63,50 @@ def split_units(text: str) -> list[TextUnit]:
             continue
         if mark:
             fence = mark[1]
-            _close_last(made)  # "the import:" and then code that is left out
+            _close_paragraph(paragraph)  # "the import:" and then code that is left out
             continue
-        if not line.strip():
+        if not _HEADING.sub("", line).strip():
             blank = True
             continue
         if _TABLE.match(line) or _RULE.match(line):
-            _close_last(made)
+            _close_paragraph(paragraph)
             blank = True
             continue
-        starts = blank or bool(_ITEM.match(line) or _HEADING.match(line) or line.lstrip().startswith(">"))
-        if not starts and made and not _COMPLETE.search(made[-1].text):
-            # A wrapped paragraph: the sentence goes on in this line.
-            line, last = f"{made[-1].text} {line.strip()}", made.pop()
-            starts = last.starts_line
-        for at, one in enumerate(split_sentences(_HEADING.sub("", line).rstrip())):
-            made.append(TextUnit(one, starts and at == 0))
+        begins = blank or bool(_ITEM.match(line) or _HEADING.match(line) or line.lstrip().startswith(">"))
+        if paragraph and not begins and not _COMPLETE.search(paragraph[-1]):
+            paragraph.append(line.strip())  # a wrapped paragraph: the sentence goes on in this line
+        else:
+            _add_paragraph(made, paragraph, starts)
+            paragraph.append(_HEADING.sub("", line).rstrip())
+            starts = begins
         blank = False
+    _add_paragraph(made, paragraph, starts)
     return made
 
 
-def _close_last(made: list[TextUnit]) -> None:
-    if made and made[-1].text.endswith(":"):
-        made[-1] = TextUnit(made[-1].text[:-1] + ".", made[-1].starts_line)
+def _add_paragraph(made: list[TextUnit], lines: list[str], starts: bool) -> None:
+    """Add the sentences of a paragraph, and clear it. `starts`: whether it begins a line of its own."""
+    for at, one in enumerate(split_sentences(" ".join(lines))):
+        made.append(TextUnit(one, starts and at == 0))
+    lines.clear()
+
+
+def _close_paragraph(lines: list[str]) -> None:
+    """Replace the colon at the end of a paragraph by a full stop."""
+    if lines and lines[-1].endswith(":"):
+        lines[-1] = lines[-1][:-1] + "."
 
 
 def split_sentences(line: str) -> list[str]:
     """Return the sentences of one line. The indentation and the mark of a list item stay with the first one."""
-    made, start = list[str](), 0
+    made, start, last = list[str](), 0, len(line.rstrip())
     for match in _END.finditer(line):
-        end = match.end()
-        if not line[end:].strip():
+        end, marks = match.end(), match.end(1)  # -1 after full-width marks
+        if end >= last:
             break
-        if _NO_END.search(line[start : match.end()].rstrip()) or line[end : end + 1].islower():
+        if line[end].islower():
+            continue
+        if marks >= 0 and _NO_END.search(line[max(start, marks - _ABBREVIATED) : marks]):
             continue
         made.append(line[start:end].strip() if made else line[start:end].rstrip())
         start = end
@@ -131,6 +150,16 @@ def take_last(units: Sequence[TextUnit], limit: int, most: int = 1000) -> list[T
             break
         made.insert(0, one)
     return made
+
+
+def cut_sentence(text: str, limit: int) -> str:
+    """Return the end of a sentence that is far too long, marked as cut, as at most `limit` characters.
+
+    It begins with a whole word where the language has spaces.
+    """
+    end = text[1 - limit :]
+    word, space, rest = end.partition(" ")
+    return "…" + (rest if space and len(word) < _WORD else end)
 
 
 def take_end(units: Sequence[TextUnit], limit: int) -> list[TextUnit]:

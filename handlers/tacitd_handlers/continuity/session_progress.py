@@ -14,7 +14,13 @@ from typing import Any
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
 from tacitd_handlers.continuity import tasks
 from tacitd_handlers.continuity.compaction_summary import shorten_compaction
-from tacitd_handlers.continuity.sentences import join_units, split_units, take_end, take_first
+from tacitd_handlers.continuity.sentences import (
+    cut_sentence,
+    join_units,
+    split_units,
+    take_end,
+    take_first,
+)
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolCall
 
@@ -207,10 +213,8 @@ def end_of_text(text: str) -> str:
     said = join_units(take_end(units, SAID))
     if said.endswith((":", "：")):  # what it announced is a tool's call
         said = said[:-1] + "."
-    if len(said) <= 2 * SAID:
-        return said
     # One sentence of several kilobytes: its end, which has the question mark.
-    return "…" + said[-SAID:].partition(" ")[2]
+    return said if len(said) <= 2 * SAID else cut_sentence(said, SAID)
 
 
 def as_data(now: TranscriptProgress) -> dict[str, Any]:

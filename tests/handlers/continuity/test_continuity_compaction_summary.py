@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 
-from tacitd_handlers.continuity.compaction_summary import LIMIT, shorten_compaction
+from tacitd_handlers.continuity.compaction_summary import INPUT, LIMIT, shorten_compaction
 
 BEFORE = (
     "This session is being continued from a previous conversation that ran out of context. "
@@ -142,6 +143,18 @@ def test_a_summary_of_200_kb() -> None:
     made = shorten_compaction(BEFORE + text + AFTER)
     assert len(made) <= LIMIT + 100
     assert made.startswith("In progress: I was adding the tests for week dates.")
+
+
+@pytest.mark.parametrize("part", ["word\n", ".", "<example", "</summary", "1. ab\n", "## a", " \n"])
+def test_a_summary_of_anything_takes_linear_time(part: str) -> None:
+    """A stranger's text: a part without a sentence's end, or of unclosed tags, is read within seconds."""
+    since = time.process_time()
+    for text in (
+        part * (INPUT // len(part)),
+        BODY.replace("It must be strict.", part * (80_000 // len(part))),
+    ):
+        assert len(shorten_compaction(text)) <= LIMIT + 100
+    assert time.process_time() - since < 5
 
 
 def test_a_long_list_says_what_is_left_out() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,22 @@ def test_markdown_becomes_units() -> None:
     assert join_units(units) == "Done The parser is finished. I added the import.\n- one\n- two\nNext?"
 
 
+def test_a_number_sign_in_a_line_stays() -> None:
+    """SPEC P-26: only at the beginning of a line it marks a heading; `C# ` is a name."""
+    assert end_of_text("## Done\nI ported the C# client.\nShall I port the F# one too, see # 12?") == (
+        "Done I ported the C# client. Shall I port the F# one too, see # 12?"
+    )
+
+
+@pytest.mark.parametrize("part", ["a\n", ".", "? a", ". a", "A. ", "word\n", "- a\n", "。", "# a\n", '."'])
+def test_long_texts_take_linear_time(part: str) -> None:
+    """A stranger's text: 96 KB without a sentence's end, or of nothing else, are split within seconds."""
+    text = part * (96_000 // len(part))
+    since = time.process_time()
+    assert split_units(text)
+    assert time.process_time() - since < 5
+
+
 def test_what_is_taken_is_whole() -> None:
     """A lead-in without its list, and a quotation without its end, are left out; a list that goes on says so."""
     units = split_units("I had:\n- a\n- b\n- c")
@@ -79,6 +97,8 @@ def test_a_question_of_50_kb() -> None:
     """The issue, bad input: one sentence of 50 KB keeps its end, marked as cut; of many sentences the last stay whole."""
     said = end_of_text("word " * 10_000 + "right?")
     assert said.startswith("…word") and said.endswith("right?") and len(said) <= SAID
+    said = end_of_text("それで" * 6000 + "よいですか？")
+    assert said.startswith("…") and said.endswith("それでよいですか？") and 500 < len(said) <= SAID
     said = end_of_text("This is a sentence. " * 2500 + "Shall I go on?")
     assert said.startswith("This is a sentence.") and said.endswith("Shall I go on?") and len(said) <= SAID
 
