@@ -26,7 +26,7 @@ READ = f"{MODULE}/cart.py"
 PROJECT_LINE, MODULE_LINE, PERSON_LINE = "Prefers amber-1", "Prefers amber-1 in the cart", "Editor: zebra-3"
 BOTH = {
     "match": SYNTHESIS,
-    "each": r"^- (Prefers \S+)$",
+    "each": r"^(?:-|\d+\.) (Prefers \S+)$",
     "reply": rf"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: {MODULE}/AGENTS.md\nFACT: \g<1> in the cart" + "\n",
 }
 DIALOGS = ("external CLAUDE.md", "Do you trust", "Enter to confirm", "Yes, proceed")

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.scenario
 
 WORDS = "no, read tmux.conf first before you edit it: you were layering on wrong assumptions"
 PATTERN = "WHEN editing tmux.conf -> DO read it first -> BECAUSE was layering on wrong assumptions"
-DRAFTS = (ECHO_FACTS, {"match": SYNTHESIS, "reply": f"LESSON: {PATTERN}\nSCOPE: tmux"})
+CORRECTED = ECHO_FACTS | {"reply": r"[1] Corrected: \g<1>"}
+"""The stand-in marks each fact as a correction: only from these a lesson is drafted."""
+DRAFTS = (CORRECTED, {"match": SYNTHESIS, "reply": f"LESSON: {PATTERN}\nSCOPE: tmux"})
 
 
 def shown(daemon: Any, id: str) -> dict[str, Any]:

@@ -15,7 +15,16 @@ from support_daemon import Daemon, MakeDaemon
 
 pytestmark = pytest.mark.scenario
 
-JOBS = ("continuity.sessions", "learner.retests", "lessons.tidy", "profile.changelog", "profile.fade")
+JOBS = (
+    "continuity.sessions",
+    "learner.retests",
+    "lessons.tidy",
+    "profile.changelog",
+    "profile.fade",
+    "reach.reach-check",
+    "tutor.expire",
+    "tutor.grade",
+)
 """The jobs whose runs are in their handler's log: those with an interval of an hour or more."""
 YEAR_2006 = 1_136_073_600.0
 # The kernel's clock cannot be set by a test, so the daemon's process is started with one that the test moves by a FIFO.

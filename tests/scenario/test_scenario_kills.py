@@ -46,7 +46,7 @@ RULES = (
     },
     {
         "match": SYNTHESIS,
-        "each": r"^- (Prefers [^\n]+)$",
+        "each": r"^(?:-|\d+\.) (Prefers [^\n]+)$",
         "reply": r"FILE: LEARNED.md\nFACT: \g<1>" + "\n",
         "delay": 0.05,
     },
