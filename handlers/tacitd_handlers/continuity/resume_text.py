@@ -11,6 +11,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.continuity.render import Json
+from tacitd_handlers.continuity.sentences import cut_sentence
 from tacitd_handlers.continuity.session_progress import SHORT
 from tacitd_handlers.continuity.state_notes import (
     ANSWER_DUE,
@@ -29,6 +30,8 @@ LINES = 30
 EARLIER = 6
 """Lines of an earlier session at most."""
 _LINE = 240
+_SUMMARY = 2000
+"""Characters of a summary: more than tacitd writes."""
 _DECISIONS = 5
 _NOTES = 5
 _DONE = 8
@@ -64,7 +67,7 @@ def _last_session(document: Json, now: float, most: int) -> list[str]:
     where = f", on branch {branch}" if branch else ""
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
     parts = [
-        clean_lines(document.get("summary")).splitlines(),
+        _summary(document),
         _quoted(notes),
         _part("Open:", left),
         _part("Blocked:", blocked),
@@ -75,6 +78,12 @@ def _last_session(document: Json, now: float, most: int) -> list[str]:
     ]
     lines = [f"## The last session here ({_ago(document, now)}{where})"]
     return _fitted(lines, parts, most)
+
+
+def _summary(document: Json) -> list[str]:
+    """The lines of the summary. Another program may have written one that is too long: of it the end is shown."""
+    said = clean_lines(document.get("summary"))
+    return (said if len(said) <= _SUMMARY else cut_sentence(said, _SUMMARY)).splitlines()
 
 
 def _quoted(notes: SplitNotes) -> list[str]:
@@ -90,7 +99,11 @@ def _quoted(notes: SplitNotes) -> list[str]:
         made.append(f"You: {prompt}")
     if SAID in state:
         made += _spoken("Assistant", state[SAID])
-    return ["It ended with:", *(f"> {line}" for line in map(clean_lines, made) if line)] if made else []
+    return (
+        ["It ended with:", *(f"> {line}" for one in made for line in clean_lines(one).splitlines() if line)]
+        if made
+        else []
+    )
 
 
 def _spoken(who: str, text: str) -> list[str]:

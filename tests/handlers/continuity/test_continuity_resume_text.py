@@ -155,3 +155,22 @@ def test_the_line_of_status(tmp_path: Path) -> None:
     world.store.session_path("s1").write_text("{")
     assert (world.status()["sessions"], world.status()["open"]) == (1, 0)
     world.kill()
+
+
+def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
+    """SPEC P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
+    document = {
+        "lastActiveAt": "2026-03-01T10:00:00.000Z",
+        "summary": "word " * 3000 + "The key is missing.",
+        "context": ["Last prompt: do it\nand this", "Assistant at the end: Done.\nShall I go on?"],
+    }
+    lines = resume_text.build_resume_text([document], 0.0).splitlines()
+    assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
+    assert lines[2:] == [
+        "It ended with:",
+        "> You: do it",
+        "> and this",
+        "> Assistant: Done.",
+        "> Shall I go on?",
+    ]
+    assert len("\n".join(lines)) < 2500
